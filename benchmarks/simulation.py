@@ -19,10 +19,10 @@ from scipy.optimize import nnls
 from benchmarks.cost import EXPANDED, MOST_EXACT, Rates, Sizes
 from cprime import open_data
 from cprime._random import Key
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.em.expectation import Totals
-from cprime.em.k_means import Exchange, Movers, Settings, Win, Wins
-from cprime.em.loop import Plan, Run, begin, iterate
+from cprime.em.k_means import ClusterSums, Exchange, HardEStep, ReassignmentSums, Settings
+from cprime.em.loop import FitPlan, Run, begin, iterate
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
 from cprime.kernels import as_rows, computing
@@ -59,16 +59,16 @@ class Watched:
 
     reads = keeps = True
 
-    def __init__(self, job: Win, seen: Pass):
+    def __init__(self, job: HardEStep, seen: Pass):
         self.job, self.seen = job, seen
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Totals]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, Totals]:
         start = process_time()
         with computing(1):
             after, part = self.job(block, kept)
         self.seen.computing += process_time() - start
         self.seen.parts.append(n_bytes(part))
-        self.seen.dense = not isinstance(part.moments.sums, Movers)
+        self.seen.dense = not isinstance(part.moments.sums, ReassignmentSums)
         return after, part
 
 
@@ -77,7 +77,7 @@ class Simulated(Local):
 
     def each(self, job: Any) -> Any:
         start = perf_counter()
-        if isinstance(job, Win):
+        if isinstance(job, HardEStep):
             self.seen = Pass(job=n_bytes(job))
             watched, before = Watched(job, self.seen), process_time()
             total = super().each(watched)
@@ -104,15 +104,15 @@ class Started:
     """A k-means of random rows: its first lists, and what points keep before the first iteration."""
 
     X: NDArray[np.float32]
-    plan: Plan
+    plan: FitPlan
     fit: Run
-    kept: Kept
+    kept: ActiveSet
 
 
 def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Started:
     centers = X[np.random.default_rng(C).choice(len(X), C, replace=False)]
     first = Exchange(Settings(n_iter, 0.0, incremental=True))
-    plan = Plan(1, Graph(min(G, C), regroup=False), lambda model, data: first)
+    plan = FitPlan(1, Graph(min(G, C), regroup=False), lambda model, data: first)
     with computing(n_threads):
         data = Local(open_data(X), checked=True)
         fit = begin(data, TiedSpherical(centers, 1.0, variance_floor(centers)), plan, Key(0))
@@ -179,7 +179,7 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
     stage, search = Exchange(Settings(10, 0.0, incremental=True)), Graph(min(G, C), regroup=False)
     lists = rng.integers(0, C, (C, min(G, C) - 1), dtype=np.int32)
     everything, sums = np.arange(C, dtype=np.int32), 4 * centers.astype(np.float64) + 0.1
-    wins = Wins(np.full(C, 4.0), np.full(C, 4), sums)
+    wins = ClusterSums(np.full(C, 4.0), np.full(C, 4), sums)
     stats = SearchStats(4 * C, C, everything)
     totals = Totals(Tally(4.0 * C, 0.0, 0.0, C, C, 8.0 * C * D), wins, stats)
     state = GraphState(min(G, C), min(G, C), lists, last=LastPass((centers + 0.1,), everything))

@@ -93,10 +93,10 @@ def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
 
 
 def _unseeded() -> np.random.RandomState:
-    return np.random.RandomState(np.random.MT19937(_Zeros()))  # type: ignore[arg-type]
+    return np.random.RandomState(np.random.MT19937(_ZeroSeed()))  # type: ignore[arg-type]
 
 
-class _Zeros(ISeedSequence):
+class _ZeroSeed(ISeedSequence):
     """Zero seed for a generator that is seeded later, because a seed from the operating system takes the most time."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:

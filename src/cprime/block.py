@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime._storable import storable
 from cprime._values import cached, replace
-from cprime.kernels import Bounds, Floats, Rows
+from cprime.kernels import DistanceBounds, Floats, Rows
 
 _WITHOUT_WEIGHT = 2**32  # first random column of rows of zero weight, beyond all other columns
 
 
 @storable("block.Kept")
 @dataclass(frozen=True)
-class Kept:
+class ActiveSet:
     """Per-point state of n points, in the order of their block's rows.
 
     ids (n, H) int32: active sets K(n), best first    costs (n, H): their squared distances, or in general their costs
@@ -30,18 +30,18 @@ class Kept:
 
     ids: NDArray[np.int32]
     costs: Floats | None = None
-    bounds: Bounds | None = None
+    bounds: DistanceBounds | None = None
 
     @property
     def winners(self) -> NDArray[np.int32]:
         """Return the best component of each point: (n,)."""
         return self.ids[:, 0]
 
-    def unshared(self) -> Kept:
+    def unshared(self) -> ActiveSet:
         """Return the state with a copy of the bounds, for passes that may be repeated and must not change it."""
         if self.bounds is None:
             return self
-        return replace(self, bounds=Bounds._make(array.copy() for array in self.bounds))
+        return replace(self, bounds=DistanceBounds._make(array.copy() for array in self.bounds))
 
     @property
     def arrays(self) -> dict[str, NDArray]:
@@ -51,14 +51,18 @@ class Kept:
         return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
-    def of(cls, arrays: dict[str, NDArray]) -> Kept:
+    def of(cls, arrays: dict[str, NDArray]) -> ActiveSet:
         """Return the state made of its `arrays`."""
-        bounds = Bounds(*(arrays[name] for name in Bounds._fields)) if Bounds._fields[0] in arrays else None
+        bounds = (
+            DistanceBounds(*(arrays[name] for name in DistanceBounds._fields))
+            if DistanceBounds._fields[0] in arrays
+            else None
+        )
         return cls(arrays["ids"], arrays.get("costs"), bounds)
 
-    def at(self, places: NDArray) -> Kept:
+    def at(self, places: NDArray) -> ActiveSet:
         """Return the state of the points at the given positions, without bounds."""
-        return Kept(self.ids[places], None if self.costs is None else self.costs[places])
+        return ActiveSet(self.ids[places], None if self.costs is None else self.costs[places])
 
 
 @dataclass(frozen=True)

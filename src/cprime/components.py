@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Dense, Floats, Found, Gaussians, Measure, Rows
+from cprime.kernels import Dense, Floats, GaussianParameters, Measure, Rows, SearchResult
 from cprime.kernels.offered import among_offered, least_offered
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
@@ -74,7 +74,7 @@ class Components:
         extra: Ids | None = None,
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """Find the n_kept best of K(n), the neighbor lists of all components in K(n), and `extra` candidates.
 
         evidence: whether to also return the terms that equation (8) averages
@@ -99,7 +99,7 @@ class Components:
         return float(costs.size * self.centers.shape[1])
 
 
-class Measured(Components):
+class KernelComponents(Components):
     """Base of components whose costs kernels compute, by `measure`."""
 
     measure: Measure
@@ -119,13 +119,13 @@ class Measured(Components):
         extra: Ids | None = None,
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         return points.among(
             self.measure, lists, previous, n_kept, extra, evidence=evidence, sample_weight=sample_weight
         )
 
 
-class Centers(Measured):
+class Centers(KernelComponents):
     """Centers; the cost is the squared distance."""
 
     squared_distances: ClassVar[bool] = True
@@ -199,13 +199,13 @@ class Reweighted(Centers):
         return labels, costs
 
 
-class GaussianCosts(Measured):
+class GaussianCosts(KernelComponents):
     """Gaussians with individual covariances; the cost is −2 log p(c, x) (31), up to a constant.
 
     covariances: (C, D) variances or (C, D, D)
     """
 
-    def __init__(self, gaussians: Gaussians, covariances: NDArray[np.float64]):
+    def __init__(self, gaussians: GaussianParameters, covariances: NDArray[np.float64]):
         self.measure = self.gaussians = gaussians
         self.centers = gaussians.means
         self.covariances = covariances

@@ -112,7 +112,7 @@ def blocks(
         yield rows, kept, wide, rule(wide, n_threads)
 
 
-class Expectation(NamedTuple):
+class FuzzySums(NamedTuple):
     """Sums of one E-step: Σ w·mass (C,), Σ w·mass·x (C, D), the objective, and Σ w·mass·d² [data unit²]."""
 
     counts: NDArray[np.float64]
@@ -128,7 +128,7 @@ def expect(
     n_active: int,
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
-) -> Expectation:
+) -> FuzzySums:
     """Compute the sums of the best memberships for the centers, without an N × C array."""
     C = len(centers)
     counts, sums, objective, squares = np.zeros(C), np.zeros(centers.shape), 0.0, 0.0
@@ -137,11 +137,11 @@ def expect(
         objective += float((weights * found.costs).sum())
         squares += float((weights[:, np.newaxis] * found.masses * squared).sum())
         counts += X[rows].accumulate(kept, found.masses, weights, n_components=C, onto=sums, n_threads=n_threads)[0]
-    return Expectation(counts, sums, objective, squares)
+    return FuzzySums(counts, sums, objective, squares)
 
 
 @dataclass(frozen=True)
-class Fit:
+class FuzzyRun:
     """State of a run; `objective` belongs to the centers before the last step and, after the run, to `centers`."""
 
     centers: Floats
@@ -152,7 +152,7 @@ class Fit:
     stopped: bool = False
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # arguments: history row, state, whether it is final
+Callback = Callable[[Mapping[str, Any], FuzzyRun, bool], bool]  # arguments: history row, state, whether it is final
 
 
 def run(
@@ -166,21 +166,21 @@ def run(
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
-) -> Fit:
+) -> FuzzyRun:
     """Iterate from starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` times.
 
     X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
     callback: called after every iteration; True ends the run
     A component without mass keeps its center.
     """
-    fit = Fit(centers, rule, np.inf)
+    fit = FuzzyRun(centers, rule, np.inf)
     for iteration in range(1, max_iter + 1):
         start = perf_counter()
         found = expect(X, fit.centers, rule, n_active, sample_weight, n_threads)
         moved = means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0]
         row = (found.objective, len(X) * len(centers), perf_counter() - start)
         difference = abs(fit.objective - found.objective)
-        fit = Fit(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)
+        fit = FuzzyRun(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)
         logger.info("iteration %d: objective %.6g, %.3f s", iteration, row[0], row[2], extra={"iteration": iteration})
         if callback is not None:
             named = dict(zip(HISTORY.names or (), row, strict=True))

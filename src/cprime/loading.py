@@ -65,7 +65,9 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
 def unfitted(path: Path, description: dict[str, Any]) -> Any:
     """Return the unfitted estimator of a checkpoint, with its parameters and warm start."""
     params = {
-        name.removeprefix("parameter "): _Lost(value[1:-1]) if isinstance(value, str) and value[:1] == "<" else value
+        name.removeprefix("parameter "): _MissingCallable(value[1:-1])
+        if isinstance(value, str) and value[:1] == "<"
+        else value
         for name, value in description.items()
         if name.startswith("parameter ")
     }
@@ -77,7 +79,7 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
     return estimator
 
 
-class _Lost:
+class _MissingCallable:
     """Placeholder for a function parameter, of which a checkpoint has only the name; a call raises ValueError."""
 
     def __init__(self, name: str):

@@ -36,7 +36,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
-class Fit:
+class MedoidsRun:
     """State of a run.
 
     medoids (C,): row indices    objectives: Σ_n w_n min_c V at the start and after every iteration
@@ -52,7 +52,7 @@ class Fit:
     begun: float = field(default_factory=perf_counter)
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # arguments: history row, state, whether it is final
+Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether it is final
 
 
 def dissimilarities(
@@ -152,19 +152,19 @@ class Neighbors:
         return float((weights * self.to_first).sum())
 
 
-def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
+def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> MedoidsRun:
     """Run FasterPAM from given medoids, with at most `max_iter` passes through all points, of O(N²) time each.
 
     callback: called after every iteration; True ends the run
     """
     candidates = np.flatnonzero(weights)
     if len(medoids) == 1:  # there is no second nearest; the best medoid is found directly
-        fit = Fit(medoids, [_total(V, medoids, weights)], converged=True)
+        fit = MedoidsRun(medoids, [_total(V, medoids, weights)], converged=True)
         fit.medoids = candidates[[totals(V, weights, candidates).argmin()]]
         _record(fit, _total(V, fit.medoids, weights), int(fit.medoids[0] != medoids[0]), max_iter, callback)
         return fit
     C, near = len(medoids), Neighbors(V, medoids)
-    fit = Fit(near.medoids, [near.total(weights)])
+    fit = MedoidsRun(near.medoids, [near.total(weights)])
     removal = np.bincount(near.first, weights * (near.to_second - near.to_first), C)
     since = 0  # candidates tried since the last exchange
     while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
@@ -189,12 +189,14 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: 
     return fit
 
 
-def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
+def alternate(
+    V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None
+) -> MedoidsRun:
     """Alternate assignments and new medoids until no medoid changes; O(NC + Σ_c N_c²) time per iteration.
 
     callback: called after every iteration; True ends the run
     """
-    fit = Fit(medoids.copy(), [_total(V, medoids, weights)])
+    fit = MedoidsRun(medoids.copy(), [_total(V, medoids, weights)])
     while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
         winners = V[:, fit.medoids].argmin(axis=1)
         before = fit.medoids.copy()
@@ -217,7 +219,7 @@ def _total(V: Floats, medoids: Places, weights: Weights) -> float:
     return float((weights * V[:, medoids].min(axis=1)).sum())
 
 
-def _record(fit: Fit, total: float, n_swaps: int, max_iter: int, callback: Callback | None) -> None:
+def _record(fit: MedoidsRun, total: float, n_swaps: int, max_iter: int, callback: Callback | None) -> None:
     """Record an iteration in the fit and the log, and call the callback."""
     fit.objectives.append(total)
     fit.n_swaps += n_swaps

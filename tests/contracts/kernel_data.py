@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from kernel_calls import reference
 
-from cprime.kernels import Gaussians
+from cprime.kernels import GaussianParameters
 from cprime.kernels.measures import costs_of
 
 DTYPES = (np.float32, np.float64)
@@ -125,7 +125,7 @@ def gaussians(C, D, dtype, full, seed=0):
         factors[:, np.arange(D), np.arange(D)] = rng.uniform(0.3, 2, (C, D))
     else:
         factors = rng.uniform(0.2, 2, (C, D))
-    return Gaussians(means, factors.astype(dtype), rng.uniform(-5, 5, C).astype(dtype))
+    return GaussianParameters(means, factors.astype(dtype), rng.uniform(-5, 5, C).astype(dtype))
 
 
 def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
@@ -138,7 +138,7 @@ def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
         factors = np.tril(factors)
     for array in (means, factors, offsets):
         array[C - twins :] = array[:twins]
-    return Gaussians(means, factors.astype(dtype), offsets.astype(dtype))
+    return GaussianParameters(means, factors.astype(dtype), offsets.astype(dtype))
 
 
 def cost_rounding(X, given):

@@ -5,7 +5,7 @@ import pytest
 from kernel_calls import native, reference
 from kernel_data import DTYPES, THREADS, clustered, same_bits, sixteenths
 
-from cprime.kernels import Bounds, Moves
+from cprime.kernels import DistanceBounds, Moves
 
 twins = pytest.mark.parametrize("kernels", [native, reference], ids=["native", "reference"])
 
@@ -13,7 +13,7 @@ twins = pytest.mark.parametrize("kernels", [native, reference], ids=["native", "
 def nothing(n, C, n_others, dtype):
     """Bounds that say nothing."""
     others = np.tile(np.arange(1, n_others + 1, dtype=np.int32), (n, 1))
-    return Bounds(np.zeros(n, dtype=np.int32), others, np.zeros((n, n_others), dtype), np.zeros(n, dtype))
+    return DistanceBounds(np.zeros(n, dtype=np.int32), others, np.zeros((n, n_others), dtype), np.zeros(n, dtype))
 
 
 def moves_between(before, after, n_listed=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_data import DTYPES
 
-from cprime.kernels import Gaussians
+from cprime.kernels import GaussianParameters
 
 # The means lie `distance` apart, whole numbers that the type holds. The standard deviations are about 1 / `inverse`.
 CASES = {np.float32: (2.0**22, 2**10), np.float64: (2.0**50, 2**6)}
@@ -23,7 +23,9 @@ def narrow(dtype, full, tails):
         factors = np.tril(factors * np.where(np.eye(D), 1, -0.5))
     X = means[rng.integers(C, size=N)] + rng.integers(-1, 2, (N, D)) * (rng.random(N) < 0.5)[:, np.newaxis]
     dof = rng.uniform(1, 9, C).astype(dtype) if tails else None
-    return X.astype(dtype), Gaussians(means.astype(dtype), factors.astype(dtype), np.zeros(C, dtype=dtype), dof)
+    return X.astype(dtype), GaussianParameters(
+        means.astype(dtype), factors.astype(dtype), np.zeros(C, dtype=dtype), dof
+    )
 
 
 def exact_costs(X, given):

@@ -23,7 +23,7 @@ from kernel_data import (
     whole_costs,
 )
 
-from cprime.kernels import Gaussians
+from cprime.kernels import GaussianParameters
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
@@ -110,7 +110,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offs
 @every_dtype
 def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
     one = gaussians(1, 5, dtype, full)
-    given = Gaussians(*(np.repeat(array, 70, axis=0) for array in one[:3]))
+    given = GaussianParameters(*(np.repeat(array, 70, axis=0) for array in one[:3]))
     X = clustered(40, 5, dtype)
     kept, costs = kernels.nearest(X, given, 9)
     np.testing.assert_array_equal(kept, np.tile(np.arange(9), (40, 1)))
@@ -161,7 +161,7 @@ def test_sums_that_end_early_change_nothing(D, dof, dtype, full):
 def test_spherical_costs_of_one_variance_are_distances(dtype):
     """The order of (31) is that of distances where covariances and weights are equal (Prop. 1)."""
     X, means = sixteenths(300, 6, dtype, span=40), sixteenths(50, 6, dtype, seed=2, span=40)
-    given = Gaussians(means, np.full_like(means, 0.5), np.full(50, 3, dtype=dtype))
+    given = GaussianParameters(means, np.full_like(means, 0.5), np.full(50, 3, dtype=dtype))
     kept, costs = native.nearest(X, given, 7)
     nearest, squared = reference.nearest(X, means, 7)
     np.testing.assert_array_equal(kept, nearest)
@@ -202,7 +202,7 @@ def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
     lists, previous, extra = other_ids
     factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
     offsets = np.repeat(given.offsets, 2)[::2]
-    other = Gaussians(means, factors, offsets)
+    other = GaussianParameters(means, factors, offsets)
     assert same_bits(kernels.nearest(there, other, 3), kernels.nearest(X, given, 3))
     assert same_bits(kernels.keep(there, other, lists, previous, 3), kernels.keep(X, given, ids[0], ids[1], 3))
     found = kernels.among(there, other, lists, previous, 3, extra, evidence=True)

@@ -48,7 +48,7 @@ def results(dtype, n, D, C, place):
     labels, factors = place(kept[:, H - 1]), place(np.linspace(0.9, 1.1, C).astype(dtype))
     lists = place(kernels.nearest(centers, centers, min(C, 12))[0][:, 1:])
     q = place(kernels.posterior(distances, -0.5).responsibilities)
-    moved, bounds = place(centers + dtype(0.01)), kernels.Bounds(*map(place, nothing(n, C, H - 1, dtype)))
+    moved, bounds = place(centers + dtype(0.01)), kernels.DistanceBounds(*map(place, nothing(n, C, H - 1, dtype)))
 
     def moves(*between):
         return kernels.Moves(*map(place, moves_between(*between)))
@@ -89,7 +89,7 @@ def results(dtype, n, D, C, place):
         "cut_line": kernels.cut_line(place(np.sort(X[:, 0].astype(np.float64))), place(w + 1), min(n, 4)),
     }
     for full in (False, True):
-        given = kernels.Gaussians(*map(place, gaussians(C, D, dtype, full)[:3]))
+        given = kernels.GaussianParameters(*map(place, gaussians(C, D, dtype, full)[:3]))
         tailed = given._replace(dof=place(np.linspace(1, 9, C).astype(dtype)))
         costs = place(kernels.among(X, tailed, place(lists[:, :0]), kept, H).costs)
         found |= {

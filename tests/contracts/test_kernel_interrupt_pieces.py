@@ -48,7 +48,7 @@ def a_line(rng):
 def full_covariances(rng):
     X = rng.standard_normal((16000, 400))
     factors = np.broadcast_to(np.eye(400), (30, 400, 400)).copy()
-    gaussians = kernels.Gaussians(X[:30].copy(), factors, np.zeros(30))
+    gaussians = kernels.GaussianParameters(X[:30].copy(), factors, np.zeros(30))
     lists, previous = np.full((30, 29), -1, np.int32), np.zeros((16000, 1), np.int32)
     lists[0] = np.arange(1, 30)
     return lambda: kernels.keep(X, gaussians, lists, previous, 3, n_threads=1)

@@ -39,7 +39,7 @@ sys.stdout.write(json.dumps([peak() - before, arguments, results]))
 
 FULL = "factors = np.broadcast_to(np.eye(D, dtype=X.dtype), (C, D, D)).copy()"
 DIAGONAL = "factors = np.ones((C, D), dtype=X.dtype)"
-GAUSSIANS = "(X, kernels.Gaussians(means, factors, np.zeros(C, dtype=X.dtype)))"
+GAUSSIANS = "(X, kernels.GaussianParameters(means, factors, np.zeros(C, dtype=X.dtype)))"
 CASES = {
     "respond, one large matrix": (FULL, GAUSSIANS, "kernels.respond", (1, 1000, 3000), "float32"),
     "respond, few large matrices": (FULL, GAUSSIANS, "kernels.respond", (3, 900, 3000), "float64"),

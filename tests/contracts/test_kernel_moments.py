@@ -18,7 +18,7 @@ from kernel_data import (
     weights,
 )
 
-from cprime.kernels import Gaussians
+from cprime.kernels import GaussianParameters
 from cprime.kernels.measures import costs_of
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
@@ -220,7 +220,7 @@ def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
     there, means, its_kept, its_q = (arrange(a, layout, tmp_path) for a in (X, given.means, kept, q))
     its_w = arrange(w[:, np.newaxis], layout, tmp_path)[:, 0]
     factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
-    other = Gaussians(means, factors, given.offsets)
+    other = GaussianParameters(means, factors, given.offsets)
     assert same_bits(tuple(kernels.respond(there, other, its_w)), tuple(kernels.respond(X, given, w)))
     assert same_bits(kernels.responsibilities(there, other), kernels.responsibilities(X, given))
     arranged = kernels.moments(there, means, its_kept, its_q, its_w, full=full)

@@ -11,7 +11,7 @@ from kernel_calls import native
 from kernel_data import DTYPES, rounding, same_bits
 from scipy import sparse
 
-from cprime.kernels import Bounds, Gaussians, Moves
+from cprime.kernels import DistanceBounds, GaussianParameters, Moves
 from cprime.kernels.compute import as_rows
 
 MOST = 70
@@ -43,14 +43,14 @@ def questions(C, D, dtype, copies, seed):
     others = np.array([row[row != c][: min(C, 8) - 1] for c, row in enumerate(lists)], dtype=np.int32)
     own, pairs = rng.integers(C, size=N, dtype=np.int32), np.argsort(rng.random((N, C)), axis=1)[:, :2].astype(np.int32)
     scales = np.exp(rng.standard_normal((C, D)) / 4).astype(dtype)
-    gaussians = Gaussians(centers, scales, np.zeros(C, dtype=dtype))
+    gaussians = GaussianParameters(centers, scales, np.zeros(C, dtype=dtype))
     moves = Moves(np.zeros(C, dtype), np.full((C, 1), np.inf, dtype), np.zeros((C, 1), dtype))
     width = min(16, C - 1)
 
     def bounded(X, at):
         unknown = np.zeros(len(X), dtype)
         apart = np.tile(np.arange(width, dtype=np.int32), (len(X), 1))
-        bounds = Bounds(np.full(len(X), C - 1, np.int32), apart, np.zeros(apart.shape, dtype), unknown)
+        bounds = DistanceBounds(np.full(len(X), C - 1, np.int32), apart, np.zeros(apart.shape, dtype), unknown)
         distances, _ = native.nearest_bounded(X, centers, bounds, moves)
         return bounds.labels, distances
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from kernel_calls import VERBS
 
-from cprime.kernels import Bounds, Dense, FactorAnalysers, Gaussians, Moves, SparseRows, StoredRows, as_rows
+from cprime.kernels import (
+    Dense,
+    DistanceBounds,
+    FactorAnalysers,
+    GaussianParameters,
+    Moves,
+    SparseRows,
+    StoredRows,
+    as_rows,
+)
 
 TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 LAYOUTS = {
@@ -39,8 +48,10 @@ def given(n, D, C, dtype):
     m = (30 * rng.standard_normal((C, D))).astype(dtype)
     return {
         "m": m,
-        "diag": Gaussians(m, rng.uniform(0.1, 1, (C, D)).astype(dtype), rng.random(C).astype(dtype)),
-        "full": Gaussians(m, np.tril(rng.uniform(0.1, 1, (C, D, D))).astype(dtype), rng.random(C).astype(dtype)),
+        "diag": GaussianParameters(m, rng.uniform(0.1, 1, (C, D)).astype(dtype), rng.random(C).astype(dtype)),
+        "full": GaussianParameters(
+            m, np.tril(rng.uniform(0.1, 1, (C, D, D))).astype(dtype), rng.random(C).astype(dtype)
+        ),
         "labels": rng.integers(C, size=n).astype(np.int32),
         "lists": np.argsort(rng.random((C, C)), axis=1)[:, : max(1, C // 4)].astype(np.int32),
         "kept": np.argsort(rng.random((n, C)), axis=1)[:, :2].astype(np.int32),
@@ -51,7 +62,9 @@ def given(n, D, C, dtype):
 
 def bounded(X, g):
     C, n = len(g["m"]), len(X)
-    bounds = Bounds(g["labels"].copy(), np.zeros((n, 0), np.int32), np.zeros((n, 0), X.dtype), np.zeros(n, X.dtype))
+    bounds = DistanceBounds(
+        g["labels"].copy(), np.zeros((n, 0), np.int32), np.zeros((n, 0), X.dtype), np.zeros(n, X.dtype)
+    )
     moves = Moves(np.zeros(C, X.dtype), np.full((C, 1), np.inf, X.dtype), np.zeros((C, 1), X.dtype))
     return X.nearest_bounded(g["m"], bounds, moves), bounds
 

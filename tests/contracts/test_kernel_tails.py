@@ -17,7 +17,7 @@ from kernel_data import (
     whole_costs,
 )
 
-from cprime.kernels import Gaussians
+from cprime.kernels import GaussianParameters
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
@@ -95,7 +95,7 @@ def test_pull_equals_the_reference(dtype, weighted, kernels):
 def test_logarithms_are_precise_near_and_far(dtype):
     ratios = np.concatenate([[0.0], np.logspace(-12, 30, 4000)])
     X = np.sqrt(ratios)[:, np.newaxis].astype(dtype)
-    one = Gaussians(np.zeros((1, 1), dtype), np.ones((1, 1), dtype), np.zeros(1, dtype), np.ones(1, dtype))
+    one = GaussianParameters(np.zeros((1, 1), dtype), np.ones((1, 1), dtype), np.zeros(1, dtype), np.ones(1, dtype))
     costs = native.nearest(X, one)[1][:, 0]
     expected = 2 * np.log1p(np.square(X[:, 0].astype(np.float64)))
     np.testing.assert_allclose(costs, expected, rtol=8 * np.finfo(dtype).eps, atol=0)
@@ -126,7 +126,7 @@ def test_many_small_shares_add_up(dtype):
     X = np.random.default_rng(0).normal(size=(3000, 2)).astype(dtype)
     X[::3] = 1e9  # where the tail of the other reaches farther
     means, dof = np.array([[0, 0], [1, 1]], dtype), np.array([4, 30], dtype)
-    given = Gaussians(means, np.ones((2, 2), dtype), np.array([0, 37], dtype), dof)
+    given = GaussianParameters(means, np.ones((2, 2), dtype), np.array([0, 37], dtype), dof)
     found, expected = (k.respond(X, given) for k in (native, reference))
     assert 1e-6 < expected.shares[1] < 1e-4
     for a, b in zip(found[3:], expected[3:], strict=True):
@@ -136,7 +136,7 @@ def test_many_small_shares_add_up(dtype):
 def test_a_far_point_adds_its_square_though_it_pulls_little(kernels):
     """u falls as the squared distance grows: their product stays."""
     X = np.array([[0.0], [1e12], [-1e12]])
-    given = Gaussians(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1))
+    given = GaussianParameters(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1))
     np.testing.assert_allclose(kernels.respond(X, given).second.ravel(), 2 * 2, rtol=1e-9)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cprime._random import Key
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 
@@ -43,4 +43,4 @@ def kept(X, centers, n_kept):
     """The best there are."""
     all_costs = squares(X, centers)
     ids = np.argsort(all_costs, axis=1)[:, :n_kept].astype(np.int32)
-    return Kept(ids, np.take_along_axis(all_costs, ids, axis=1))
+    return ActiveSet(ids, np.take_along_axis(all_costs, ids, axis=1))

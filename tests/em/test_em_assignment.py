@@ -6,8 +6,8 @@ from em_data import KEY, C, D, block, kept, model, plain, points, squares, weigh
 from scipy.special import logsumexp
 
 from cprime._random import Purpose
-from cprime.block import Block, Kept
-from cprime.em import DrawFromAll, Drawn, ExactEStep, Hard, Soft, Win, assignment_of
+from cprime.block import ActiveSet, Block
+from cprime.em import DrawFromAll, ExactEStep, Hard, HardEStep, SampledAssignment, Soft, assignment_of
 from cprime.em import expectation as module
 from cprime.kernels import as_rows
 from cprime.search import Lookup, SearchStats
@@ -81,7 +81,7 @@ def test_drawn_gives_all_to_one_of_the_truncated_posterior(weighted):
     assert set(place) == {0, 1, 2}
     label = np.take_along_axis(found.ids, place[:, np.newaxis], axis=1)
     entropy = -(w @ (q * np.log(q)).sum(axis=1))
-    checked(Drawn(KEY), b, found, spread(label, np.ones((60, 1))), w @ total, entropy)
+    checked(SampledAssignment(KEY), b, found, spread(label, np.ones((60, 1))), w @ total, entropy)
 
 
 @pytest.mark.parametrize("step", [1, 2**20, 7 * C + 1])
@@ -98,7 +98,7 @@ def test_drawn_from_all_components(weighted, step, monkeypatch):
     J = w @ squares(b.X, model().centers).min(axis=1)
     entropy = -(w @ (q * np.log(q)).sum(axis=1))
     # log Σ p less what log_scale leaves out: π_c = 1/C and the normaliser
-    nothing, totals = DrawFromAll(model(), Drawn(KEY))(b, None)
+    nothing, totals = DrawFromAll(model(), SampledAssignment(KEY))(b, None)
     assert nothing is None
     check(totals.tally, totals.moments, b, np.eye(C)[place], w @ total, entropy)
     assert totals.tally.error == pytest.approx(J)
@@ -107,7 +107,7 @@ def test_drawn_from_all_components(weighted, step, monkeypatch):
 def test_a_share_of_nothing_has_no_entropy():
     far = Block(as_rows(np.array([[0.0, 0, 0], [1e3, 0, 0]])))
     two = type(model())(np.array([[0.0, 0, 0], [1e3, 0, 0]]), 1.0, 1e-20)
-    assert DrawFromAll(two, Drawn(KEY))(far, None)[1].tally.entropy == 0.0
+    assert DrawFromAll(two, SampledAssignment(KEY))(far, None)[1].tally.entropy == 0.0
 
 
 def test_draws_fall_where_the_sums_of_shares_pass_them():
@@ -120,8 +120,8 @@ def test_draws_fall_where_the_sums_of_shares_pass_them():
 
     shares = np.array([[0.25, 0.25, 0.5]])
     for uniform, place in ((0.0, 0), (0.2499, 0), (0.25, 1), (0.4999, 1), (0.5, 2), (0.9999, 2)):
-        assert Drawn(KEY).places(Given(uniform), shares).tolist() == [[place]]
-    assert Drawn(KEY).places(Given(1 - 1e-16), np.array([[0.5, 0.5 - 1e-12]])).tolist() == [[1]]
+        assert SampledAssignment(KEY).places(Given(uniform), shares).tolist() == [[place]]
+    assert SampledAssignment(KEY).places(Given(1 - 1e-16), np.array([[0.5, 0.5 - 1e-12]])).tolist() == [[1]]
 
 
 def win(b, after, before=None, follow=False):
@@ -130,7 +130,7 @@ def win(b, after, before=None, follow=False):
     def look(block, points, kept, components, n_kept):
         return Lookup(after, 0, SearchStats(block.n_weighted))
 
-    return Win(model(), look, follow=follow)(b, before)[1]
+    return HardEStep(model(), look, follow=follow)(b, before)[1]
 
 
 @weighted
@@ -156,7 +156,7 @@ def test_movers_are_the_difference_of_the_sums(weighted):
     label, before = after.ids[:, 0], after.ids[:, 0].copy()
     rows = np.flatnonzero((label < C - 1) & (w > 0))[[0, 3, 8, 9]]
     before[rows] = (label[rows] + 1) % (C - 1)
-    moments = win(b, after, Kept(before[:, np.newaxis]), follow=True).moments
+    moments = win(b, after, ActiveSet(before[:, np.newaxis]), follow=True).moments
     assert moments.counts.dtype == np.float64
     np.testing.assert_allclose(moments.counts, np.bincount(label, w, C))
     new, old = ((w[:, np.newaxis] * np.eye(C)[found]).T @ b.X.given() for found in (label, before))
@@ -165,7 +165,7 @@ def test_movers_are_the_difference_of_the_sums(weighted):
     assert moments.sums.ids.dtype == np.int32
     np.testing.assert_allclose(moments.sums.sums, (new - old)[touched], atol=1e-12)
     np.testing.assert_array_equal(moments.members, np.bincount(label[w > 0], minlength=C))
-    still = win(b, after, Kept(after.ids), follow=True).moments.sums
+    still = win(b, after, ActiveSet(after.ids), follow=True).moments.sums
     assert still.ids.shape == (0,)
     assert still.sums.shape == (0, D)
 
@@ -173,7 +173,7 @@ def test_movers_are_the_difference_of_the_sums(weighted):
 def test_assignments_by_name():
     assert assignment_of("soft", KEY) == Soft()
     assert assignment_of("hard", KEY) == Hard()
-    assert assignment_of("posterior", KEY) == Drawn(KEY)
+    assert assignment_of("posterior", KEY) == SampledAssignment(KEY)
 
 
 def test_an_exact_pass_is_that_of_the_model():

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from em_data import KEY, C, block, kept, model, plain, points, squares
 
-from cprime.block import Block, Kept
-from cprime.em import EStep, ExactEStep, Hard, Soft, Totals, Win
-from cprime.em.expectation import CostTally, HardMoments, NearestStart, Visit, moved
-from cprime.em.k_means import Lazy, Movers, Wins
-from cprime.em.repair import Accumulated
+from cprime.block import ActiveSet, Block
+from cprime.em import EStep, ExactEStep, Hard, HardEStep, Soft, Totals
+from cprime.em.expectation import CostPass, CostTally, HardMoments, NearestStart, moved
+from cprime.em.k_means import ClusterSums, Lazy, ReassignmentSums
+from cprime.em.repair import SumByComponent
 from cprime.execution import local
 from cprime.execution.local import Local
 from cprime.kernels import as_rows
-from cprime.model import Full as FullCovariances
-from cprime.model import PooledSpherical
+from cprime.model import FullCovariance, PooledSpherical
 from cprime.neighbors import Cells
 from cprime.search import Full, SearchStats
 from cprime.sources import open_data
@@ -43,7 +42,7 @@ def test_moves_of_points_of_weight_are_counted(weighted):
     before = kept(b.X, model().centers, 2)
     ids = before.ids.copy()
     ids[::3] = ids[::3, ::-1]
-    _, totals = EStep(model(), LOOK, 2, Soft())(b, Kept(ids, before.costs))
+    _, totals = EStep(model(), LOOK, 2, Soft())(b, ActiveSet(ids, before.costs))
     assert totals.tally.n_moved == int((plain(b)[::3] > 0).sum())
     assert EStep(model(), LOOK, 2, Soft())(b, before)[1].tally.n_moved == 0
 
@@ -67,7 +66,7 @@ def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distanc
 def test_an_error_that_would_take_a_pass_of_its_own_is_not_known():
     """Costs of Gaussians are no distances."""
     skew = np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 0.3]])
-    gaussians = FullCovariances(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
+    gaussians = FullCovariance(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
     look = Full().look(None, gaussians.components(), KEY)
     assert np.isnan(EStep(gaussians, look, 1, Hard())(block(True), None)[1].tally.error)
     assert np.isnan(ExactEStep(gaussians)(block(True), None)[1].tally.error)
@@ -77,16 +76,16 @@ def test_a_lazy_point_leaves_only_for_what_is_nearer_by_a_factor():
     """(1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖, here on a line: at 1 and 0 the edge for ε = 1 is x = 2/3."""
     line = type(model())(np.array([[0.0, 0, 0], [1.0, 0, 0]]), 1.0, 1e-20)
     x = np.array([0.1, 0.55, 0.65, 0.6666666, 0.67, 0.9])
-    b, before = Block(as_rows(np.column_stack([x, np.zeros((6, 2))]))), Kept(np.zeros((6, 1), np.int32))
+    b, before = Block(as_rows(np.column_stack([x, np.zeros((6, 2))]))), ActiveSet(np.zeros((6, 1), np.int32))
     look = Full().look(None, line.components(), KEY)
-    found, totals = Win(line, Lazy(look, 1.0))(b, before)
+    found, totals = HardEStep(line, Lazy(look, 1.0))(b, before)
     assert found.winners.tolist() == [0, 0, 0, 0, 1, 1]
     np.testing.assert_allclose(found.costs[:, 0], [*np.square(x[:4]), *np.square(1 - x[4:])])
     assert totals.tally.n_moved == 2
     assert totals.tally.error == pytest.approx(found.costs.sum())
-    assert Win(line, Lazy(look, 1.0))(b, None)[0].winners.tolist() == [0, 1, 1, 1, 1, 1]
+    assert HardEStep(line, Lazy(look, 1.0))(b, None)[0].winners.tolist() == [0, 1, 1, 1, 1, 1]
     tie = Block(as_rows(np.array([[0.75, 0.0, 0.0]])))
-    stays = Win(line, Lazy(look, 2.0))(tie, Kept(np.zeros((1, 1), np.int32)))[0]
+    stays = HardEStep(line, Lazy(look, 2.0))(tie, ActiveSet(np.zeros((1, 1), np.int32)))[0]
     assert stays.winners.tolist() == [0]
 
 
@@ -102,7 +101,7 @@ def test_an_exact_pass_looks_at_all_and_keeps_nothing(weighted):
 
 
 @pytest.mark.parametrize(
-    "job", [EStep(model(), LOOK, 2, Soft()), Visit(model(), LOOK, 2), NearestStart(points(8), None)]
+    "job", [EStep(model(), LOOK, 2, Soft()), CostPass(model(), LOOK, 2), NearestStart(points(8), None)]
 )
 def test_points_keep_what_a_pass_has_found(job):
     data = local(points())
@@ -117,20 +116,20 @@ def test_other_passes_read_their_rows_and_leave_what_points_keep(tmp_path):
     data = Local(open_data(tmp_path / "X.npy", chunk_rows=25))
     assert data.each(ExactEStep(model())).tally.log_sum == pytest.approx(model().expect_all(block()).log_sum)
     assert not data.placed
-    data.each(Visit(model(), LOOK, 1))
+    data.each(CostPass(model(), LOOK, 1))
     data.commit()
     before = data.take(np.arange(60)).kept
     assert data.each(HardMoments(model())).squares == pytest.approx(HardMoments(model())(block(), before)[1].squares)
     expected = np.eye(C)[before.winners].T @ np.column_stack([np.ones(60), points()])
-    np.testing.assert_allclose(data.each(Accumulated(C)), expected, atol=1e-12)
+    np.testing.assert_allclose(data.each(SumByComponent(C)), expected, atol=1e-12)
     data.each(ExactEStep(model()))
     assert data.take(np.arange(60)).kept.ids.tolist() == before.ids.tolist()
 
 
 def totals(seed):
     rng = np.random.default_rng(seed)
-    movers = Movers(np.array([2 * seed - 1], np.int32), np.ones((1, 2)))
-    moments = Wins(rng.random(C), np.arange(C) * seed, movers)
+    movers = ReassignmentSums(np.array([2 * seed - 1], np.int32), np.ones((1, 2)))
+    moments = ClusterSums(rng.random(C), np.arange(C) * seed, movers)
     return Totals(Tally(1.0, 0.5, 0.0, 3 + seed, 5 * seed, rng.random()), moments, SearchStats(seed))
 
 
@@ -149,7 +148,7 @@ def test_totals_add_up():
 @weighted
 def test_a_visit_sums_the_least_costs(weighted):
     b = block(weighted)
-    found, visited = Visit(model(), LOOK, 3)(b, None)
+    found, visited = CostPass(model(), LOOK, 3)(b, None)
     expected = kept(b.X, model().centers, 3)
     np.testing.assert_array_equal(found.ids, expected.ids)
     assert visited.cost == pytest.approx(plain(b) @ expected.costs[:, 0])
@@ -163,9 +162,9 @@ def test_a_visit_sums_the_least_costs(weighted):
 
 def test_a_visit_without_costs_sums_nothing():
     def look(block, points, before, components, n_kept):
-        return Kept(np.zeros((len(block), 1), np.int32)), 0, SearchStats(0)
+        return ActiveSet(np.zeros((len(block), 1), np.int32)), 0, SearchStats(0)
 
-    assert Visit(model(), look, 1)(block(), None)[1].cost == 0.0
+    assert CostPass(model(), look, 1)(block(), None)[1].cost == 0.0
 
 
 def test_the_nearest_start_of_all_or_of_what_cells_offer():
@@ -182,7 +181,7 @@ def test_the_nearest_start_of_all_or_of_what_cells_offer():
 def test_hard_sums_are_those_of_the_winners(weighted):
     b = block(weighted)
     ids = (np.arange(60, dtype=np.int32) % C)[:, np.newaxis]
-    nothing, found = HardMoments(model())(b, Kept(np.hstack([ids, (ids + 1) % C])))
+    nothing, found = HardMoments(model())(b, ActiveSet(np.hstack([ids, (ids + 1) % C])))
     w = plain(b)
     J = w @ np.square(b.X.given() - model().centers[ids[:, 0]]).sum(axis=1)
     assert nothing is None
@@ -194,8 +193,12 @@ def test_hard_sums_are_those_of_the_winners(weighted):
 
 def test_points_that_keep_others_than_before():
     ids = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.int32)
-    assert moved(Kept(ids), Kept(np.array([[1, 2], [0, 4], [5, 0]], dtype=np.int32))).tolist() == [False, True, True]
-    one = Kept(np.array([[1], [0], [5]], dtype=np.int32))
-    assert moved(Kept(ids[:, :1]), one).tolist() == [False, True, False]
-    assert moved(Kept(ids), Kept(ids[:, :1])).tolist() == [True] * 3
-    assert moved(Kept(ids), None).tolist() == [True] * 3
+    assert moved(ActiveSet(ids), ActiveSet(np.array([[1, 2], [0, 4], [5, 0]], dtype=np.int32))).tolist() == [
+        False,
+        True,
+        True,
+    ]
+    one = ActiveSet(np.array([[1], [0], [5]], dtype=np.int32))
+    assert moved(ActiveSet(ids[:, :1]), one).tolist() == [False, True, False]
+    assert moved(ActiveSet(ids), ActiveSet(ids[:, :1])).tolist() == [True] * 3
+    assert moved(ActiveSet(ids), None).tolist() == [True] * 3

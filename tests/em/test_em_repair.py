@@ -5,16 +5,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cprime.block import Block, Kept
-from cprime.em import Win
-from cprime.em.repair import Far, Farthest, relocate_empty
+from cprime.block import ActiveSet, Block
+from cprime.em import HardEStep
+from cprime.em.repair import FarthestPoints, FindFarthest, relocate_empty
 from cprime.execution import local
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.search import Full
 
 X = np.array([[0.0], [1.0], [2.0], [9.0], [20.0], [21.0], [24.0]])
-KEPT = Kept(np.array([[0], [0], [0], [0], [1], [1], [1]], np.int32), np.array([[1.0], [0], [1], [64], [1], [0], [9]]))
+KEPT = ActiveSet(
+    np.array([[0], [0], [0], [0], [1], [1], [1]], np.int32), np.array([[1.0], [0], [1], [64], [1], [0], [9]])
+)
 NONE = np.zeros(2, dtype=bool)
 
 
@@ -24,28 +26,28 @@ def rows_of(far):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
 def test_the_farthest_come_first_and_equal_ones_by_row(n):
-    far = Farthest(n, 0.0, NONE)(Block(as_rows(X), None, 100), KEPT)[1]
+    far = FindFarthest(n, 0.0, NONE)(Block(as_rows(X), None, 100), KEPT)[1]
     found = [[103, 106, 100, 102, 104], [0, 1, 0, 0, 1], [64, 9, 1, 1, 1]]
     assert rows_of(far) == tuple(column[:n] for column in found)
 
 
 def test_points_on_centers_without_weight_or_alone_are_no_place():
-    assert rows_of(Farthest(7, 1.0, NONE)(Block(as_rows(X)), KEPT)[1])[0] == [3, 6]
+    assert rows_of(FindFarthest(7, 1.0, NONE)(Block(as_rows(X)), KEPT)[1])[0] == [3, 6]
     weight = np.array([1.0, 1, 1, 0, 1, 1, 2])
-    assert rows_of(Farthest(2, 0.0, NONE)(Block(as_rows(X), weight), KEPT)[1])[0] == [6, 0]
-    assert rows_of(Farthest(2, 0.0, np.array([True, False]))(Block(as_rows(X)), KEPT)[1])[0] == [6, 4]
+    assert rows_of(FindFarthest(2, 0.0, NONE)(Block(as_rows(X), weight), KEPT)[1])[0] == [6, 0]
+    assert rows_of(FindFarthest(2, 0.0, np.array([True, False]))(Block(as_rows(X)), KEPT)[1])[0] == [6, 4]
 
 
 def test_rows_in_another_order_keep_their_numbers():
     order = np.arange(7)[::-1].copy()
-    turned = Kept(KEPT.ids[order], KEPT.costs[order])
-    far = Farthest(4, 0.0, NONE)(Block(as_rows(X[order]), None, 100, order), turned)[1]
+    turned = ActiveSet(KEPT.ids[order], KEPT.costs[order])
+    far = FindFarthest(4, 0.0, NONE)(Block(as_rows(X[order]), None, 100, order), turned)[1]
     assert rows_of(far)[0] == [103, 106, 100, 102]
 
 
 def test_what_parts_have_found_is_merged():
-    a = Far(3, np.array([1, 5]), np.array([0, 1], np.int32), np.array([4.0, 2.0]))
-    b = Far(3, np.array([9, 8]), np.array([2, 3], np.int32), np.array([4.0, 3.0]))
+    a = FarthestPoints(3, np.array([1, 5]), np.array([0, 1], np.int32), np.array([4.0, 2.0]))
+    b = FarthestPoints(3, np.array([9, 8]), np.array([2, 3], np.int32), np.array([4.0, 3.0]))
     assert rows_of(a + b) == ([1, 9, 8], [0, 2, 3], [4.0, 4.0, 3.0])
     assert (b + a).n == 3
     assert rows_of(b + a) == rows_of(a + b)
@@ -54,7 +56,7 @@ def test_what_parts_have_found_is_merged():
 def repaired(centers, x=X, weight=None, floor=1e-20):
     """What is true after a pass and the repair; J of the sums."""
     model, data = TiedSpherical(np.array(centers, dtype=float)[:, np.newaxis], 1.0, floor), local(x, weight)
-    totals = data.each(Win(model, Full().look(None, model.components(), None)))
+    totals = data.each(HardEStep(model, Full().look(None, model.components(), None)))
     data.commit()
     wins, J, members = totals.moments, totals.tally.error, totals.moments.members.copy()
     new, counts, sums, squares, n = relocate_empty(data, model, wins.counts, wins.sums, J, wins.members)
@@ -111,8 +113,8 @@ def test_a_point_that_is_none_of_several_ends_no_search():
 
 def test_the_farthest_of_many():
     costs = np.random.default_rng(0).permutation(200).astype(float)[:, np.newaxis]
-    block, kept = Block(as_rows(np.zeros((200, 1)))), Kept(np.zeros((200, 1), np.int32), costs)
-    assert rows_of(Farthest(3, 0.0, NONE)(block, kept)[1])[2] == [199, 198, 197]
+    block, kept = Block(as_rows(np.zeros((200, 1)))), ActiveSet(np.zeros((200, 1), np.int32), costs)
+    assert rows_of(FindFarthest(3, 0.0, NONE)(block, kept)[1])[2] == [199, 198, 197]
 
 
 def test_a_distance_below_what_numbers_can_show_is_none():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from em_data import KEY, C, D, block, kept, model, points, squares
 
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.em import (
     EM,
     Accept,
@@ -17,16 +17,16 @@ from cprime.em import (
     Exchange,
     Final,
     Hard,
+    HardEStep,
     Lloyd,
     MixtureSettings,
     Settings,
     Soft,
     Undo,
     Warmup,
-    Win,
     hard_free_energy,
 )
-from cprime.em.k_means import Lazy, Movers, Progress, _all_sums
+from cprime.em.k_means import Lazy, Progress, ReassignmentSums, _all_sums
 from cprime.execution import local
 from cprime.model import Diag, Scatter, TiedSpherical
 from cprime.model.tied_spherical import factors_of
@@ -39,7 +39,7 @@ RUNNING = Progress(n_steps=3, stepped=True)
 def pass_of(parameters=None, n_moved=5, X=None, weight=None):
     """Totals of a k-means pass over the points, as if some had moved; the data, on which points keep their winners."""
     data = local(points() if X is None else X, weight)
-    totals = data.each(Win(parameters or model(), LOOK))
+    totals = data.each(HardEStep(parameters or model(), LOOK))
     data.commit()
     tally = replace(totals.tally, n_moved=n_moved)
     return replace(totals, tally=tally), data
@@ -140,7 +140,7 @@ def test_what_a_pass_of_k_means_is():
     assert lazy.propose(model(), LOOK, KEY).look == Lazy(LOOK, 0.25)
     assert lazy.final(model(), LOOK, KEY).look is LOOK
     assert Final(lazy, End.MAX_ITER).propose(model(), LOOK, KEY).look is LOOK
-    found = Kept(np.zeros((2, 1), np.int32))
+    found = ActiveSet(np.zeros((2, 1), np.int32))
     assert lazy.certified(model(), found) == (found, None)
 
 
@@ -158,7 +158,7 @@ def corrected(peaks, wrong=7.0):
     before = sums + wrong
     before[moved[0]] -= 1
     progress = Progress(stepped=True, counts=counts, sums=before, peak=peaks(counts))
-    totals = replace(totals, moments=replace(totals.moments, sums=Movers(*moved)))
+    totals = replace(totals, moments=replace(totals.moments, sums=ReassignmentSums(*moved)))
     kept_sums = before.copy()
     step = Lloyd(Settings(10, 0.0), progress).judge(model(), totals, data)
     np.testing.assert_array_equal(before, kept_sums)
@@ -185,7 +185,7 @@ def test_what_has_left_an_empty_component_leaves_nothing():
     counts, sums = totals.moments.counts.copy(), totals.moments.sums + 7
     counts[2] = 0.0
     before = Progress(stepped=True, counts=counts, sums=sums, peak=np.full(C, counts.max()))
-    nothing = Movers(np.empty(0, np.int32), np.empty((0, D)))
+    nothing = ReassignmentSums(np.empty(0, np.int32), np.empty((0, D)))
     found, peak = _all_sums(replace(totals.moments, counts=counts, sums=nothing), before, data)
     np.testing.assert_array_equal(found[2], 0)
     others = [0, 1, 3, 4]
@@ -368,7 +368,7 @@ def test_what_counts_of_kept_sets():
     np.testing.assert_array_equal(best.ids, found.ids[:, :1])
     np.testing.assert_array_equal(best.costs, found.costs[:, :1])
     assert scale == model().scale
-    assert em(3, assignment="hard").certified(model(), Kept(found.ids))[0].costs is None
+    assert em(3, assignment="hard").certified(model(), ActiveSet(found.ids))[0].costs is None
 
 
 def test_what_a_search_learns_of_a_pass():

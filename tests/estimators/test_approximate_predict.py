@@ -9,7 +9,7 @@ from estimator_data import clustered
 from sklearn.base import clone
 
 from cprime import GaussianMixture, KMeans, load
-from cprime.neighbors import Cells, Near
+from cprime.neighbors import Cells, CenterIndex
 
 pytestmark = pytest.mark.usefixtures("cells_for_few")
 C = 60
@@ -188,7 +188,7 @@ def test_cells_that_hold_fewer_than_are_kept():
 
 def test_a_certificate_says_how_good_they_are(monkeypatch):
     km = fitted()
-    monkeypatch.setattr(Near.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(CenterIndex.__init__, "__defaults__", (1,))
     assert near(km, OTHER) < 1
     found = km.certify(OTHER, len(OTHER))
     assert found["n_points"] == len(OTHER)

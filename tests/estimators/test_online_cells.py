@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from cprime import KMeans, load
 from cprime.estimators import batches
 from cprime.kernels import Dense, as_rows
-from cprime.neighbors import Followed
+from cprime.neighbors import OnlineCenterIndex
 
 C, D, N = 600, 8, 2000
 
@@ -22,13 +22,13 @@ def _few_are_many(monkeypatch):
 @pytest.fixture
 def built(monkeypatch):
     """A list that grows by one with every structure that is made."""
-    made, begin = [], Followed.__init__
+    made, begin = [], OnlineCenterIndex.__init__
 
     def counted(self, *given):
         made.append(1)
         begin(self, *given)
 
-    monkeypatch.setattr(Followed, "__init__", counted)
+    monkeypatch.setattr(OnlineCenterIndex, "__init__", counted)
     return made
 
 
@@ -98,7 +98,7 @@ def test_centers_are_where_the_structure_has_them():
     km = online(4)
     cells = km._followed
     assert cells.centers is km.cluster_centers_
-    again = Followed.of(cells.as_dict(), km.cluster_centers_)
+    again = OnlineCenterIndex.of(cells.as_dict(), km.cluster_centers_)
     for found, expected in zip(cells.near.find(as_rows(batch(9))), again.near.find(as_rows(batch(9))), strict=True):
         np.testing.assert_array_equal(found, expected)
     labels, squares, _ = cells.near.find(as_rows(batch(9)))

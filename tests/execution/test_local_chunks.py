@@ -8,7 +8,7 @@ from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered
 from execution_data import random_weights as random_weights_of
 
 from cprime import KMeans
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
 from cprime.search import Bounded, Full, Graph
@@ -177,7 +177,7 @@ class Modulo:
     def __call__(self, block, kept):
         rows = block.rows(np.arange(len(block)))
         np.testing.assert_array_equal(block.X.given()[:, 0], 2.0 * rows)
-        return Kept((rows % self.n).astype(np.int32)[:, np.newaxis], rows.astype(float)[:, np.newaxis]), len(block)
+        return ActiveSet((rows % self.n).astype(np.int32)[:, np.newaxis], rows.astype(float)[:, np.newaxis]), len(block)
 
 
 @pytest.mark.parametrize("rows", [300, N])
@@ -221,8 +221,8 @@ def check_what_points_keep(X, weight, data):
 
 def test_points_that_are_regrouped_again_keep_what_they_kept():
     ids = np.random.default_rng(0).integers(9, size=(50, 1)).astype(np.int32)
-    once = Chunk(Kept(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
-    turned = Chunk(Kept(8 - once.kept.ids, once.kept.costs), once.order)  # winners of another order
+    once = Chunk(ActiveSet(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
+    turned = Chunk(ActiveSet(8 - once.kept.ids, once.kept.costs), once.order)  # winners of another order
     twice = turned.regrouped(9)
     np.testing.assert_array_equal(twice.labels(), 8 - ids[:, 0])
     np.testing.assert_array_equal(twice.kept.costs[:, 0], twice.order)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprime.em.k_means import Movers
+from cprime.em.k_means import ReassignmentSums
 from cprime.model.tied_spherical import SphericalMoments
 from cprime.statistics import merge
 
@@ -88,7 +88,7 @@ def test_movers_are_added_by_component():
     for m in (0, 3, 7, 20, 1):
         ids, sums = np.sort(rng.permutation(20)[:m]).astype(np.int32), rng.standard_normal((m, 2))
         before = sums.copy()
-        parts.append(Movers(ids, sums))
+        parts.append(ReassignmentSums(ids, sums))
         dense[ids] += sums
         total = merge(parts)
         np.testing.assert_array_equal(sums, before)

@@ -45,14 +45,14 @@ def folder(tmp_path):
 @pytest.fixture
 def spilled(monkeypatch):
     """The bytes of all arrays that have been put into files so far."""
-    counts, array = [], spill._File.array
+    counts, array = [], spill._MappedFile.array
 
     def counted(self, shape, dtype):
         out = array(self, shape, dtype)
         counts.append(out.nbytes)
         return out
 
-    monkeypatch.setattr(spill._File, "array", counted)
+    monkeypatch.setattr(spill._MappedFile, "array", counted)
     return counts
 
 

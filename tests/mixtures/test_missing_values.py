@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 from sklearn.utils import get_tags
 
 from cprime import GaussianMixture, KMeans, load, open_data, resume
-from cprime.kernels import Gaussians, ReadGaps
+from cprime.kernels import GaussianParameters, ReadGaps
 from cprime.kernels.marginals import Marginals
 from cprime.kernels.masked import with_gaps as read_gaps
 
@@ -335,7 +335,7 @@ def test_no_rows_have_no_extent():
 def test_a_precision_that_rounding_makes_indefinite():
     """Of what is missing: its factor is taken of the columns themselves."""
     A = np.array([[1.0, 1.0, 1.0], [0.0, 1e-9, 1e-9], [0.0, 0.0, 1e-9]])
-    found = Marginals(Gaussians(np.zeros((1, 3)), A[np.newaxis], np.zeros(1)))
+    found = Marginals(GaussianParameters(np.zeros((1, 3)), A[np.newaxis], np.zeros(1)))
     with pytest.raises(np.linalg.LinAlgError):
         np.linalg.cholesky((A.T @ A)[1:, 1:])
     costs = found.table(read_gaps(np.array([[0.5, np.nan, np.nan]])), slice(None), np.zeros(3))

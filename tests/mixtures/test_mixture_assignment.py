@@ -22,7 +22,7 @@ from cprime import em, kernels, search
 from cprime._random import Key
 from cprime.block import Block
 from cprime.kernels import as_rows, computing
-from cprime.model.base import Shares
+from cprime.model.base import Responsibilities
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5
@@ -56,7 +56,7 @@ def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted
     kept, costs = model.components().best(block.embedded(model.embed), C)
     posterior = kernels.posterior(costs, model.scale)
     cost = block.weighted_sum(posterior.mean)
-    found = model.summarise(block, Shares(kept, posterior.responsibilities, cost))
+    found = model.summarise(block, Responsibilities(kept, posterior.responsibilities, cost))
     counts, sums = found.counts, found.sums
     np.testing.assert_allclose(counts, exact.counts, rtol=1e-10)
     np.testing.assert_allclose(sums, exact.sums, rtol=1e-9, atol=1e-9)

@@ -6,14 +6,14 @@ from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixt
 
 from cprime._random import Purpose
 from cprime.kernels.measures import costs_of
-from cprime.model import Diag, Full, Spherical
+from cprime.model import Diag, FullCovariance, Spherical
 from cprime.neighbors import with_self
 from cprime.search import Graph, Papers
 from passes import Passes
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 GENERAL = ("spherical", "diag", "full")
-CLASSES = {"spherical": Spherical, "diag": Diag, "full": Full}
+CLASSES = {"spherical": Spherical, "diag": Diag, "full": FullCovariance}
 
 
 def model_of(family, C=12, D=3, seed=0, dtype=np.float64, weights="free"):

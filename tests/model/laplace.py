@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Family, Shares
+from cprime.model.base import Family, Responsibilities
 from cprime.model.covariance import checked_precisions
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
@@ -70,7 +70,7 @@ class Laplace(Family):
     def components(self) -> LaplaceCosts:
         return LaplaceCosts(self.centers, self.scales, self._offsets)
 
-    def summarise(self, block: Block, shares: Shares) -> LaplaceMoments:
+    def summarise(self, block: Block, shares: Responsibilities) -> LaplaceMoments:
         X, C, D = block.X.dense().astype(np.float64), self.n_components, self.n_features
         counts, sums = np.zeros(C), np.zeros((3, C, D))
         for h, ids in enumerate(shares.ids.T):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from cprime.model import Diag, Full, Spherical, Tied, TiedSpherical
+from cprime.model import Diag, FullCovariance, Spherical, Tied, TiedSpherical
 
 C, D, N = 4, 3, 50
 NAMES = ("tied_spherical", "spherical", "diag", "tied", "full")
@@ -58,7 +58,7 @@ def known(name, free=False, reg_covar=0.0):
         return Known(Diag(CENTERS, variances, **options), variances[:, :, np.newaxis] * np.eye(D))
     if name == "tied":
         return Known(Tied(CENTERS, each[0], **options), np.repeat(each[:1], C, axis=0))
-    return Known(Full(CENTERS, each, **options), each)
+    return Known(FullCovariance(CENTERS, each, **options), each)
 
 
 def points(n=N, seed=1):

@@ -15,7 +15,7 @@ from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
-from cprime.model.base import Shares
+from cprime.model.base import Responsibilities
 from cprime.search import Graph
 
 C, D, H = 6, 9, 2
@@ -122,7 +122,7 @@ def test_a_step_of_em(model, X, exact):
     else:
         ids, costs = model.components().best(Dense(X), C)
         likely = posterior(costs, model.scale).responsibilities
-        moments = model.summarise(block, Shares(ids, likely, None))
+        moments = model.summarise(block, Responsibilities(ids, likely, None))
     new = model.maximise(moments)
     means, loadings, noise = em_step(model, X, weight)
     assert_allclose(new.centers, means, rtol=1e-8)
@@ -136,7 +136,7 @@ def test_moments_of_some_components_at_a_time_are_those_of_all(model, X, bytes_t
     block = Block(Dense(X.astype(np.float32)), np.random.default_rng(2).uniform(0, 2, len(X)))
     single = replace(model, centers=model.centers.astype(np.float32))
     ids, costs = single.components().best(block.X, 3)
-    shares = Shares(ids, posterior(costs, single.scale).responsibilities, None)
+    shares = Responsibilities(ids, posterior(costs, single.scale).responsibilities, None)
     whole = single.summarise(block, shares)
     for module in ("factors", "factor_moments"):
         monkeypatch.setattr(f"cprime.model.{module}.TOGETHER", bytes_together)

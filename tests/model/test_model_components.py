@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from cprime import components as module
 from cprime.components import Centers
 from cprime.kernels import as_rows
-from cprime.model import Diag, Full, Spherical
+from cprime.model import Diag, FullCovariance, Spherical
 
 
 def of(name, free=True):
@@ -125,10 +125,14 @@ def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name
     np.testing.assert_array_equal(truth.model.components().lists(C), expected)
 
 
-@pytest.mark.parametrize("family", [Spherical, Diag, Full])
+@pytest.mark.parametrize("family", [Spherical, Diag, FullCovariance])
 def test_lists_are_those_of_larger_variances_where_mean_costs_leave_float64(family):
     """Of variances near 2⁻¹⁰⁰⁰ and means 2¹⁵ apart mean costs are beyond 2¹⁰²⁴; their order is that of larger ones."""
-    variances = {Spherical: np.array([0.5, 1.0, 2.0, 0.8]), Diag: matrices()[:, 0] ** 2 + 0.1, Full: matrices()}[family]
+    variances = {
+        Spherical: np.array([0.5, 1.0, 2.0, 0.8]),
+        Diag: matrices()[:, 0] ** 2 + 0.1,
+        FullCovariance: matrices(),
+    }[family]
     lists = [family(2.0**15 * CENTERS, variances * unit, weights=SHARES).components().lists(C) for unit in UNITS]
     np.testing.assert_array_equal(*lists)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from model_data import matrices
 
-from cprime.model import Diag, Full, Spherical
+from cprime.model import Diag, FullCovariance, Spherical
 from cprime.model.covariance import (
     DataScale,
     data_variance,
@@ -147,9 +147,9 @@ def test_a_family_repairs_what_an_m_step_gives():
         Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]]), scale_of(1.0)), [1, 1]
     )
     singular = np.array([np.eye(2), np.ones((2, 2))])
-    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy(), scale_of(1.0))
+    shaped = FullCovariance(centers, singular, 0.5)._shaped(counts, singular.copy(), scale_of(1.0))
     np.testing.assert_allclose(shaped, singular + 0.5 * np.eye(2))
-    found = Full(centers, singular)._shaped(counts, singular.copy(), scale_of(1.0))
+    found = FullCovariance(centers, singular)._shaped(counts, singular.copy(), scale_of(1.0))
     np.testing.assert_allclose(found[1] - singular[1], 1e-10 * np.eye(2), rtol=1e-5)
 
 

@@ -7,7 +7,7 @@ import pytest
 from model_data import CENTERS, NAMES, SHARES, C, D, known, points
 
 from cprime.kernels import as_rows
-from cprime.model.stiff import Stiff
+from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import TiedSpherical, variance_floor
 from cprime.model.weights import log_weights
 
@@ -77,7 +77,7 @@ def test_what_has_been_made_of_parameters_does_not_travel(name):
 def test_free_parameters(name, covariances):
     assert known(name).model.n_parameters == C * D + covariances
     assert known(name, True).model.n_parameters == C * D + covariances + C - 1
-    assert Stiff(CENTERS, 1.0, 1e-9).n_parameters == C * D
+    assert FixedVariance(CENTERS, 1.0, 1e-9).n_parameters == C * D
 
 
 @families

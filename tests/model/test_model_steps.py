@@ -9,9 +9,9 @@ from cprime.block import Block
 from cprime.execution import local
 from cprime.kernels import as_rows
 from cprime.model import Scatter, TiedSpherical
-from cprime.model.base import Shares, means_of, winner_error
+from cprime.model.base import Responsibilities, means_of, winner_error
 from cprime.model.scatter import ScatterOf
-from cprime.model.stiff import Stiff
+from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import SphericalMoments
 from cprime.model.unit import UnitCenters, unit_rows
 
@@ -92,7 +92,7 @@ def test_sums_of_kept_sets_are_those_over_the_points(name, free, weighted):
     q = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     spread = np.zeros((len(X), C))
     np.put_along_axis(spread, kept, q, axis=1)
-    found = model.summarise(block, Shares(kept, q, w @ (q * costs).sum(axis=1)))
+    found = model.summarise(block, Responsibilities(kept, q, w @ (q * costs).sum(axis=1)))
     counts, sums = found.counts, found.sums
     squares = found.squares if name == "tied_spherical" else getattr(found, "second", None)
     np.testing.assert_allclose(counts, w @ spread, rtol=1e-12)
@@ -102,7 +102,7 @@ def test_sums_of_kept_sets_are_those_over_the_points(name, free, weighted):
         expected = (w[:, np.newaxis] * spread * np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)).sum()
     if expected is not None:
         np.testing.assert_allclose(squares, expected, rtol=1e-9)
-    hard = model.summarise(block, Shares(kept[:, :1], None, w @ costs[:, 0]))
+    hard = model.summarise(block, Responsibilities(kept[:, :1], None, w @ costs[:, 0]))
     np.testing.assert_allclose(hard.counts, np.bincount(kept[:, 0], w, C), rtol=1e-12)
 
 
@@ -151,7 +151,7 @@ def test_a_component_without_points_keeps_its_mean(name):
     cost = (q * np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)).sum()
     if name == "tied_spherical":
         cost += (q * np.square(model._handicap)).sum()
-    found = model.summarise(block, Shares(kept, q, cost))
+    found = model.summarise(block, Responsibilities(kept, q, cost))
     counts, new = found.counts, model.maximise(found, prior_of(model, block))
     np.testing.assert_array_equal(new.centers[1], CENTERS[1])
     others = [0, 2, 3]
@@ -237,7 +237,7 @@ def test_scatters_add_up_and_scale(full):
 
 
 def test_a_stiff_variance_and_weights_stay():
-    model = Stiff(CENTERS, 0.7, 1e-20)
+    model = FixedVariance(CENTERS, 0.7, 1e-20)
     new = model.maximise(model.expect_all(Block(as_rows(points()))).moments)
     assert (new.variance, new.weights) == (0.7, None)
     expected = known("tied_spherical").model.maximise(model.expect_all(Block(as_rows(points()))).moments)

@@ -14,7 +14,7 @@ from cprime.block import Block
 from cprime.em import EM, MixtureSettings
 from cprime.kernels import Dense, posterior
 from cprime.model import STUDENT_T
-from cprime.model.base import Shares
+from cprime.model.base import Responsibilities
 from cprime.model.degrees_of_freedom import gap, log_normalizer, solved
 from cprime.search import Full
 
@@ -242,7 +242,7 @@ def test_exact_moments_are_those_of_all_that_is_kept_and_of_two_halves():
     w = np.random.default_rng(4).random(3000)
     whole, halves = model.expect_all(Block(Dense(X), w)), [slice(0, 1000), slice(1000, None)]
     ids, costs = model.components().best(Dense(X), C)
-    shares = Shares(ids, posterior(costs, -0.5).responsibilities, None, costs)
+    shares = Responsibilities(ids, posterior(costs, -0.5).responsibilities, None, costs)
     parts = [model.expect_all(Block(Dense(X[s]), w[s])).moments for s in halves]
     for other in (model.summarise(Block(Dense(X), w), shares), (parts[0] + parts[1]).scaled(1)):
         assert_allclose(other.counts, whole.moments.counts, rtol=1e-9)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import cprime
 from cprime import GaussianMixture, KMeans, KMedoids, open_data
-from cprime.estimators.memory import Rows, _measured, needed, sizes_of
+from cprime.estimators.memory import PlannedRows, _measured, needed, sizes_of
 from cprime.planning import probe
 from cprime.search import Graph
 
@@ -109,7 +109,7 @@ def test_what_points_keep_is_what_the_page_of_scale_says(row, estimator):
         line.split("|") for line in SCALE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {row}")
     ]
     for dtype, cell in (("float32", 5), ("float64", 7)):
-        assert needed(estimator, Rows.of_shape((1000, 4), dtype))["kept"] == 1000 * int(cells[cell])
+        assert needed(estimator, PlannedRows.of_shape((1000, 4), dtype))["kept"] == 1000 * int(cells[cell])
 
 
 def test_parameters_are_those_of_the_family():
@@ -144,7 +144,7 @@ def test_the_plan_of_a_limited_fit_has_its_chunks(X, tmp_path):
 
 
 def test_faster_ways_are_named(monkeypatch):
-    monkeypatch.setattr(probe, "foreseen", lambda estimator, rows: probe.Course(40, 30, 100.0, 50.0))
+    monkeypatch.setattr(probe, "foreseen", lambda estimator, rows: probe.CostEstimate(40, 30, 100.0, 50.0))
     monkeypatch.setattr("cprime.planning.planned.foreseen", probe.foreseen)
     plan = cprime.plan(KMeans(200, search="full", n_init=2), (100_000, 4))
     assert plan.passes == 80

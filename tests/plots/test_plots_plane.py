@@ -14,7 +14,7 @@ from matplotlib.collections import LineCollection
 
 from cprime.plots import ClustersDisplay, SearchSpaceDisplay, StepsDisplay
 from cprime.plots.plane import project
-from cprime.plots.search_space import Look
+from cprime.plots.search_space import SearchStep
 from cprime.plots.style import cluster_colors
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
@@ -242,7 +242,7 @@ def test_lists_may_be_given_and_have_gaps(X):
         SearchSpaceDisplay.from_estimator(gm, X[0])
     lists = np.array([[0, 1], [1, -1], [2, 0]])
     looks = SearchSpaceDisplay.from_estimator(gm, X[0], kept=[1], neighbors=lists).looks
-    np.testing.assert_equal(looks, [Look(np.array([1]), np.array([1]))])
+    np.testing.assert_equal(looks, [SearchStep(np.array([1]), np.array([1]))])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.components import Centers
 from cprime.kernels import as_rows
 from cprime.search.certificate import certify
@@ -22,7 +22,7 @@ def kept(wrong=(), n=1):
     order = np.argsort(SQUARES, axis=1)
     order[list(wrong)] = np.roll(order[list(wrong)], -1, axis=1)
     ids = order[:, :n].astype(np.int32)
-    return Kept(ids, np.take_along_axis(SQUARES, ids, axis=1))
+    return ActiveSet(ids, np.take_along_axis(SQUARES, ids, axis=1))
 
 
 def wilson(p, m):
@@ -39,7 +39,7 @@ def test_agreement_and_its_wilson_interval(wrong):
 
 def test_as_good_as_the_nearest_counts():
     half = np.array([[5.0]])
-    both = Kept(np.array([[1]], np.int32), np.array([[25.0]]))
+    both = ActiveSet(np.array([[1]], np.int32), np.array([[25.0]]))
     assert certify(as_rows(half), both, Centers(CENTERS), None)["agreement"] == 1.0
 
 
@@ -48,7 +48,7 @@ def test_the_excess_is_that_of_j_with_the_interval_of_a_ratio(unit):
     """Whatever the unit of the data."""
     wrong = [1, 6]
     chosen, best = kept(wrong), SQUARES.min(axis=1)
-    scaled = Kept(chosen.ids, np.square(X * unit - CENTERS[chosen.ids[:, 0]] * unit))
+    scaled = ActiveSet(chosen.ids, np.square(X * unit - CENTERS[chosen.ids[:, 0]] * unit))
     found = certify(as_rows(X * unit), scaled, Centers(CENTERS * unit), None)
     excess = np.where(np.isin(np.arange(8), wrong), np.sort(SQUARES, axis=1)[:, 1] - best, 0)
     ratio = excess.sum() / best.sum()
@@ -65,7 +65,10 @@ def test_the_excess_is_that_of_j_with_the_interval_of_a_ratio(unit):
 
 def test_points_on_their_centers_have_no_excess():
     found = certify(
-        as_rows(CENTERS), Kept(np.arange(3, dtype=np.int32)[:, np.newaxis], np.zeros((3, 1))), Centers(CENTERS), None
+        as_rows(CENTERS),
+        ActiveSet(np.arange(3, dtype=np.int32)[:, np.newaxis], np.zeros((3, 1))),
+        Centers(CENTERS),
+        None,
     )
     assert (found["relative_excess"], found["relative_excess_interval"]) == (0.0, [0.0, 0.0])
 

@@ -7,7 +7,7 @@ import pytest
 from crowded_data import KINDS, clump, coincident, mostly_coincident
 
 from cprime.kernels import Dense
-from cprime.neighbors import Cells, Near
+from cprime.neighbors import Cells, CenterIndex
 
 C = 4000
 SIDE = math.isqrt(C - 1) + 1
@@ -55,7 +55,7 @@ def test_what_is_found_is_near(kind):
     centers = centers_of(kind)
     X = near_points(centers)
     _, least = Dense(X).nearest(centers)
-    near = [values[:, 0] for values in Near(centers).find(Dense(X))[:2]]
+    near = [values[:, 0] for values in CenterIndex(centers).find(Dense(X))[:2]]
     for (labels, distances), share in ((Cells(centers).find(Dense(X)), 0.7), (near, 0.85)):
         np.testing.assert_allclose(distances, np.square(X - centers[labels]).sum(axis=1), rtol=1e-4)
         assert (np.sqrt(distances) <= 1.1 * np.sqrt(least[:, 0]) + 1e-30).mean() > share

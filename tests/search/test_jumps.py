@@ -5,7 +5,7 @@ import pytest
 from search_data import DTYPES, kmeans, random_weights, squared_distances
 
 from cprime._random import Key
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.em import jumps
 from cprime.em.expectation import HardMoments
 from cprime.execution import local
@@ -44,7 +44,7 @@ class Given:
         self.labels = labels
 
     def __call__(self, block, kept):
-        return Kept(self.labels[:, np.newaxis]), 0
+        return ActiveSet(self.labels[:, np.newaxis]), 0
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -7,10 +7,10 @@ import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import GaussianMixture
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.components import Centers
 from cprime.kernels import Dense, as_rows
-from cprime.neighbors import Cells, Near, exact_lists, with_self
+from cprime.neighbors import Cells, CenterIndex, exact_lists, with_self
 from cprime.search import Graph, graph
 from passes import Passes
 
@@ -65,7 +65,7 @@ def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
 
 def test_an_audit_of_points_that_lie_on_their_centers():
     centers = clustered(40, 3)
-    kept = Kept(np.arange(40, dtype=np.int32)[:, np.newaxis])
+    kept = ActiveSet(np.arange(40, dtype=np.int32)[:, np.newaxis])
     assert graph._audited(Centers(centers), exact_lists(centers, 5), as_rows(centers), kept) == (1.0, 0.0)
 
 
@@ -108,7 +108,7 @@ def test_beyond_the_size_of_exact_lists(monkeypatch):
 def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtype):
     X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
     X, centers = X[:1500], X[1500:]
-    near = Near(centers)
+    near = CenterIndex(centers)
     labels, distances = (values[:, 0] for values in near.find(as_rows(X))[:2])
     _, by_cell = Cells(centers, 1).find(as_rows(X))
     _, by_more_cells = Cells(centers).find(as_rows(X))
@@ -147,7 +147,7 @@ def test_where_components_are_scattered_random_ones_lead_to_the_best():
     for components in (_Far(centers), Centers(centers)):
         passes = Passes(Graph(21), X, components, 2)
         passes.state = replace(passes.state, lists=_Far(centers).lists(21))
-        passes.kept = Kept(np.roll(np.arange(1000, dtype=np.int32) % 60, 30).reshape(500, 2))
+        passes.kept = ActiveSet(np.roll(np.arange(1000, dtype=np.int32) % 60, 30).reshape(500, 2))
         for _ in range(90):
             passes.find(components)
         agreements.append((passes.kept.ids == Dense(X).nearest(centers, 2)[0]).mean())

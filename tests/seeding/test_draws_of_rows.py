@@ -9,7 +9,7 @@ from seeding_data import METHODS, clustered
 from cprime._random import Key
 from cprime.execution import Local, local
 from cprime.seeding import place
-from cprime.seeding.keys import SmallestKeys
+from cprime.seeding.keys import FindSmallestKeys
 from cprime.sources import open_data
 
 N = 500
@@ -29,17 +29,17 @@ def cut(X, weight, rows):
 def test_any_chunks_give_the_same_rows(n_heavy):
     X, weight = clustered(N, 2), weights_of(n_heavy)
     for n in (1, 50, N):
-        whole = local(X, weight).each(SmallestKeys(Key(3), n)).rows
+        whole = local(X, weight).each(FindSmallestKeys(Key(3), n)).rows
         assert len(set(whole.tolist())) == n
         assert (weight[whole[:n_heavy]] > 0).all()
         assert not weight[whole[n_heavy:]].any()
         for rows in (1, 33, 499):
-            np.testing.assert_array_equal(cut(X, weight, rows).each(SmallestKeys(Key(3), n)).rows, whole)
+            np.testing.assert_array_equal(cut(X, weight, rows).each(FindSmallestKeys(Key(3), n)).rows, whole)
 
 
 def test_rows_without_weight_come_in_a_random_order():
     X, weight = clustered(N, 2), weights_of(1)
-    drawn = np.array([local(X, weight).each(SmallestKeys(Key(seed), 51)).rows[1:] for seed in range(60)])
+    drawn = np.array([local(X, weight).each(FindSmallestKeys(Key(seed), 51)).rows[1:] for seed in range(60)])
     assert abs(drawn.mean() - N / 2) < 5 * N / np.sqrt(12 * drawn.size)
     assert len(np.unique(drawn)) > 0.95 * N
 
@@ -47,7 +47,7 @@ def test_rows_without_weight_come_in_a_random_order():
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_the_unit_of_weights_does_not_matter(unit):
     X, weight = clustered(N, 2), weights_of(100)
-    found = [local(X, w).each(SmallestKeys(Key(3), 150)).rows for w in (weight, unit * weight)]
+    found = [local(X, w).each(FindSmallestKeys(Key(3), 150)).rows for w in (weight, unit * weight)]
     np.testing.assert_array_equal(found[0], found[1])
 
 

@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture, open_data
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.drop import drop
-from cprime.selection.merging.entropy import Shares, entropy_joins, excess, gain
+from cprime.selection.merging.entropy import SharedPoints, entropy_joins, excess, gain
 from cprime.selection.merging.joins import children_of
 from cprime.selection.merging.ward import ward_joins
 
@@ -49,7 +49,7 @@ def sparse_shares(N, C, H, seed, width):
     shares = rng.dirichlet(np.full(H, 0.4), size=N)
     shares[shares < 1e-2] = 0.0
     shares /= shares.sum(axis=1, keepdims=True)
-    return Shares(ids, shares, rng.uniform(0.1, 2, N))
+    return SharedPoints(ids, shares, rng.uniform(0.1, 2, N))
 
 
 def dense(points, C):
@@ -82,13 +82,13 @@ def test_entropy_joins_are_those_of_dense_responsibilities(C, H, width):
 
 
 def test_entropy_joins_of_points_in_one_component_are_none():
-    nothing = Shares(np.empty((0, 3), np.int32), np.empty((0, 3)), np.empty(0))
+    nothing = SharedPoints(np.empty((0, 3), np.int32), np.empty((0, 3)), np.empty(0))
     assert len(entropy_joins(nothing, 7).pairs) == 0
     assert nothing.entropy == 0
 
 
 def test_shares_as_small_as_they_come_have_finite_gains():
-    points = Shares(np.array([[0, 1, 2]], np.int32), np.array([[1.0, 1e-300, 1e-299]]), np.ones(1))
+    points = SharedPoints(np.array([[0, 1, 2]], np.int32), np.array([[1.0, 1e-300, 1e-299]]), np.ones(1))
     found = entropy_joins(points, 3)
     assert np.isfinite(found.changes).all()
     assert (found.changes > 0).all()

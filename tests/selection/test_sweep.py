@@ -12,7 +12,7 @@ from cprime.datasets import birch
 from cprime.kernels import SparseRows, as_rows
 from cprime.selection import sweep
 from cprime.selection.starts import exchanged, extended
-from cprime.selection.sweep import Data, _divided
+from cprime.selection.sweep import WeightedData, _divided
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal", "max_iter": 500, "tol": 1e-4}
 MAKERS = {
@@ -89,7 +89,7 @@ def test_held_out_points_are_not_seen_by_the_fit_that_they_judge():
 
 @pytest.mark.parametrize("holdout", [0.01, 0.25, 0.9])
 def test_held_out_points_are_a_share_of_all(holdout):
-    data = Data(np.arange(40.0).reshape(20, 2), np.arange(20.0))
+    data = WeightedData(np.arange(40.0).reshape(20, 2), np.arange(20.0))
     seen, held_out = _divided(data, holdout, np.random.RandomState(0))
     assert len(held_out.X) == max(round(20 * holdout), 1)
     together = np.concatenate([seen.X, held_out.X])

@@ -20,7 +20,7 @@ from theory_data import (
     truncated_posterior,
 )
 
-from cprime.block import Kept
+from cprime.block import ActiveSet
 
 RELATIVE = {np.float32: 2e-6, np.float64: 1e-14}
 
@@ -87,7 +87,7 @@ def test_e_step_keeps_the_nearest_whatever_was_kept_before(dtype):
     X, centers, variance = example(80, 4, 9, dtype)
     for n_active in (1, 3, 8):
         before = np.argsort(np.random.default_rng(1).random((80, 9)), axis=1)[:, :n_active].astype(np.int32)
-        kept, totals = e_step(X, model_of(centers, variance), n_active, before=Kept(before))
+        kept, totals = e_step(X, model_of(centers, variance), n_active, before=ActiveSet(before))
         assert np.array_equal(kept.ids, nearest_sets(X, centers, n_active))
         assert totals.tally.n_distances == 80 * 9
 

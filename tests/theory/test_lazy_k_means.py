@@ -7,7 +7,7 @@ from theory_data import DTYPES, clustered, model_of, random_weights, squared_dis
 from cprime import KMeans
 from cprime._random import Key
 from cprime.block import Block
-from cprime.em import Win
+from cprime.em import HardEStep
 from cprime.em.k_means import Lazy
 from cprime.kernels import as_rows, computing
 from cprime.search import Full
@@ -81,7 +81,7 @@ def lazy_step(X, model, epsilon, before=None):
     """An E-step of lazy-k-means in one thread."""
     look = Full().look(None, model.components(), Key(0))
     with computing(1):
-        return Win(model, Lazy(look, epsilon))(Block(as_rows(X)), before)
+        return HardEStep(model, Lazy(look, epsilon))(Block(as_rows(X)), before)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3, 3.0])

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from cprime import em
 from cprime._random import Key
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.search import Full, Lookup, SearchStats
@@ -106,7 +106,7 @@ class Given:
         distances = np.take_along_axis(squared_distances(points.given(), components.centers), self.ids, axis=1)
         order = np.argsort(distances, axis=1, kind="stable")
         ids = np.take_along_axis(self.ids, order, axis=1).astype(np.int32)
-        found = Kept(ids, np.take_along_axis(distances, order, axis=1).astype(points.dtype))
+        found = ActiveSet(ids, np.take_along_axis(distances, order, axis=1).astype(points.dtype))
         return Lookup(found, ids.size, SearchStats(block.n_weighted))
 
 

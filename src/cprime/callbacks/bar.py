@@ -40,7 +40,7 @@ def _handled_by(handler: logging.Handler, log: logging.Logger) -> Iterator[None]
         log.setLevel(level)
 
 
-class _Above(logging.Handler):
+class _LogAboveBar(logging.Handler):
     """Log handler that prints above a progress bar; it omits the lines of iterations, because the bar shows these."""
 
     def __init__(self, console: Any):
@@ -197,7 +197,7 @@ class ProgressBar(RowsProgress):
         if self._quiet or self._transient:
             return
         above, log = self._progress is not None, logging.getLogger(getattr(estimator, "_log", "cprime"))
-        self._lines.enter_context(_handled_by(_Above(self._progress.console), log) if above else shown(log=log))
+        self._lines.enter_context(_handled_by(_LogAboveBar(self._progress.console), log) if above else shown(log=log))
 
     def on_iteration(self, row: Mapping[str, Any]) -> None:
         """Show one iteration."""

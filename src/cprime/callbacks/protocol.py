@@ -49,7 +49,7 @@ class Callback(Protocol):
         ...
 
 
-class Told(NamedTuple):
+class CallbackHooks(NamedTuple):
     """Hooks of one callback; missing ones are replaced by functions that do nothing.
 
     on_iteration: takes a row and a function that returns the estimator; returns whether to end the fit
@@ -61,7 +61,7 @@ class Told(NamedTuple):
     on_fit_end: Callable[[Any], None]
 
 
-def resolve(callbacks: Any) -> list[Told]:
+def resolve(callbacks: Any) -> list[CallbackHooks]:
     """Return the hooks of the argument `callbacks`, which is None, one callback or several.
 
     Raises
@@ -76,7 +76,7 @@ def resolve(callbacks: Any) -> list[Told]:
     return [_told(callback) for callback in callbacks]
 
 
-def _told(callback: Any) -> Told:
+def _told(callback: Any) -> CallbackHooks:
     hook = callback.on_iteration if hasattr(callback, "on_iteration") else callback
     if isinstance(callback, type) or not callable(hook):
         raise TypeError(
@@ -93,7 +93,9 @@ def _told(callback: Any) -> Told:
             return hook(row, estimator()) is True
     else:
         raise TypeError(f"callbacks are called with (row, estimator) or (row), which {callback!r} does not take.")
-    return Told(on_iteration, getattr(callback, "on_fit_begin", _nothing), getattr(callback, "on_fit_end", _nothing))
+    return CallbackHooks(
+        on_iteration, getattr(callback, "on_fit_begin", _nothing), getattr(callback, "on_fit_end", _nothing)
+    )
 
 
 def _takes(hook: Callable[..., Any], n: int) -> bool:

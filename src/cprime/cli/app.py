@@ -10,7 +10,7 @@ from cprime import __version__
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
-from cprime.cli.panels import CountOr, Counts, Group, Shape, Size, Whole
+from cprime.cli.panels import CountOr, Counts, Group, Shape, Size, WholeNumber
 from cprime.cli.showing import demo, reproduce
 
 
@@ -28,7 +28,7 @@ def app() -> None:
 
 @app.command()
 @opt.data_argument()
-@option("-k", "--n-components", "k", panel="Model", required=True, type=Whole(1), help="Number of clusters C.")
+@option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
 @opt.starting
@@ -87,7 +87,7 @@ def fit(
 @app.command()
 @argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Or --shape.")
 @option("--shape", panel="Data", type=Size(), metavar="ROWSxCOLUMNS", help="In place of DATA: an array of this shape.")
-@option("-k", "--n-components", "k", panel="Model", required=True, type=Whole(1), help="Number of clusters C.")
+@option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
 @opt.starting
@@ -174,10 +174,10 @@ def predict(
         raise click.UsageError("--with-data is for --partition-by-cluster, which was not given.")
     _check_stdout(output, as_json)
     from cprime.cli.files import Request
-    from cprime.cli.predict import Wanted
+    from cprime.cli.predict import PredictOptions
     from cprime.cli.predict import predict as run
 
-    request, wanted = Request.of(given), Wanted.of(given, folder)
+    request, wanted = Request.of(given), PredictOptions.of(given, folder)
     run(model, data, request, wanted, output, threads, as_json=as_json, quiet=quiet)
 
 
@@ -188,7 +188,7 @@ def predict(
     "-n",
     "--n-clusters",
     panel="Model",
-    type=Whole(1),
+    type=WholeNumber(1),
     otherwise="what the joins suggest",
     help="Number of clusters to leave.",
 )
@@ -226,9 +226,9 @@ def merge(
     """
     _check_stdout(output, as_json)
     from cprime.cli.files import Request
-    from cprime.cli.merge import Asked, merge_model
+    from cprime.cli.merge import MergeOptions, merge_model
 
-    asked = Asked(given["n_clusters"], given["criterion"], given["n_active"], given["components"])
+    asked = MergeOptions(given["n_clusters"], given["criterion"], given["n_active"], given["components"])
     merge_model(model, data, Request.of(given), asked, output, threads, as_json=as_json, quiet=quiet)
 
 
@@ -284,7 +284,7 @@ def info(path: str, as_json: bool, **given: Any) -> None:
 @option(
     "--max-rows",
     panel="Data",
-    type=Whole(1),
+    type=WholeNumber(1),
     otherwise="as many as take a second or two",
     help="Rows to look at, at random.",
 )
@@ -323,7 +323,7 @@ def report(
 )
 @opt.mixture
 @opt.searching
-@option("--n-init", panel="Search", type=Whole(1), default=3, help="Fresh starts for each number.")
+@option("--n-init", panel="Search", type=WholeNumber(1), default=3, help="Fresh starts for each number.")
 @opt.seed
 @opt.threads
 @opt.reading

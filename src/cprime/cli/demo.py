@@ -52,7 +52,7 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 
 @dataclass(frozen=True)
-class Lloyd:
+class KMeansRun:
     """A k-means fit. course: seconds and J of each iteration if known, else of the end only."""
 
     name: str
@@ -72,7 +72,7 @@ class Lloyd:
 
 
 @dataclass(frozen=True)
-class Learned:
+class PatchModel:
     """A model of patches: F and L by iteration on patches of the second photograph, and that photograph restored."""
 
     name: str
@@ -154,7 +154,7 @@ def _half(image: np.ndarray) -> np.ndarray:
     return image[: 2 * height, : 2 * width].reshape(height, 2, width, 2).mean(axis=(1, 3))
 
 
-def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[Lloyd]:
+def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[KMeansRun]:
     """Fit scikit-learn's k-means and the same iterations here, from one start; and `KMeans` with default arguments."""
     C, n_iter = scale.n_clusters, scale.n_iter
     first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
@@ -169,7 +169,7 @@ def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[Lloyd]:
         else:
             history = estimator.history_
             course = np.cumsum(history["seconds"]), np.append(history["quantization_error"][1:], estimator.inertia_)
-        found.append(Lloyd(name, estimator, seconds, course))
+        found.append(KMeansRun(name, estimator, seconds, course))
     return found
 
 
@@ -185,7 +185,7 @@ def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> flo
     return perf_counter() - start
 
 
-def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[Learned]:
+def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[PatchModel]:
     """Fit models to the first photograph, evaluate them on the second: k-means, mixtures with C′ = 1 and C′ = 3."""
     rng = np.random.default_rng(_SEED)
     seen, unseen = (patches(image, size=_SIZE).data for image in photographs)
@@ -217,7 +217,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         restored = assembled(rows, noisy.shape)
         seconds = float(estimator.history_["seconds"].sum())
         iterations, F, L = (list(values) for values in zip(*bounds, strict=True))
-        found.append(Learned(name, estimator, seconds, iterations, F, L, restored, _psnr(restored, photographs[1])))
+        found.append(PatchModel(name, estimator, seconds, iterations, F, L, restored, _psnr(restored, photographs[1])))
     return found
 
 
@@ -229,13 +229,13 @@ def _psnr(image: np.ndarray, clean: np.ndarray) -> float:
 def _write(
     output: Path,
     figures: Mapping[str, Any],
-    fits: list[Lloyd],
-    models: list[Learned],
+    fits: list[KMeansRun],
+    models: list[PatchModel],
     photographs: tuple[np.ndarray, np.ndarray],
     X: np.ndarray,
 ) -> None:
     """Write the models, the pictures and the report of the k-means fit with default arguments."""
-    from cprime.cli.demo_pictures import Descent, Gap, draw_codebook, draw_curves, draw_photographs
+    from cprime.cli.demo_pictures import Descent, GapCurve, draw_codebook, draw_curves, draw_photographs
 
     k_means, mixture = fits[-1].estimator, models[-1].estimator
     k_means.save(output / "kmeans.safetensors")
@@ -244,7 +244,7 @@ def _write(
     draw_curves(
         output / "curves.png",
         [Descent(fit.name, *fit.course) for fit in fits],
-        [Gap(f"C′ = {model.estimator.n_active_}", model.iterations, model.kl_gaps) for model in models[1:]],
+        [GapCurve(f"C′ = {model.estimator.n_active_}", model.iterations, model.kl_gaps) for model in models[1:]],
         (
             f"k-means: {len(X):,} patches, {figures['n_clusters']:,} clusters",
             f"what C′ leaves of {mixture.n_components} Gaussians: patches not seen",

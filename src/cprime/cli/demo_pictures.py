@@ -33,7 +33,7 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class Gap:
+class GapCurve:
     """L − F [nats per point] of a fit after each of the iterations."""
 
     name: str
@@ -41,7 +41,7 @@ class Gap:
     gap: Sequence[float]
 
 
-def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[Gap], titles: tuple[str, str]) -> None:
+def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[GapCurve], titles: tuple[str, str]) -> None:
     """J by second of three fits, and the gaps of two by iteration, in a panel each."""
     figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -56,7 +56,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Opened:
+class InputData:
     """DATA after opening.
 
     source: the selected data    stored: the source with all its columns and rows
@@ -68,7 +68,7 @@ class Opened:
     rows: np.ndarray | None = None
 
 
-def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> Opened:
+def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> InputData:
     """Open DATA and select rows and columns by `request`; missing values are not filled and nothing is scaled.
 
     expected: the columns to take from a table if the request names none
@@ -90,17 +90,17 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
     if request.dtype is not None:
         source = source.as_type(request.dtype)
     if request.missing != "drop":
-        return Opened(source, stored)
+        return InputData(source, stored)
     rows = complete_rows(source)
     if len(rows) == source.n_rows:
-        return Opened(source, stored)
+        return InputData(source, stored)
     say(
         "note",
         f"{source.n_rows - len(rows):,} of the {source.n_rows:,} rows of {path} have missing values and are left out",
     )
     if not len(rows):
         raise ValueError(f"{path} has no row without a missing value")
-    return Opened(complete(source), stored, rows)
+    return InputData(complete(source), stored, rows)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cprime import load
-from cprime.cli.files import Opened, Request, hinted, opened
+from cprime.cli.files import InputData, Request, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
 from cprime.cli.predict import named
 from cprime.cli.summary import centers, print_summary, sizes
@@ -20,7 +20,7 @@ from cprime.sources.naming import naming
 
 
 @dataclass(frozen=True)
-class Asked:
+class MergeOptions:
     """Options of the command, under their names; n_clusters: None takes the number that the joins suggest."""
 
     n_clusters: int | None
@@ -47,7 +47,7 @@ def merge_model(
     model: Path,
     path: str | None,
     request: Request,
-    asked: Asked,
+    asked: MergeOptions,
     output: str,
     threads: int | None,
     *,
@@ -101,7 +101,7 @@ def merge_model(
         print_summary(figures, stderr=output == STDOUT)
 
 
-def _rows(tree: MergeTree, n_clusters: int, found: Opened, request: Request) -> Iterator[Columns]:
+def _rows(tree: MergeTree, n_clusters: int, found: InputData, request: Request) -> Iterator[Columns]:
     """Yield the cluster of each row, chunk by chunk, preceded by the row's identifier if there is one."""
     clusters = tree.cut(n_clusters).astype(np.int32)
     assert tree.components is not None

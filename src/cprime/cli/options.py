@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cprime.cli.panels import Amount, Argument, Bytes, CountOr, Names, Option, Start, Whole
+from cprime.cli.panels import Amount, Argument, Bytes, ColumnNames, CountOr, Option, StartName, WholeNumber
 
 # Copies of the estimators' values, so that a help page does not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
@@ -84,11 +84,11 @@ reading = together(
         "--columns",
         panel="Data",
         metavar="A,B,…",
-        type=Names(),
+        type=ColumnNames(),
         multiple=True,
         help="Use these columns (of an array: numbers from 0).",
     ),
-    option("--drop", panel="Data", metavar="A,B,…", type=Names(), multiple=True, help="Leave these columns out."),
+    option("--drop", panel="Data", metavar="A,B,…", type=ColumnNames(), multiple=True, help="Leave these columns out."),
     option("--numeric", panel="Data", is_flag=True, help="Use the columns that are numeric, and say which are not."),
     option(
         "--header/--no-header",
@@ -108,7 +108,7 @@ reading = together(
     option(
         "--chunk-rows",
         panel="Data",
-        type=Whole(1),
+        type=WholeNumber(1),
         otherwise="as fit in 128 MiB",
         help="Rows that are read and computed at a time.",
     ),
@@ -243,7 +243,7 @@ searching = together(
     option(
         "--max-iter",
         panel="Search",
-        type=Whole(1),
+        type=WholeNumber(1),
         otherwise="kmeans 300, gmm 100",
         help="Most iterations of a start.",
     ),
@@ -259,23 +259,25 @@ starting = option(
     "--init",
     panel="Search",
     metavar="NAME|FILE",
-    type=Start(tuple(dict.fromkeys((*STARTS["kmeans"], *STARTS["gmm"])))),
+    type=StartName(tuple(dict.fromkeys((*STARTS["kmeans"], *STARTS["gmm"])))),
     otherwise="auto",
     help="Where to start: k-means++, random, afk-mc2, two-level, of k-means also k-means|| and jumps, of gmm kmeans; "
     "or a file of centers.",
 )
-n_init = option("--n-init", panel="Search", type=Whole(1), otherwise="1", help="Number of starts; the best is kept.")
+n_init = option(
+    "--n-init", panel="Search", type=WholeNumber(1), otherwise="1", help="Number of starts; the best is kept."
+)
 seed = option(
     "--seed",
     panel="Search",
-    type=Whole(0, 2**32 - 1),
+    type=WholeNumber(0, 2**32 - 1),
     default=0,
     help="Seed of the random numbers.",
 )
 threads = option(
     "--threads",
     panel="Search",
-    type=Whole(1),
+    type=WholeNumber(1),
     otherwise="all that the process may use",
     help="Threads to use.",
 )

@@ -84,7 +84,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Whole(click.ParamType):
+class WholeNumber(click.ParamType):
     """Type of an integer in a range."""
 
     name = "number"
@@ -122,7 +122,7 @@ class Amount(click.ParamType):
         return number
 
 
-class Start(click.ParamType):
+class StartName(click.ParamType):
     """Type of an initialization: its name, or the path of a file of centers, which must have a suffix."""
 
     name = "start"
@@ -222,7 +222,7 @@ class Bytes(click.ParamType):
         return str(value)
 
 
-class Names(click.ParamType):
+class ColumnNames(click.ParamType):
     """Type of a list of column names, separated by commas."""
 
     name = "names"

@@ -15,7 +15,7 @@ from cprime import load
 from cprime._files import vacant_folder
 from cprime.callbacks import RowsProgress
 from cprime.cli.chunks import chunk_figures, say_chunks
-from cprime.cli.files import Opened, Request, as_of, hinted, opened
+from cprime.cli.files import InputData, Request, as_of, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
 from cprime.cli.partition import partition, row_columns
 from cprime.cli.summary import centers, print_summary, sizes
@@ -29,7 +29,7 @@ _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PredictOptions:
     """Columns to write beside the label, under their options' names; folder: of the output by cluster, or None."""
 
     proba: bool = False
@@ -90,7 +90,7 @@ def predict(
     model: Path,
     path: str,
     request: Request,
-    wanted: Wanted,
+    wanted: PredictOptions,
     output: str | None,
     threads: int | None,
     *,
@@ -152,7 +152,7 @@ def predict(
         print_summary(figures, stderr=output == STDOUT)
 
 
-def _pieces(source: Source, estimator: Any, wanted: Wanted) -> Iterator[tuple[int, NDArray]]:
+def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[tuple[int, NDArray]]:
     """Yield (first row, rows) in pieces of chunks that are small enough for the memory of their results."""
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
     gaps = getattr(estimator, "missing", "error") == "marginal"
@@ -165,7 +165,7 @@ def _pieces(source: Source, estimator: Any, wanted: Wanted) -> Iterator[tuple[in
 class _Rows:
     """Columns of rows that are not results: identifiers, row numbers, and data."""
 
-    def __init__(self, found: Opened, source: Source, request: Request, with_data: bool) -> None:
+    def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier
         self._names = None if request.identifier is None else naming(found.stored, request.identifier)
         self._source = found.source.as_type(source.dtype) if with_data else None
@@ -198,7 +198,7 @@ def joined(*parts: Columns) -> Columns:
     return dict(chain.from_iterable(part.items() for part in parts))
 
 
-def named(names: Naming, found: Opened, begin: int, end: int) -> Any:
+def named(names: Naming, found: InputData, begin: int, end: int) -> Any:
     """Return the identifiers of the rows begin to end, counted without the left-out rows."""
     if found.rows is None:
         return names(begin, end)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.kernels import posterior
 from cprime.model import Model
-from cprime.model.base import Shares
+from cprime.model.base import Responsibilities
 
 
 class Assigned(NamedTuple):
@@ -20,7 +20,7 @@ class Assigned(NamedTuple):
     entropy: −Σ w_n q_nc log q_nc [nats] of the truncated posterior q, 0 for hard assignments
     """
 
-    shares: Shares
+    shares: Responsibilities
     log_sum: float
     entropy: float
 
@@ -28,20 +28,20 @@ class Assigned(NamedTuple):
 class Assignment(Protocol):
     """Function that computes the responsibilities of the components in active sets."""
 
-    def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned: ...
+    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned: ...
 
 
 @dataclass(frozen=True)
 class Soft:
     """Soft assignment: responsibilities are the truncated posterior (5)."""
 
-    def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
+    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
         assert kept.costs is not None
         if kept.costs.shape[1] == 1:
             return Hard()(block, model, kept)
         found = posterior(kept.costs, model.scale)
         log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-        shares = Shares(kept.ids, found.responsibilities, mean, kept.costs)
+        shares = Responsibilities(kept.ids, found.responsibilities, mean, kept.costs)
         return Assigned(shares, log_sum, log_sum - model.scale * mean)
 
 
@@ -49,26 +49,26 @@ class Soft:
 class Hard:
     """Hard assignment to the best component, which is then the only one of K(n) in F: classification EM (22)."""
 
-    def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
+    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
         assert kept.costs is not None
         least = block.weighted_sum(kept.costs[:, 0])
-        return Assigned(Shares(kept.ids[:, :1], None, least, kept.costs[:, :1]), model.scale * least, 0.0)
+        return Assigned(Responsibilities(kept.ids[:, :1], None, least, kept.costs[:, :1]), model.scale * least, 0.0)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledAssignment:
     """Assignment to one component that is drawn from the truncated posterior: stochastic EM."""
 
     key: Key
 
-    def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
+    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
         assert kept.costs is not None
         found = posterior(kept.costs, model.scale)
         log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
         place = self.places(block, found.responsibilities)
         costs = np.take_along_axis(kept.costs, place, axis=1)
         cost = block.weighted_sum(costs[:, 0])
-        shares = Shares(np.take_along_axis(kept.ids, place, axis=1), None, cost, costs)
+        shares = Responsibilities(np.take_along_axis(kept.ids, place, axis=1), None, cost, costs)
         return Assigned(shares, log_sum, log_sum - model.scale * mean)
 
     def places(
@@ -82,5 +82,5 @@ class Drawn:
 
 def assignment_of(name: str, key: Key) -> Assignment:
     """Return the assignment called "soft", "hard" or "posterior"."""
-    choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}
+    choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": SampledAssignment(key)}
     return choices[name]

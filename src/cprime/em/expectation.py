@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import Block, Kept
-from cprime.em.assignment import Assignment, Drawn
+from cprime.block import ActiveSet, Block
+from cprime.em.assignment import Assignment, SampledAssignment
 from cprime.kernels import Floats, changed
 from cprime.model import Model
-from cprime.model.base import Expected, Shares
+from cprime.model.base import Expected, Responsibilities
 from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
@@ -47,7 +47,7 @@ class EStep:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
         model = self.model
         kept, n_distances, stats = self.look(
             block, block.embedded(model.embed), before, model.components(), self.n_kept
@@ -67,7 +67,7 @@ class ExactEStep:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[None, Totals]:
         return None, _of_all(block, self.model, self.model.expect_all(block))
 
 
@@ -76,12 +76,12 @@ class DrawFromAll:
     """E-step that assigns each point to one component drawn from the full posterior; active sets are not stored."""
 
     model: Model
-    drawn: Drawn
+    drawn: SampledAssignment
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[None, Totals]:
         model, n, C = self.model, len(block), self.model.n_components
         winners, labels, entropies = np.empty(n, dtype=np.int32), np.empty((n, 1), dtype=np.int32), np.empty(n)
         step = max(1, _BLOCK // C)
@@ -92,15 +92,15 @@ class DrawFromAll:
             entropies[rows] = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
         points, no_lists = block.embedded(model.embed), np.empty((C, 0), dtype=np.int32)
         costs = model.components().among(points, no_lists, labels, 1).costs
-        shares = Shares(labels, None, block.weighted_sum(costs[:, 0]), costs)
+        shares = Responsibilities(labels, None, block.weighted_sum(costs[:, 0]), costs)
         log_sum = block.weighted_sum(model.log_likelihood(block.X) - model.log_scale)
-        error = model.error_of(block, Kept(winners[:, np.newaxis]))
+        error = model.error_of(block, ActiveSet(winners[:, np.newaxis]))
         found = Expected(model.summarise(block, shares), log_sum, block.weighted_sum(entropies), error)
         return None, _of_all(block, model, found)
 
 
 @dataclass(frozen=True)
-class Visit:
+class CostPass:
     """Pass that finds active sets and sums only the least costs: for first active sets, labels or the first σ²."""
 
     model: Model
@@ -110,7 +110,7 @@ class Visit:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "CostTally"]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, "CostTally"]:
         points = block.embedded(self.model.embed)
         kept, _, stats = self.look(block, points, before, self.model.components(), self.n_kept)
         cost = 0.0 if kept.costs is None else block.weighted_sum(kept.costs[:, 0])
@@ -126,18 +126,18 @@ class Label:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, int]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, int]:
         model, components = self.model, self.model.components()
         labels, step = np.empty((len(block), 1), dtype=np.int32), rows_of_piece(model.n_features)
         for begin in range(0, len(block), step):
             rows = slice(begin, begin + step)
             labels[rows] = components.best(model.embed(block.X[rows]), 1)[0]
-        return Kept(labels), len(block)
+        return ActiveSet(labels), len(block)
 
 
 @dataclass(frozen=True)
 class CostTally(Sums):
-    """Sums of a `Visit`. cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search"""
+    """Sums of a `CostPass`. cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search"""
 
     cost: float
     weight: float
@@ -154,10 +154,10 @@ class NearestStart:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, int]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, int]:
         if self.cells is None:
-            return Kept(block.X.nearest(self.centers)[0]), len(block)
-        return Kept(self.cells.find(block.X)[0][:, np.newaxis]), len(block)
+            return ActiveSet(block.X.nearest(self.centers)[0]), len(block)
+        return ActiveSet(self.cells.find(block.X)[0][:, np.newaxis]), len(block)
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ class HardMoments:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Any]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, Any]:
         assert kept is not None
-        return None, self.model.summarise(block, Shares(kept.ids[:, :1].copy(), None, None))
+        return None, self.model.summarise(block, Responsibilities(kept.ids[:, :1].copy(), None, None))
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,31 @@ class LogLikelihood:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
         total = block.weighted_sum(self.model.log_likelihood(block.X))
         return None, np.array([total, block.weight])
 
 
-def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
+@dataclass(frozen=True)
+class ReassignmentSums:
+    """Change of the sums of components caused by the points that were reassigned in this pass.
+
+    ids (m,) int32: components that gained or lost points, ascending
+    sums (m, D): Σ w_n x_n of the points gained minus that of the points lost [data units]
+    """
+
+    ids: NDArray[np.int32]
+    sums: NDArray[np.float64]
+
+    def __add__(self, other: "ReassignmentSums") -> "ReassignmentSums":
+        ids = np.union1d(self.ids, other.ids)
+        sums = np.zeros((len(ids), self.sums.shape[1]))
+        sums[np.searchsorted(ids, self.ids)] = self.sums
+        sums[np.searchsorted(ids, other.ids)] += other.sums
+        return ReassignmentSums(ids.astype(np.int32), sums)
+
+
+def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
     """Return which points have other components in K(n) than before, or another order: (n,); all if K(n) is new."""
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)

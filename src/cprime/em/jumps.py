@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution import Data
 from cprime.kernels import Dense, Floats
 from cprime.model import TiedSpherical
@@ -29,7 +29,7 @@ _NEAREST = 8  # neighbors with which a cluster may be merged
 _BLOCK_VALUES = 2**19  # numbers processed at a time, so that temporary arrays stay in the cache
 
 
-class Jumped(NamedTuple):
+class JumpResult(NamedTuple):
     """Result of jumps: the model and cluster weights `counts` (C,) after them, and by how much J has fallen (`gain`).
 
     one, other, cut (n,): ids of the clusters in each jump: `one` was merged into `other`, `cut` was split into `cut`
@@ -46,7 +46,7 @@ class Jumped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Along:
+class ProjectedSums:
     """Pass that sums w p and w p x over the points of each cluster, p = (x − center)·direction / scale: (C, 1 + D).
 
     centers, directions (C, D)    scale: a typical distance
@@ -63,7 +63,7 @@ class Along:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
         assert kept is not None
         X, winners, w = block.X, kept.winners, block.sample_weight
         if self.step > 1:
@@ -92,7 +92,7 @@ class Relabelled:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
         assert kept is not None
         before = kept.winners
         after = self.onto[before]
@@ -100,7 +100,7 @@ class Relabelled:
         inside = np.ascontiguousarray(before[rows])
         under = block.X[rows].along(self.centers, self.directions, inside) <= 0
         after[rows[under]] = self.below[inside[under]]
-        return Kept(after[:, np.newaxis], kept.costs), block.count(after != before)
+        return ActiveSet(after[:, np.newaxis], kept.costs), block.count(after != before)
 
 
 def jump(
@@ -110,7 +110,7 @@ def jump(
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],
     key: Key,
-) -> Jumped:
+) -> JumpResult:
     """Make the jumps that lower J, the cheapest merges first; a cluster takes part in at most one jump.
 
     model: its centers are the means of the current clusters    lists (C, G): neighbor lists, for `_near`
@@ -118,13 +118,13 @@ def jump(
     """
     centers = model.centers
     directions = _widest(data, model, key)
-    above = data.each(Along(centers, directions, 1.0, above=True))
+    above = data.each(ProjectedSums(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains count as 0
         gains = _cuts(model, counts, sums, above)
         partners, costs = _unions(model, counts, sums, _near(centers, lists, data.n_weighted))
     one, other, cut = _chosen(gains, partners, costs)
     if not len(one):
-        return Jumped(model, counts, 0.0, one, other, cut, 0)
+        return JumpResult(model, counts, 0.0, one, other, cut, 0)
     C = len(counts)
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
@@ -137,7 +137,7 @@ def jump(
     data.commit()
     gain = float((gains[cut] - costs[one]).sum())
     logger.info("jumps moved %d center(s) to clusters that they cut in two: J falls by %.6g", len(one), gain)
-    return Jumped(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
+    return JumpResult(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
 
 
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
@@ -157,7 +157,7 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
     for part in _blocks(centers):
         start[part] = model.tangent(generator.standard_normal(start[part].shape), part)
     step = max(1, data.n_weighted // (_ENOUGH * len(centers)))
-    along = data.each(Along(centers, start, math.sqrt(model.variance), step))
+    along = data.each(ProjectedSums(centers, start, math.sqrt(model.variance), step))
     for part in _blocks(centers):
         moments = model.tangent(along[part, 1:] - centers[part].astype(np.float64) * along[part, :1], part)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

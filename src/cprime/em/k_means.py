@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from cprime._random import Key
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components, Reweighted
-from cprime.em.expectation import Totals, moved, tally_of
+from cprime.em.expectation import ReassignmentSums, Totals, moved, tally_of
 from cprime.em.jumps import jump
-from cprime.em.repair import Accumulated, relocate_empty
+from cprime.em.repair import SumByComponent, relocate_empty
 from cprime.em.stages import Accept, End, Final, Undo
 from cprime.execution import Data
 from cprime.kernels import Rows
 from cprime.model import Model, TiedSpherical
 from cprime.search import Look, Lookup, Search, SearchStats
-from cprime.search.full import LookAtAll
+from cprime.search.full import FullLookup
 from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
@@ -38,43 +38,24 @@ _HEAVY = 64.0  # sums are recomputed if the weight of a component has fallen by 
 
 
 @dataclass(frozen=True)
-class Movers:
-    """Change of the sums of components caused by the points that were reassigned in this pass.
-
-    ids (m,) int32: components that gained or lost points, ascending
-    sums (m, D): Σ w_n x_n of the points gained minus that of the points lost [data units]
-    """
-
-    ids: NDArray[np.int32]
-    sums: NDArray[np.float64]
-
-    def __add__(self, other: "Movers") -> "Movers":
-        ids = np.union1d(self.ids, other.ids)
-        sums = np.zeros((len(ids), self.sums.shape[1]))
-        sums[np.searchsorted(ids, self.ids)] = self.sums
-        sums[np.searchsorted(ids, other.ids)] += other.sums
-        return Movers(ids.astype(np.int32), sums)
-
-
-@dataclass(frozen=True)
-class Wins:
+class ClusterSums:
     """Sums of a k-means E-step over the points of each center; additive.
 
     counts (C,): Σ w_n    members (C,): number of points of positive weight
-    sums (C, D): Σ w_n x_n [data units], or `Movers`, their change since the previous pass
+    sums (C, D): Σ w_n x_n [data units], or `ReassignmentSums`, their change since the previous pass
     """
 
     counts: NDArray[np.float64]
     members: NDArray[np.int64]
-    sums: NDArray[np.float64] | Movers
+    sums: NDArray[np.float64] | ReassignmentSums
 
-    def __add__(self, other: "Wins") -> "Wins":
+    def __add__(self, other: "ClusterSums") -> "ClusterSums":
         counts, members = self.counts + other.counts, self.members + other.members
-        return Wins(counts, members, self.sums + other.sums)  # type: ignore[operator]
+        return ClusterSums(counts, members, self.sums + other.sums)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
-class Win:
+class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
     reweighting: factors (C,) for squared distances to a point's own center, and (C,) to others: see `Reweighted`
@@ -89,15 +70,15 @@ class Win:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
-        if isinstance(self.look, LookAtAll) and self.reweighting is None and not self.follow:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
+        if isinstance(self.look, FullLookup) and self.reweighting is None and not self.follow:
             return self._at_once(block, before)
         model, C, weight = self.model, self.model.n_components, block.sample_weight
         components = _compared(model, self.reweighting)
         kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
         others = moved(kept, before)
         winners = kept.winners
-        sums: NDArray[np.float64] | Movers
+        sums: NDArray[np.float64] | ReassignmentSums
         if self.follow:
             assert before is not None
             counts = np.bincount(winners, weight, C).astype(np.float64, copy=False)
@@ -106,17 +87,17 @@ class Win:
             counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
         members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
         tally = tally_of(block, others, n_distances, model.error_of(block, kept))
-        return kept, Totals(tally, Wins(counts, members, sums), stats)
+        return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
-    def _at_once(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
+    def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
         """Compute the same as `__call__` by one kernel, for an exact search without other options."""
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.win(model.centers, known, block.sample_weight)
-        kept = Kept(won.kept, won.costs)
+        kept = ActiveSet(won.kept, won.costs)
         n_distances, error = len(block) * model.n_components, model.error_of(block, kept)
         tally = Tally(block.weight, 0.0, 0.0, n_distances, won.n_moved, error)
-        return kept, Totals(tally, Wins(won.counts, won.members, won.sums), SearchStats(block.n_weighted))
+        return kept, Totals(tally, ClusterSums(won.counts, won.members, won.sums), SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
@@ -126,7 +107,9 @@ class Lazy:
     look: Look
     epsilon: float
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         found = self.look(block, points, kept, components, n_kept)
         after = found.kept
         if kept is None:
@@ -138,7 +121,7 @@ class Lazy:
         stay = (1 + self.epsilon) ** 2 * after.costs[movers, 0].astype(np.float64) >= there
         ids, costs = after.ids.copy(), after.costs.copy()
         ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
-        return found._replace(kept=Kept(ids, costs, after.bounds))
+        return found._replace(kept=ActiveSet(ids, costs, after.bounds))
 
 
 @storable("em.Settings")
@@ -211,13 +194,13 @@ class _KMeans:
     def components(self, model: TiedSpherical) -> Components:
         return _compared(model, self._factors(model))
 
-    def propose(self, model: TiedSpherical, look: Look, key: Key) -> Win:
+    def propose(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
         follow = self.settings.incremental and self.progress.few and self.progress.sums is not None
         if self.settings.epsilon:
             look = Lazy(look, self.settings.epsilon)
-        return Win(model, look, self._factors(model), follow)
+        return HardEStep(model, look, self._factors(model), follow)
 
-    def final(self, model: TiedSpherical, look: Look, key: Key) -> Win:
+    def final(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
         """Return the last pass, which assigns points by the parameters that are returned."""
         return replace(self.propose(model, look, key), look=look, reweighting=None)
 
@@ -229,7 +212,7 @@ class _KMeans:
     def standing(self, model: TiedSpherical) -> TiedSpherical:
         return model
 
-    def certified(self, model: Model, kept: Kept) -> tuple[Kept, None]:
+    def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, None]:
         return kept, None
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
@@ -375,7 +358,7 @@ def _compared(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None)
 
 def _movers(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
-) -> Movers:
+) -> ReassignmentSums:
     """Return the change of sums caused by the reassigned points `rows`; before, after (n,): labels of all points."""
     there = np.column_stack([before[rows], after[rows]])
     touched = np.zeros(n_components, dtype=bool)
@@ -387,19 +370,19 @@ def _movers(
         place[ids] = np.arange(len(ids), dtype=np.int32)
         sign = np.broadcast_to([-1.0, 1.0], there.shape)
         block.X.accumulate(place[there], sign, block.sample_weight, n_components=len(ids), rows=rows, onto=sums)
-    return Movers(ids, sums)
+    return ReassignmentSums(ids, sums)
 
 
-def _all_sums(wins: Wins, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Σ w_n x_n per center (C, D), and the largest weight of each since these were last recomputed (C,)."""
     counts = wins.counts
-    if not isinstance(wins.sums, Movers):
+    if not isinstance(wins.sums, ReassignmentSums):
         return wins.sums, counts
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
     if ((peak > _HEAVY * counts) & (counts > 0)).any():  # rounding of the sums lost would remain
-        return data.each(Accumulated(len(counts)))[:, 1:].copy(), counts
+        return data.each(SumByComponent(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums
     sums[counts == 0] = 0.0

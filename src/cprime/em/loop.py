@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from cprime._random import Key
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Kept
-from cprime.em.expectation import HardMoments, NearestStart, Visit
-from cprime.em.stages import Accept, End, Final, Later, Stage, Undo, Warmup
+from cprime.block import ActiveSet
+from cprime.em.expectation import CostPass, HardMoments, NearestStart
+from cprime.em.stages import Accept, DeferredModel, End, Final, Stage, Undo, Warmup
 from cprime.execution import Data, rows_of
 from cprime.kernels import Rows
 from cprime.model import Model
@@ -85,7 +85,7 @@ Callback = Callable[[dict[str, Any], Run], bool]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitPlan:
     """Options of a run, which do not change during the run.
 
     n_kept: C′, the size of active sets    search: selects the candidates of each point
@@ -112,7 +112,9 @@ class Plan:
     final: str = "found"
 
 
-def run(data: Data, start: Callable[[], Model], plan: Plan, key: Key, save: Callable[[Run], None] | None = None) -> Run:
+def run(
+    data: Data, start: Callable[[], Model], plan: FitPlan, key: Key, save: Callable[[Run], None] | None = None
+) -> Run:
     """Run EM from the starting parameters to convergence or `max_iter`; the last pass uses the returned parameters.
 
     start: returns the starting parameters. They may be large, so their memory is freed after the first step.
@@ -121,18 +123,18 @@ def run(data: Data, start: Callable[[], Model], plan: Plan, key: Key, save: Call
     return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
-def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None = None) -> Run:
+def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | None = None) -> Run:
     """Continue a run from its state to its end."""
     while not run.over:
         run = iterate(data, run, plan)
-        if isinstance(run.model, Later):
+        if isinstance(run.model, DeferredModel):
             run = replace(run, model=run.model.make())
         if save is not None:
             save(run)
     return run
 
 
-def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
+def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
     """Compute first neighbor lists, active sets and, if needed, the first σ²; return the first state of a run."""
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
@@ -141,14 +143,14 @@ def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
     if not all_kept:
         known, look = search.begin(model.components(), n_kept, data.placed, key)
     if look is not None:
-        data.each(Visit(model, look, n_kept))
+        data.each(CostPass(model, look, n_kept))
         data.commit()
     if plan.regroup:
         data.regroup(model.n_components)
     if plan.finds_variance:
         components = model.components()
         look = search.look(known, components, key)
-        found = data.each(Visit(model, look, 1 if all_kept else n_kept))
+        found = data.each(CostPass(model, look, 1 if all_kept else n_kept))
         data.commit()
         if all_kept:
             data.begin(keep=False)
@@ -159,7 +161,7 @@ def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
     return Run(key, model, Warmup(search.warmup, stage) if search.warmup else stage, known)
 
 
-def iterate(data: Data, run: Run, plan: Plan) -> Run:
+def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     """Make one pass, and return the state after it. The last pass uses the parameters that are returned."""
     start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
@@ -205,7 +207,7 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
     )
 
 
-def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
+def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
     """Return the run after its final assignment, and whether every point is assigned to the best of all components.
 
     With "auto", points are compared with all components if this takes no longer than the fit, estimated from distance
@@ -236,13 +238,13 @@ def sampler(data: Data, model: Model) -> Sample:
     return partial(_sample, data, model)
 
 
-def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, Kept]:
+def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
     taken = data.take(rows_of(data, numbers))
     assert taken.kept is not None
     return model.embed(taken.X), taken.kept
 
 
-def report(run: Run, plan: Plan, change: float) -> bool:
+def report(run: Run, plan: FitPlan, change: float) -> bool:
     """Pass the last row of the history to the log and to the callback; return whether the callback ends the run."""
     n_iter = len(run.rows)
     if plan.callback is None and not logger.isEnabledFor(logging.INFO):

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 from cprime._random import Key
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.components import Components
-from cprime.em.assignment import Drawn, assignment_of
+from cprime.em.assignment import SampledAssignment, assignment_of
 from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
-from cprime.em.stages import Accept, End, Final, Later, Undo
+from cprime.em.stages import Accept, DeferredModel, End, Final, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
 from cprime.model import Model
@@ -67,7 +67,7 @@ class EM:
     def propose(self, model: Model, look: Look, key: Key) -> Job[Totals]:
         assignment = assignment_of(self.settings.assignment, key)
         if self.settings.n_kept == model.n_components > 1:
-            if isinstance(assignment, Drawn):
+            if isinstance(assignment, SampledAssignment):
                 return DrawFromAll(model, assignment)
             if model.exact:
                 return ExactEStep(model)
@@ -93,9 +93,9 @@ class EM:
     def standing(self, model: Model) -> Model:
         return model
 
-    def certified(self, model: Model, kept: Kept) -> tuple[Kept, float]:
+    def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, float]:
         if self.settings.assignment == "hard":
-            kept = Kept(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
+            kept = ActiveSet(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
         return kept, model.scale
 
     def _end(self, totals: Totals, small: bool) -> End | None:
@@ -156,7 +156,7 @@ class Momentum(EM):
         if not after.extrapolated:
             return found._replace(model=new, stage=after, change=change)
         further = partial(new.extrapolated, self.before, (after.streak - 1) / (after.streak + 2))
-        return found._replace(model=Later(further), stage=after, change=change)
+        return found._replace(model=DeferredModel(further), stage=after, change=change)
 
     def standing(self, model: Model) -> Model:
         return self.before if self.extrapolated else model

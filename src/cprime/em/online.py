@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from cprime._random import Key
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.em.expectation import Totals
 from cprime.em.mixture import EM
 from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
 from cprime.search import Full, Look
-from cprime.search.full import LookAtAll
+from cprime.search.full import FullLookup
 
-ALL = LookAtAll()
+ALL = FullLookup()
 
 
 def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, decay: float) -> NDArray[np.float64]:
@@ -40,7 +40,7 @@ class Batch:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "BatchWins"]:
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, "BatchSums"]:
         model = self.model
         kept, n_distances, _ = self.look(block, block.embedded(model.embed), before, model.components(), 1)
         C = len(model.centers)
@@ -50,11 +50,11 @@ class Batch:
         weight, places = block.sample_weight, place[kept.ids[:, :1]]
         counts, sums = block.X.accumulate(places, None, weight, n_components=len(ids))
         J = model.error_of(block, kept)
-        return kept, BatchWins(ids, counts, sums, block.weight, J, n_distances, block.n_weighted)
+        return kept, BatchSums(ids, counts, sums, block.weight, J, n_distances, block.n_weighted)
 
 
 @dataclass(frozen=True)
-class BatchWins:
+class BatchSums:
     """Sums of a batch over the points of each center that has any; additive.
 
     ids (m,) int32: these centers, ascending    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
@@ -69,7 +69,7 @@ class BatchWins:
     n_distances: int
     n_weighted: int
 
-    def __add__(self, other: "BatchWins") -> "BatchWins":
+    def __add__(self, other: "BatchSums") -> "BatchSums":
         ids = np.union1d(self.ids, other.ids).astype(np.int32)
         counts, sums = np.zeros(len(ids)), np.zeros((len(ids), self.sums.shape[1]))
         for part in (self, other):
@@ -78,12 +78,12 @@ class BatchWins:
             sums[places] += part.sums
         J = self.error + other.error
         n_distances, n_weighted = self.n_distances + other.n_distances, self.n_weighted + other.n_weighted
-        return BatchWins(ids, counts, sums, self.weight + other.weight, J, n_distances, n_weighted)
+        return BatchSums(ids, counts, sums, self.weight + other.weight, J, n_distances, n_weighted)
 
 
 def k_means_step(
     model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
-) -> tuple[TiedSpherical, NDArray[np.float64], BatchWins]:
+) -> tuple[TiedSpherical, NDArray[np.float64], BatchSums]:
     """Move each center towards the mean of its points in the batch, by a rate of its own (Bishop eq. 9.5).
 
     counts (C,): weight of the earlier points of each center. Returns the model, the new counts, and the sums of the

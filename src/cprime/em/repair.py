@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution import Data
 from cprime.kernels import Floats
 from cprime.model import TiedSpherical
@@ -19,7 +19,7 @@ _CANCELLED = 2.0**-20  # if less than this share of a moved point's weight is le
 
 
 @dataclass(frozen=True)
-class Far:
+class FarthestPoints:
     """Up to `n` farthest points, farthest first: rows among all data, nearest centers, squared distances."""
 
     n: int
@@ -27,16 +27,16 @@ class Far:
     winners: NDArray[np.int32]
     distances: Floats
 
-    def __add__(self, other: "Far") -> "Far":
+    def __add__(self, other: "FarthestPoints") -> "FarthestPoints":
         rows, winners, distances = (
             np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("rows", "winners", "distances")
         )
         first = np.lexsort((rows, -distances))[: self.n]
-        return Far(self.n, rows[first], winners[first], distances[first])
+        return FarthestPoints(self.n, rows[first], winners[first], distances[first])
 
 
 @dataclass(frozen=True)
-class Farthest:
+class FindFarthest:
     """Pass that finds the n points of positive weight that are farthest from their nearest center.
 
     beyond: points with squared distances up to this do not count    alone (C,): clusters of a single point, which does
@@ -50,7 +50,7 @@ class Farthest:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Far]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, FarthestPoints]:
         assert kept is not None
         assert kept.costs is not None
         distances = np.where(self.alone[kept.winners], 0, kept.costs[:, 0])
@@ -59,11 +59,11 @@ class Farthest:
         bar = np.partition(distances, -self.n)[-self.n] if self.n < len(distances) else distances.min()
         places = np.flatnonzero((distances >= bar) & (distances > self.beyond))
         places = places[np.lexsort((block.rows(places), -distances[places]))][: self.n]
-        return None, Far(self.n, block.rows(places), kept.winners[places], kept.costs[places, 0])
+        return None, FarthestPoints(self.n, block.rows(places), kept.winners[places], kept.costs[places, 0])
 
 
 @dataclass(frozen=True)
-class Accumulated:
+class SumByComponent:
     """Pass that recomputes Σ w and Σ w x over the points of each center: (C, 1 + D)."""
 
     n_components: int
@@ -71,7 +71,7 @@ class Accumulated:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
         assert kept is not None
         ids = kept.ids[:, :1]
         sums = block.X.accumulate(ids, None, block.sample_weight, n_components=self.n_components)
@@ -95,7 +95,7 @@ def relocate_empty(
         return model, counts, sums, error, 0
     empty = np.flatnonzero(counts == 0)
     resolution = 4 * model.n_features * model.variance_floor  # smaller squared distances may be rounding
-    far = data.each(Farthest(len(empty), resolution, members == 1))
+    far = data.each(FindFarthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
     points = taken.X.dense()
     centers, members, squares = model.centers.copy(), members.copy(), error
@@ -118,7 +118,7 @@ def relocate_empty(
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
     if cancelled:  # a point was so heavy that only rounding errors are left of the other points
-        anew = data.each(Accumulated(len(counts)))
+        anew = data.each(SumByComponent(len(counts)))
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))
     rounding = 64 * float(np.finfo(np.float64).eps) * error

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from cprime._random import Key
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.components import Components
 from cprime.em.expectation import Totals
 from cprime.execution import Data
@@ -33,7 +33,7 @@ class End(StrEnum):
 class Accept(NamedTuple):
     """Result of an accepted pass.
 
-    model: parameters for the next pass, or `Later`
+    model: parameters for the next pass, or `DeferredModel`
     stage: of the next pass, None if this pass already used the parameters that are returned
     bound, error: F per unit of weight [nats] and J for the history    counts (C,): Σ w_n q_nc
     change: value that is compared with the tolerance    end: why the run ends, None if it goes on
@@ -54,7 +54,7 @@ class Accept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Later:
+class DeferredModel:
     """Function that makes parameters after the memory of those of the pass, which may be as large, has been freed."""
 
     make: Callable[[], Any]
@@ -96,7 +96,7 @@ class Stage(Protocol):
         """Return the parameters to return if the run ends now."""
         ...
 
-    def certified(self, model: Any, kept: Kept) -> tuple[Kept, float | None]:
+    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         """Return the part of active sets that F uses, and the factor from costs to log-probabilities, None for J."""
         ...
 
@@ -128,7 +128,7 @@ class Final:
     def standing(self, model: Any) -> Any:
         return model
 
-    def certified(self, model: Any, kept: Kept) -> tuple[Kept, float | None]:
+    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         return self.of.certified(model, kept)
 
 
@@ -161,5 +161,5 @@ class Warmup:
     def standing(self, model: Any) -> Any:
         return model
 
-    def certified(self, model: Any, kept: Kept) -> tuple[Kept, float | None]:
+    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         return self.before.certified(model, kept)

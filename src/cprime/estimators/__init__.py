@@ -1,13 +1,12 @@
 """Estimators with scikit-learn's interface: validation of arguments and fitted attributes; no numerics."""
 
-from cprime.estimators.base import Bounds
 from cprime.estimators.conditional_mixtures import ConditionalMixtures
 from cprime.estimators.fuzzy_kmeans import FuzzyKMeans
 from cprime.estimators.gaussian_mixture import GaussianMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.kmeans_1d import KMeans1D
 from cprime.estimators.kmedoids import KMedoids
-from cprime.estimators.quality import SearchQualityWarning
+from cprime.estimators.quality import Bounds, SearchQualityWarning
 from cprime.estimators.soft_kmeans import SoftKMeans
 from cprime.estimators.student_t_mixture import StudentTMixture
 

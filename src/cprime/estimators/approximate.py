@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose, seed_of
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels import Rows, computing
@@ -87,5 +87,7 @@ class Approximate:
             model = self._model_of(data)
             nearby, n_kept = self._nearby(model), self._n_active()
             points = model.embed(data.take(np.sort(rows)).X)
-            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # if C′ = C, only the best
+            kept = ActiveSet(
+                *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
+            )  # if C′ = C, only the best
             return certify(points, kept, nearby.components, self._scale(model))

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from cprime.checkpoints import Checkpoint, Runs
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
-from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
-from cprime.estimators.stored import Stored
+from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
+from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.unused import unused_arguments
 from cprime.estimators.validation import check_spill, resolve_init
 from cprime.estimators.watching import Watch, unfitted_copy
@@ -37,35 +37,6 @@ logger = logging.getLogger("cprime")
 FirstModel = Callable[[Data, NDArray, bool], Model]
 SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
 _ANY = Key(0)  # key for calls that draw no random numbers
-
-
-class Bounds(NamedTuple):
-    """Free energy, log-likelihood and their difference, per point (or unit of weight), in nats.
-
-    Attributes
-    ----------
-    free_energy : float
-        F(K, Θ), eq. (7) of Lücke & Forster.
-    log_likelihood : float
-        L(Θ), eq. (3); never below F, except for rounding errors.
-    kl_gap : float
-        L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
-    entropy : float
-        Mean entropy of the truncated posteriors; 0 for k-means.
-
-    Examples
-    --------
-    >>> from cprime import KMeans
-    >>> X = [[0.0], [1.0], [9.0], [10.0]]
-    >>> b = KMeans(2, random_state=0).fit(X).bounds(X)
-    >>> bool(b.free_energy <= b.log_likelihood), b.entropy
-    (True, 0.0)
-    """
-
-    free_energy: float
-    log_likelihood: float
-    kl_gap: float
-    entropy: float
 
 
 @dataclass(frozen=True)
@@ -122,7 +93,7 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-class Clusterer(CopiedCallbacks, Stored):
+class Clusterer(CopiedCallbacks, SavableEstimator):
     """Base of the estimators with an EM fit; a subclass defines the model, the plan of a fit, and C′."""
 
     n_init: int
@@ -198,13 +169,13 @@ class Clusterer(CopiedCallbacks, Stored):
         """Set the fitted attributes from the state of a run."""
         raise NotImplementedError
 
-    def _standing(self, fit: em.Run, plan: em.Plan) -> Self:
+    def _standing(self, fit: em.Run, plan: em.FitPlan) -> Self:
         """Return a copy of the estimator with the parameters that a run would return if it ended now."""
         view = unfitted_copy(self)
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
-    def _plan(self, data: Data) -> em.Plan:
+    def _plan(self, data: Data) -> em.FitPlan:
         """Return the plan of a fit of these data."""
         raise NotImplementedError
 
@@ -233,7 +204,7 @@ class Clusterer(CopiedCallbacks, Stored):
         data: Data,
         init: Any,
         first_model: FirstModel,
-        plan: em.Plan,
+        plan: em.FitPlan,
         key: Key,
         given: tuple[Any, Any, Any],
     ) -> em.Run:
@@ -278,7 +249,7 @@ class Clusterer(CopiedCallbacks, Stored):
         warn_if_poor(self)
         return runs.best
 
-    def _begun(self, data: Data, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> Any:
+    def _begun(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
         """Return the starting parameters of a run."""
         centers = self._centers(data, init, key)
         if plan.improved and not (isinstance(init, str) and init == "jumps"):
@@ -351,7 +322,7 @@ class Clusterer(CopiedCallbacks, Stored):
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
 
-    def _found(self, data: Data, fit: em.Run, plan: em.Plan) -> tuple[em.Run, dict[str, Any]]:
+    def _found(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
         """Return the run after its final assignment, and the results that are stored beside the parameters.
 
         These are neighbor lists, certificate, labels, and whether the assignment is exact.
@@ -362,7 +333,7 @@ class Clusterer(CopiedCallbacks, Stored):
         fit, exact = em.assigned(data, fit, plan)
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
-    def _certified(self, data: Data, fit: em.Run, plan: em.Plan) -> dict[str, Any] | None:
+    def _certified(self, data: Data, fit: em.Run, plan: em.FitPlan) -> dict[str, Any] | None:
         """Return the certificate of a partial search, computed before the final assignment; None for exact ones."""
         if plan.search.exact or not self.certificate:
             return None

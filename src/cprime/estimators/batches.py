@@ -5,7 +5,7 @@ from typing import Any
 from cprime.estimators.validation import resolve_search
 from cprime.execution import Data
 from cprime.kernels import Floats
-from cprime.neighbors import Followed
+from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Graph
 
 MANY = 16384  # number of clusters from which a search in cells is several times faster than one of all centers
@@ -17,10 +17,10 @@ def in_cells(k_means: Any, data: Data) -> bool:
     return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
 
 
-def followed(k_means: Any, centers: Floats) -> Followed:
+def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:
     """Return cells of these centers: those of the last batch, or new ones if there are none or these are outdated."""
-    cells: Followed | None = getattr(k_means, "_followed", None)
+    cells: OnlineCenterIndex | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)
-        cells = Followed(centers) if given is None else Followed.of(given, centers)
-    return Followed(centers) if cells.stale else cells
+        cells = OnlineCenterIndex(centers) if given is None else OnlineCenterIndex.of(given, centers)
+    return OnlineCenterIndex(centers) if cells.stale else cells

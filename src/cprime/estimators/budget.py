@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cprime._bytes import bytes_of, shown_bytes
-from cprime.estimators.memory import Rows, needed, sizes_of
+from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.search import Graph
 from cprime.sources import is_source_like
 
@@ -26,7 +26,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
     estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
         return X
-    rows = lying_within(estimator, Rows.of(X))
+    rows = lying_within(estimator, PlannedRows.of(X))
     most, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)
     if total(parts) <= most:
         return rows.source if is_source_like(X) else X
@@ -38,7 +38,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
     )
 
 
-def lying_within(estimator: Any, rows: Rows) -> Rows:
+def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
     """Return the rows in the largest chunks that `max_memory` allows, or in the smallest; sets `_copies`."""
     most = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
@@ -54,7 +54,7 @@ def total(parts: dict[str, int]) -> int:
     return sum(parts.values())
 
 
-def chunked(rows: Rows) -> Iterator[Rows]:
+def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
     """Yield the rows unchanged, then, if their chunks can be changed, in chunks halved down to the smallest."""
     yield rows
     if not rows.is_cut:
@@ -65,7 +65,7 @@ def chunked(rows: Rows) -> Iterator[Rows]:
         yield rows.with_chunk_rows(size)
 
 
-def remedies(estimator: Any, rows: Rows, most: float = 0.0) -> list[tuple[str, int]]:
+def remedies(estimator: Any, rows: PlannedRows, most: float = 0.0) -> list[tuple[str, int]]:
     """Return changes that save at least a tenth of the memory: a text, and the bytes that the fit then takes.
 
     Changes with the least drawback come first. If a budget is given (`most` bytes), those within it precede the others.
@@ -82,7 +82,7 @@ def remedies(estimator: Any, rows: Rows, most: float = 0.0) -> list[tuple[str, i
     return sorted(found, key=lambda remedy: remedy[1] > most) if most else found
 
 
-def _least(estimator: Any, rows: Rows, most: float) -> int:
+def _least(estimator: Any, rows: PlannedRows, most: float) -> int:
     """Return the bytes of a fit; with a budget, in the largest chunks within it, or else in the smallest chunks."""
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if most else ():
@@ -92,7 +92,7 @@ def _least(estimator: Any, rows: Rows, most: float) -> int:
     return n_bytes
 
 
-def _variants(estimator: Any, rows: Rows) -> Iterator[tuple[str, Any, Rows]]:
+def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, PlannedRows]]:
     """Yield other ways to fit the same rows, those with the least drawback first: a text, an estimator, and rows."""
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()

@@ -15,7 +15,7 @@ from cprime.model.conditional import Conditional
 _NUMBERS = 2**22  # most numbers of temporary arrays, which sets how many rows are computed at a time
 
 
-class _Some(NamedTuple):
+class _RowBatch(NamedTuple):
     """Block of b rows: values X (b, k), and the ids and weights (b, H) of the components in their active sets."""
 
     X: NDArray
@@ -95,7 +95,7 @@ class ConditionalMixtures:
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))
 
-        def covariances(some: _Some) -> NDArray:
+        def covariances(some: _RowBatch) -> NDArray:
             means = self._means(some)
             off = means - np.einsum("nh,nhm->nm", some.weights, means)[:, np.newaxis]
             found: NDArray = np.matmul((some.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
@@ -123,7 +123,7 @@ class ConditionalMixtures:
         check_integer(n_samples, "n_samples", 1)
         random = check_random_state(self._random_state if random_state is None else random_state)
 
-        def draws(some: _Some) -> NDArray:
+        def draws(some: _RowBatch) -> NDArray:
             shape = len(some.X), n_samples
             reached = np.cumsum(some.weights, axis=1)[:, np.newaxis]
             bar = reached[:, :, -1:] * random.random_sample(shape)[:, :, np.newaxis]
@@ -160,7 +160,7 @@ class ConditionalMixtures:
             raise ValueError(f"q must be from 0 to 1, got {q!r}.")
         deviations = np.sqrt(self._conditional.left.variances[:, 0])
 
-        def values(some: _Some) -> NDArray:
+        def values(some: _RowBatch) -> NDArray:
             means = self._means(some)[:, :, 0]
             found = [quantiles(some.weights, means, deviations[some.ids], share) for share in shares.ravel().tolist()]
             return np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape)
@@ -170,7 +170,7 @@ class ConditionalMixtures:
     def _moments(self, spread: bool) -> NDArray:
         """Return the means of each row (n, M), or with `spread` means and standard deviations side by side (n, 2M)."""
 
-        def found(some: _Some) -> NDArray:
+        def found(some: _RowBatch) -> NDArray:
             means = self._means(some)
             mean = np.einsum("nh,nhm->nm", some.weights, means)
             if not spread:
@@ -180,13 +180,13 @@ class ConditionalMixtures:
 
         return self._each(found, ((1 + spread) * self.n_features,))
 
-    def _means(self, some: _Some) -> NDArray[np.float64]:
+    def _means(self, some: _RowBatch) -> NDArray[np.float64]:
         """Return the conditional means of the components in the active set of each row: (b, H, M)."""
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(some.X)
         return self._conditional.means(some.X, some.ids)
 
-    def _each(self, make: Callable[[_Some], NDArray], shape: tuple[int, ...]) -> NDArray:
+    def _each(self, make: Callable[[_RowBatch], NDArray], shape: tuple[int, ...]) -> NDArray:
         """Return the results of `make` for all rows, (n, *shape), computed in blocks of limited memory."""
         given, C = self._conditional.given, self._conditional.given.n_components
         out = np.empty((len(self), *shape), dtype=given.centers.dtype)
@@ -201,7 +201,7 @@ class ConditionalMixtures:
                 else:
                     ids, costs = given.components().best(given.embed(X), self.n_active)
                     weights = posterior(costs, given.scale).responsibilities
-                out[begin : begin + step] = make(_Some(X.dense(), ids, weights))
+                out[begin : begin + step] = make(_RowBatch(X.dense(), ids, weights))
         return out
 
 

@@ -47,7 +47,7 @@ def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X
     return kept_entries(ids, responsibilities, len(model.centers), sparse)
 
 
-class _Implied:
+class _DerivedAttribute:
     """Descriptor of a fitted attribute that is computed from others if parameters were set by hand.
 
     An attribute set by a fit takes precedence, because the descriptor is used only if the instance has none.
@@ -70,7 +70,7 @@ class _Implied:
 
 
 def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
-    return _Implied(found, "means_", *needed)
+    return _DerivedAttribute(found, "means_", *needed)
 
 
 class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):

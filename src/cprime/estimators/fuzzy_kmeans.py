@@ -10,7 +10,7 @@ from cprime._random import check_random_state
 from cprime.block import Block
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
-from cprime.estimators.prototypes import Graded
+from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_choice,
@@ -27,7 +27,7 @@ _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in f
 
 
 @storage.register
-class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
+class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     The fit decreases J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², for which the best memberships are
@@ -221,7 +221,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
         self.objective_ = best.objective
         return self
 
-    def _set_run(self, fit: fuzzy.Fit, n_active: int) -> Self:
+    def _set_run(self, fit: fuzzy.FuzzyRun, n_active: int) -> Self:
         """Set the fitted attributes from the state of a run."""
         self.cluster_centers_ = fit.centers
         self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from cprime._random import Key, Purpose, seed_of
 from cprime._threads import plain_products
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, ReadGaps, Rows, computing, posterior
@@ -19,7 +19,7 @@ from cprime.statistics import Sums
 
 
 @dataclass(frozen=True)
-class Observed(Sums):
+class ColumnSums(Sums):
     """Sums over observed values, by column.
 
     weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: number of missing values of all columns
@@ -31,22 +31,22 @@ class Observed(Sums):
 
 
 @dataclass(frozen=True)
-class Observe:
-    """Job of a pass that computes `Observed`."""
+class SumColumns:
+    """Job of a pass that computes `ColumnSums`."""
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Observed]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, ColumnSums]:
         X, observed, one = block.X, block.X.observed, np.zeros((len(block), 1), dtype=np.int32)
         if observed is None:
             counts, sums = X.accumulate(one, None, block.sample_weight, n_components=1)
-            return None, Observed(np.full(X.shape[1], counts[0]), sums[0], 0)
+            return None, ColumnSums(np.full(X.shape[1], counts[0]), sums[0], 0)
         there = Dense(np.where(observed, X.dense(), X.dtype.type(0)))
         _, sums = there.accumulate(one, None, block.sample_weight, n_components=1)
         weights = np.ones(len(block)) if block.sample_weight is None else block.sample_weight
         with plain_products():
-            return None, Observed(weights @ observed.astype(np.float64), sums[0], int((~observed).sum()))
+            return None, ColumnSums(weights @ observed.astype(np.float64), sums[0], int((~observed).sum()))
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
@@ -54,7 +54,7 @@ def filled_by_means(data: Data, names: Any) -> Data:
 
     names (D,): of the columns, or None. Raises ValueError if a column has no value of positive weight.
     """
-    found: Observed = data.each(Observe())
+    found: ColumnSums = data.each(SumColumns())
     if not found.n_missing:
         return data.read_by(ReadGaps(), gaps=False)
     if not (found.weights > 0).all():

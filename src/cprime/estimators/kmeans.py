@@ -35,7 +35,7 @@ from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.search import Full, Graph, Search
-from cprime.search.nearby import LookNear
+from cprime.search.nearby import CellIndexLookup
 
 
 @storage.register
@@ -276,14 +276,14 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.converged_ = fit.end == em.End.CONVERGED
         self.n_relocated_ = fit.n_relocated
 
-    def _plan(self, data: Data) -> em.Plan:
+    def _plan(self, data: Data) -> em.FitPlan:
         if data.gaps:
             return plan_of_gaps(self, data)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         graph, exchange = isinstance(search, Graph), resolve_exchange(self, search, epsilon, data.sparse)
         settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
-        return em.Plan(
+        return em.FitPlan(
             1,
             search,
             lambda model, data: (em.Exchange if exchange and graph else em.Lloyd)(settings),
@@ -337,7 +337,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             else:
                 model = self._parameters()
             cells = followed(self, model.centers) if in_cells(self, data) else None
-            look = em.ALL if cells is None else LookNear(cells.near)
+            look = em.ALL if cells is None else CellIndexLookup(cells.near)
             model, counts, won = em.k_means_step(model, counts, data, decay, look)
             J, labels = won.error, data.labels()
             assert labels is not None

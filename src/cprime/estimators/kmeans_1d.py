@@ -10,7 +10,7 @@ from cprime import storage
 from cprime._threads import resolve_threads
 from cprime._warnings import warn_if_few
 from cprime.estimators.rows import validated
-from cprime.estimators.stored import Stored
+from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.estimators.whole import whole
 from cprime.kernels import cut_line
@@ -19,7 +19,7 @@ LARGEST_RATIO = 2.0**64
 
 
 @storage.register
-class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Stored):
+class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SavableEstimator):
     """k-means in one dimension: the global minimum of J, computed without any initialization.
 
     On a line, the clusters of an optimum are runs (intervals) of the sorted data, so J = Σ_n w_n min_c (x_n − μ_c)² can

@@ -17,7 +17,7 @@ from cprime.model.tied_spherical import variance_floor
 from cprime.search import Bounded
 
 
-def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
+def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     """Return the plan of a fit of rows with missing values: plain steps, with any search except the bounded one.
 
     Raises ValueError if an argument of the estimator does not allow missing values.
@@ -33,7 +33,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
     tol = k_means.tol * data.n_features / 2  # because F = −(D/2) log J + constant
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
-    return em.Plan(
+    return em.FitPlan(
         1, search, stage.begun, k_means._copies and resolve_regroup(search, data), final=k_means.final_assignment
     )
 

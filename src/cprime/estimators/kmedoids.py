@@ -211,7 +211,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         warn_if_few(n_found, C)
         return self
 
-    def _set_run(self, fit: medoids.Fit, X: NDArray) -> Self:
+    def _set_run(self, fit: medoids.MedoidsRun, X: NDArray) -> Self:
         """Set the fitted attributes from the state of a run."""
         self.medoid_indices_ = fit.medoids.astype(np.int64)
         self.cluster_centers_ = None if self._precomputed else X[fit.medoids]

@@ -17,14 +17,14 @@ from cprime import em
 from cprime._random import Key
 from cprime._threads import resolve_threads
 from cprime._values import replace
-from cprime.components import Measured
+from cprime.components import KernelComponents
 from cprime.em.expectation import HardMoments
 from cprime.estimators.rows import is_plain
 from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
-from cprime.kernels import Tabled, as_rows, wide_bytes
+from cprime.kernels import TabulatedCosts, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
 from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
@@ -63,7 +63,7 @@ _ANY = {  # arguments that do not change the sizes of a small model
 
 
 @dataclass(frozen=True)
-class Rows:
+class PlannedRows:
     """Data of a planned fit, of which nothing is read.
 
     loaded: bytes of rows that the fit will load or copy into memory as a whole
@@ -162,14 +162,16 @@ class Sizes(NamedTuple):
     n_numbers: int
 
 
-def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool | None = None) -> dict[str, int]:
+def needed(
+    estimator: Any, rows: PlannedRows, sizes: Sizes | None = None, regroup: bool | None = None
+) -> dict[str, int]:
     """Return the bytes, by part, that a fit of these rows takes at its peak.
 
     sizes: of the model; None computes them    regroup: whether a graph search copies each chunk into the order of the
     components; None uses the choice of the estimator's plan
     """
     data = rows.data
-    plan: em.Plan = estimator._plan(data)
+    plan: em.FitPlan = estimator._plan(data)
     regroup = plan.regroup if regroup is None else regroup
     N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
     narrow = rows.stored.itemsize < s and not data.gaps
@@ -219,7 +221,7 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
     return found
 
 
-def _start(estimator: Any, data: Data, plan: em.Plan) -> str | None:
+def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
     """Return the name of the initialization that takes most memory; None if centers are given."""
     init = getattr(estimator, "init", getattr(estimator, "init_params", None))
     if not isinstance(init, str):
@@ -263,7 +265,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
         data, centers = local(X), X[:C].copy()
         model = view._first(data)[1](data, centers, True)
         components = model.components()
-        data.each(em.Visit(model, Full().look(None, components, Key(0)), 1))
+        data.each(em.CostPass(model, Full().look(None, components, Key(0)), 1))
         data.commit()
         bare.append(_size(list(model.__getstate__().values())))
         models.append(_size(model))
@@ -271,9 +273,9 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
     rows = as_rows(X)
     embedded = model.embed(rows)
     per_row = 0.0 if embedded is rows else _size(embedded) / len(X)
-    component, tables = bare[1] - bare[0], isinstance(components, Tabled)
+    component, tables = bare[1] - bare[0], isinstance(components, TabulatedCosts)
     made, shared = models[1] - models[0] - component, 3 * models[0] - 2 * models[1]
-    kernels, n_numbers = tables or isinstance(components, Measured), components.n_numbers if tables else 0
+    kernels, n_numbers = tables or isinstance(components, KernelComponents), components.n_numbers if tables else 0
     flags = model.in_place, components.squared_distances, components.steady, kernels, n_numbers
     return Sizes(component, made, shared, sums[1] - sums[0], per_row, *flags)
 

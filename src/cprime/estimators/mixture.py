@@ -13,7 +13,7 @@ from cprime.estimators.base import FirstModel
 from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, named_start
+from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -84,7 +84,7 @@ class Mixture(FittedMixture):
         if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
             self._warn_not_converged()
 
-    def _plan(self, data: Data) -> em.Plan:
+    def _plan(self, data: Data) -> em.FitPlan:
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
         search = resolve_search(self, self.n_components, n_active, data.n_weighted)
         refuse_exchange(search)
@@ -99,7 +99,7 @@ class Mixture(FittedMixture):
         settles = self._families[self.covariance_type].settles and not data.gaps
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
-        return em.Plan(
+        return em.FitPlan(
             n_active,
             search,
             stage.begun,
@@ -164,15 +164,15 @@ class Mixture(FittedMixture):
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
-    def _start(self, data: Data) -> tuple[Any, Given]:
+    def _start(self, data: Data) -> tuple[Any, GivenParameters]:
         """Return the initialization of the means (a name, function or array), and the parameters that are given."""
         C, D = self.n_components, data.n_features
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")
             if self.means_.shape != (C, D):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            return self.means_, Given.like(self._model_of(data, self.reg_covar))
-        given = Given.of(self, data)
+            return self.means_, GivenParameters.like(self._model_of(data, self.reg_covar))
+        given = GivenParameters.of(self, data)
         init = check_means_init(self.means_init, data, C) if given.means else self.init_params
         return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
 

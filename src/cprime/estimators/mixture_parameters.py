@@ -58,7 +58,7 @@ def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenParameters:
     """Starting parameters given by the user; the others are estimated from the hard assignment to the starting means.
 
     shaped: function that returns a model for some centers and weights, with the given covariances if there are any

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Gaussians, Rows, as_rows, computing
+from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.optional import require
 
@@ -27,7 +27,7 @@ class Inertia:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, float]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, float]:
         return None, block.weighted_sum(nearest_of(self.centers, block.X)[1])
 
 
@@ -36,7 +36,9 @@ def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
     if X.observed is None:
         kept, squared = X.nearest(centers)
         return kept[:, 0], squared[:, 0]
-    labels = X.nearest(Gaussians(centers, np.ones_like(centers), np.zeros(len(centers), centers.dtype)))[0][:, 0]
+    labels = X.nearest(GaussianParameters(centers, np.ones_like(centers), np.zeros(len(centers), centers.dtype)))[0][
+        :, 0
+    ]
     return labels, X.own_distances(centers, labels)
 
 

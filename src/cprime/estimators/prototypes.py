@@ -10,10 +10,10 @@ from cprime import fuzzy
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.rows import validated
-from cprime.estimators.stored import Stored
+from cprime.estimators.stored import SavableEstimator
 
 
-class Prototypes(NearestCenter, Stored):
+class Prototypes(NearestCenter, SavableEstimator):
     """Base of estimators with `cluster_centers_`; the label of a point is its nearest center."""
 
     n_clusters: int
@@ -26,7 +26,7 @@ class Prototypes(NearestCenter, Stored):
         return rows
 
 
-class Graded(Prototypes):
+class FuzzyBase(Prototypes):
     """Base of estimators in which a point belongs to several clusters, by degrees of membership."""
 
     n_active_: int

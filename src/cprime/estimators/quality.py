@@ -5,7 +5,7 @@ Only fitted attributes are read.
 
 import logging
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -16,6 +16,35 @@ MOST_EXCESS = 0.02  # relative excess of J over J of the exact nearest centers
 MOST_SHORTFALL = 0.1  # F of the exact active sets K(n) minus F [nats per point]
 
 _log = logging.getLogger("cprime")
+
+
+class Bounds(NamedTuple):
+    """Free energy, log-likelihood and their difference, per point (or unit of weight), in nats.
+
+    Attributes
+    ----------
+    free_energy : float
+        F(K, Θ), eq. (7) of Lücke & Forster.
+    log_likelihood : float
+        L(Θ), eq. (3); never below F, except for rounding errors.
+    kl_gap : float
+        L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
+    entropy : float
+        Mean entropy of the truncated posteriors; 0 for k-means.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> b = KMeans(2, random_state=0).fit(X).bounds(X)
+    >>> bool(b.free_energy <= b.log_likelihood), b.entropy
+    (True, 0.0)
+    """
+
+    free_energy: float
+    log_likelihood: float
+    kl_gap: float
+    entropy: float
 
 
 class SearchQualityWarning(ConvergenceWarning):

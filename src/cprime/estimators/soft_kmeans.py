@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from cprime import em, fuzzy, storage
 from cprime.estimators.base import Clusterer, FirstModel
-from cprime.estimators.prototypes import Graded
+from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_common,
@@ -18,13 +18,13 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.model.stiff import Stiff
+from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Search
 
 
 @storage.register
-class SoftKMeans(Graded, Clusterer):
+class SoftKMeans(FuzzyBase, Clusterer):
     """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) with fixed stiffness β; centers are weighted means.
 
     This is the EM of `GaussianMixture` with one variance for all components, but σ² = 1/2β is fixed. It increases the
@@ -197,10 +197,10 @@ class SoftKMeans(Graded, Clusterer):
         check_auto_or_positive(self.stiffness, "stiffness")
         return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
 
-    def _plan(self, data: Data) -> em.Plan:
+    def _plan(self, data: Data) -> em.FitPlan:
         n_active = check_n_active(self.n_active, self.n_clusters)
         search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
-        return em.Plan(
+        return em.FitPlan(
             n_active,
             search,
             em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)).begun,
@@ -212,8 +212,8 @@ class SoftKMeans(Graded, Clusterer):
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
         stiffness = check_auto_or_positive(self.stiffness, "stiffness")
 
-        def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
-            return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
+        def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
+            return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
         return self.init, first_model
 
@@ -229,8 +229,8 @@ class SoftKMeans(Graded, Clusterer):
         self.converged_ = fit.end == em.End.CONVERGED
         self.n_iter_ = len(fit.rows)
 
-    def _parameters(self) -> Stiff:
-        return Stiff(self.cluster_centers_, self.variance_, 0.0)
+    def _parameters(self) -> FixedVariance:
+        return FixedVariance(self.cluster_centers_, self.variance_, 0.0)
 
     def _n_active(self) -> int:
         return self.n_active_

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cprime.report import Report
 
 
-class Stored(Documented, BaseEstimator):
+class SavableEstimator(Documented, BaseEstimator):
     """Base of estimators that can be saved to a file, read by `cprime.load`, and described by a report."""
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -3,9 +3,9 @@
 A pass runs a job on every chunk and merges the partial results in a fixed order.
 """
 
-from cprime.execution.base import Data, Job, Taken, rows_of
+from cprime.execution.base import Data, Job, RowSample, rows_of
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import Local, local
 from cprime.execution.spill import PREFIX as SPILL_PREFIX
 
-__all__ = ["SPILL_PREFIX", "Chunk", "Data", "Job", "Local", "Taken", "local", "rows_of"]
+__all__ = ["SPILL_PREFIX", "Chunk", "Data", "Job", "Local", "RowSample", "local", "rows_of"]

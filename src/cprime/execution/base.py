@@ -1,6 +1,6 @@
 """Interface between the EM loop and the data: `Data`, which runs passes, and `Job`, the function of one pass.
 
-A job is a frozen, picklable value. It is called with a block of points and their per-point state (`Kept`: active sets,
+A job is a frozen, picklable value. It is called with a block of points and their per-point state (`ActiveSet`: ids,
 costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The order in which
 its partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
 """
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution.chunk import Chunk
 from cprime.kernels import Rows
 from cprime.statistics import Additive
@@ -38,15 +38,15 @@ class Job(Protocol[P_co]):
         """Return whether the per-point state that the job returns replaces the previous one."""
         ...
 
-    def __call__(self, block: Block, kept: Kept | None, /) -> tuple[Kept | None, P_co]: ...
+    def __call__(self, block: Block, kept: ActiveSet | None, /) -> tuple[ActiveSet | None, P_co]: ...
 
 
-class Taken(NamedTuple):
+class RowSample(NamedTuple):
     """A few rows of the data, in the requested order: X (m, D), weights (m,) or None, and their per-point state."""
 
     X: Rows
     sample_weight: NDArray[np.float64] | None
-    kept: Kept | None
+    kept: ActiveSet | None
 
 
 class Data(Protocol):
@@ -109,7 +109,7 @@ class Data(Protocol):
         """Sort the points of each chunk by their best component, so that passes access memory sequentially."""
         ...
 
-    def take(self, rows: NDArray[np.int64]) -> Taken:
+    def take(self, rows: NDArray[np.int64]) -> RowSample:
         """Return a few rows by their indices in the data."""
         ...
 
@@ -170,7 +170,7 @@ class Data(Protocol):
 
 
 @dataclass(frozen=True)
-class Numbered:
+class LocateRows:
     """Job that finds the rows of points, given their ranks among the points of positive weight.
 
     numbers: sorted ranks, see `Block.numbers`; the result is sorted too
@@ -181,20 +181,20 @@ class Numbered:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Joined]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, ConcatenatedRows]:
         found = np.isin(block.numbers(), self.numbers)
         if block.sample_weight is not None:
             found &= block.sample_weight > 0
-        return None, Joined(np.sort(block.rows(np.flatnonzero(found))))
+        return None, ConcatenatedRows(np.sort(block.rows(np.flatnonzero(found))))
 
 
-class Joined(NamedTuple):
+class ConcatenatedRows(NamedTuple):
     """Partial result whose sum is the concatenation of row indices."""
 
     rows: NDArray[np.int64]
 
-    def __add__(self, other: Joined) -> Joined:  # type: ignore[override]
-        return Joined(np.concatenate([self.rows, other.rows]))
+    def __add__(self, other: ConcatenatedRows) -> ConcatenatedRows:  # type: ignore[override]
+        return ConcatenatedRows(np.concatenate([self.rows, other.rows]))
 
 
 def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -202,4 +202,4 @@ def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     if data.n_weighted == data.n_points:
         return numbers
     asked, place = np.unique(numbers, return_inverse=True)
-    return data.each(Numbered(asked)).rows[place]
+    return data.each(LocateRows(asked)).rows[place]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.kernels import Rows, grouped_order
 
 
@@ -23,7 +23,7 @@ class Chunk:
     order (n,) int32 or int64: the original row of each position; None for the original order
     """
 
-    kept: Kept | None = None
+    kept: ActiveSet | None = None
     order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
     @property
@@ -35,7 +35,7 @@ class Chunk:
     @classmethod
     def of(cls, arrays: dict[str, NDArray]) -> Chunk:
         """Return a chunk made of its `arrays`."""
-        return cls(Kept.of(arrays) if "ids" in arrays else None, arrays.get("order"))
+        return cls(ActiveSet.of(arrays) if "ids" in arrays else None, arrays.get("order"))
 
     def block(
         self,
@@ -62,7 +62,7 @@ class Chunk:
         """Return a chunk in the original order, without state or, if `keep`, with only each point's best component."""
         if not keep or self.kept is None:
             return Chunk()
-        return Chunk(Kept(self.at(np.arange(n)).ids[:, :1].copy()))
+        return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))
 
     def regrouped(self, n_components: int) -> Chunk:
         """Return the chunk with its points sorted by their best component."""
@@ -80,7 +80,7 @@ class Chunk:
         order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
         return Chunk(self.kept.at(places), order)
 
-    def at(self, rows: NDArray[np.int64]) -> Kept:
+    def at(self, rows: NDArray[np.int64]) -> ActiveSet:
         """Return the state of some rows, given their indices in the chunk."""
         assert self.kept is not None
         return self.kept.at(self._places(rows))
@@ -109,13 +109,13 @@ class Chunk:
         return places[rows]
 
 
-def taken(kept: list[tuple[NDArray[np.intp], Kept]], n: int) -> Kept | None:
+def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
     """Return the state of n rows, assembled from (target positions, state) pairs; None if there are none."""
     if not kept:
         return None
     _, one = kept[0]
     costs = None if one.costs is None else np.empty((n, one.ids.shape[1]), one.costs.dtype)
-    out = Kept(np.empty((n, one.ids.shape[1]), dtype=np.int32), costs)
+    out = ActiveSet(np.empty((n, one.ids.shape[1]), dtype=np.int32), costs)
     for place, part in kept:
         out.ids[place] = part.ids
         if out.costs is not None:

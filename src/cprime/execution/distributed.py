@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.execution import tasks
-from cprime.execution.base import Job, P, Taken
+from cprime.execution.base import Job, P, RowSample
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import MakeRows, Prepare
-from cprime.execution.tasks import Held
+from cprime.execution.tasks import GroupState
 from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
@@ -135,7 +135,7 @@ class Distributed:
             for blocks, kept in zip(self._given, self._kept, strict=True)
         ]
 
-    def take(self, rows: NDArray[np.int64]) -> Taken:
+    def take(self, rows: NDArray[np.int64]) -> RowSample:
         X = np.empty((len(rows), self.n_features), dtype=self.dtype)
         weights, kept = np.empty(len(rows)) if self.weighted else None, []
         places, found = [], []
@@ -150,7 +150,7 @@ class Distributed:
                 weights[mine] = w
             if k is not None:
                 kept.append((mine, k))
-        return Taken(self._reading.rows(X), weights, taken(kept, len(rows)))
+        return RowSample(self._reading.rows(X), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         assert self._kept is not None
@@ -192,7 +192,7 @@ class Distributed:
             return tuple(found[name] for name in fields.names or ())
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(
-            tasks.Mapped(function, self._reading, dtype, numbered),
+            tasks.RowFunction(function, self._reading, dtype, numbered),
             dtype=dtype,
             drop_axis=drop,
             chunks=chunks,
@@ -216,7 +216,7 @@ class Distributed:
             self._kept = None
             return
         self._kept = [
-            self._submit("restore", tasks.as_it_is, Held([chunks[i] for i in group])) for group in self._groups
+            self._submit("restore", tasks.as_it_is, GroupState([chunks[i] for i in group])) for group in self._groups
         ]
         if chunks[0].order is not None:
             self._ordered = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cprime._range import MOST, check_largest, check_spread
 from cprime.block import Block
-from cprime.execution.base import Job, P, Taken
+from cprime.execution.base import Job, P, RowSample
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
@@ -159,7 +159,7 @@ class Local:
                 self._blocks[i] = blocks.pop(i).reordered(places)
         self._chunks = after
 
-    def take(self, rows: NDArray[np.int64]) -> Taken:
+    def take(self, rows: NDArray[np.int64]) -> RowSample:
         weights, kept = np.empty(len(rows)) if self.weighted else None, []
         for i, mine, inside in by_chunk(self.sizes, rows):
             if weights is not None:
@@ -170,7 +170,7 @@ class Local:
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # raises for the chunk with the invalid value
                 pass
-        return Taken(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
+        return RowSample(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):

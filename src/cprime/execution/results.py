@@ -65,7 +65,7 @@ class Result:
             self.value.has_canonical_format = True
 
 
-class _File:
+class _ResultFile:
     """Output to a .npy file, written at a temporary path; its `value` is a read-only memory map."""
 
     def __init__(self, n_rows: int, dtype: Any, path: Path, stack: ExitStack) -> None:
@@ -81,7 +81,7 @@ class _File:
 
 
 @contextmanager
-def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _File]]:
+def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _ResultFile]]:
     """Yield the outputs of results (n_rows,) or (n_rows, width), one per dtype; files are complete after the context.
 
     out: None, or a tuple with one entry per dtype: None, an array of that shape and dtype, or the path of a .npy file
@@ -103,7 +103,7 @@ def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) ->
         yield [_place(shape, dtype, one, stack) for dtype, one in zip(dtypes, outs, strict=True)]
 
 
-def _place(shape: tuple[int, ...], dtype: Any, out: Any, stack: ExitStack) -> Result | _File:
+def _place(shape: tuple[int, ...], dtype: Any, out: Any, stack: ExitStack) -> Result | _ResultFile:
     if out is None:
         return Result(shape[0], dtype)
     if isinstance(out, np.ndarray):
@@ -119,4 +119,4 @@ def _place(shape: tuple[int, ...], dtype: Any, out: Any, stack: ExitStack) -> Re
         raise TypeError(f"out must be an array or the path of a .npy file, got {type(out).__name__}.")
     if Path(out).suffix != ".npy":
         raise ValueError(f"out must be an array or the path of a .npy file, got {os.fspath(out)!r}.")
-    return _File(shape[0], dtype, Path(out), stack)
+    return _ResultFile(shape[0], dtype, Path(out), stack)

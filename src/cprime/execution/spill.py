@@ -31,7 +31,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _File] = {}  # the current file of each array name
+        self._files: dict[str, _MappedFile] = {}  # the current file of each array name
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.
@@ -59,7 +59,7 @@ class Spill:
             if file is None or file.n_left < n_bytes:
                 if file is not None:
                     file.close()
-                file = self._files[name] = _File(self._folder, max(_FILE, n_bytes))
+                file = self._files[name] = _MappedFile(self._folder, max(_FILE, n_bytes))
             return file.array(shape, dtype)
         except OSError as error:
             raise OSError(
@@ -83,7 +83,7 @@ class Spill:
         self._files = {}
 
 
-class _File:
+class _MappedFile:
     """A memory-mapped file whose disk blocks are allocated for each array before it is written.
 
     Without this, a write to an unallocated block of the map on a full disk would end the process by a signal.

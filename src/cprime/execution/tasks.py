@@ -21,7 +21,7 @@ from cprime.sources.kinds import FILL_MISSING
 from cprime.statistics import merge
 
 
-class Held(NamedTuple):
+class GroupState(NamedTuple):
     """Per-point state of a group, chunk by chunk, and the merged partial result of the pass that computed it."""
 
     chunks: list[Chunk]
@@ -52,7 +52,7 @@ class Reading(NamedTuple):
     columns: list[str] | None = None
 
 
-class Mapped:
+class RowFunction:
     """Function of an array that checks and prepares its rows, calls `function` and returns a result of dtype `out`.
 
     numbered: whether `function` also gets the index of the first row
@@ -126,7 +126,7 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def part(held: Held) -> Any:
+def part(held: GroupState) -> Any:
     return held.part
 
 
@@ -134,7 +134,7 @@ def merged(parts: list[Any]) -> Any:
     return merge(parts)
 
 
-def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
+def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
     """Run a job on a group: return its new state with the merged partial result, or only the latter."""
     after, parts = [], []
     with computing(1):  # because a worker runs one task per thread
@@ -143,19 +143,19 @@ def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
             kept, one = job(Block(block.X, block.sample_weight, block.first, block.order, block.n_before), before)
             after.append(Chunk(kept, chunk.order))
             parts.append(one)
-    return Held(after, merge(parts)) if job.keeps else merge(parts)
+    return GroupState(after, merge(parts)) if job.keeps else merge(parts)
 
 
-def begun(held: Held, sizes: list[int]) -> Held:
-    return Held([chunk.begun(n, keep=True) for chunk, n in zip(held.chunks, sizes, strict=True)])
+def begun(held: GroupState, sizes: list[int]) -> GroupState:
+    return GroupState([chunk.begun(n, keep=True) for chunk, n in zip(held.chunks, sizes, strict=True)])
 
 
-def regrouped(held: Held, n_components: int) -> Held:
+def regrouped(held: GroupState, n_components: int) -> GroupState:
     with computing(1):
-        return Held([chunk.regrouped(n_components) for chunk in held.chunks])
+        return GroupState([chunk.regrouped(n_components) for chunk in held.chunks])
 
 
-def in_order(blocks: list[Block], held: Held) -> list[Block]:
+def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
     with computing(1):
         return [
             chunk.block(block.X, block.sample_weight, block.first, block.n_before)
@@ -163,7 +163,7 @@ def in_order(blocks: list[Block], held: Held) -> list[Block]:
         ]
 
 
-def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArray]]) -> Any:
+def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, NDArray]]) -> Any:
     """Return X, weights and per-point state of rows, given as (chunk, row indices in the chunk) pairs."""
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
@@ -176,14 +176,14 @@ def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArra
     return X, weights, chunk_of.taken(parts, len(X))
 
 
-def edited(held: Held, changes: list[tuple[int, NDArray, NDArray]]) -> Held:
+def edited(held: GroupState, changes: list[tuple[int, NDArray, NDArray]]) -> GroupState:
     chunks = list(held.chunks)
     for i, rows, components in changes:
         chunks[i] = chunks[i].edited(rows, components)
-    return Held(chunks)
+    return GroupState(chunks)
 
 
-def labels(held: Held, i: int) -> NDArray[np.int32]:
+def labels(held: GroupState, i: int) -> NDArray[np.int32]:
     return held.chunks[i].labels()
 
 
@@ -198,7 +198,7 @@ def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dty
     return out
 
 
-def written(held: Held, path: str) -> str:
+def written(held: GroupState, path: str) -> str:
     """Write a group's per-point state to a file, whole or not at all, because a lost worker's task is repeated."""
     arrays: dict[str, Any] = {}
     for i, chunk in enumerate(held.chunks):
@@ -210,10 +210,10 @@ def written(held: Held, path: str) -> str:
     return path
 
 
-def read(path: str) -> Held:
+def read(path: str) -> GroupState:
     chunks = []
     with np.load(path, allow_pickle=False) as arrays:
         for i in range(1 + max(int(name.split("-")[0]) for name in arrays.files)):
             mine = [name for name in arrays.files if name.startswith(f"{i}-")]
             chunks.append(Chunk.of({name.split("-")[1]: arrays[name] for name in mine}))
-    return Held(chunks)
+    return GroupState(chunks)

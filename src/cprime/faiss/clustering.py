@@ -158,9 +158,9 @@ class Kmeans:
         self.obj = np.array([row["obj"] for row in self.iteration_stats])
         return self.obj[-1]
 
-    def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_Stats"]:
+    def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_StatsCallback"]:
         """Fit the estimator; return it with the recorded iterations."""
-        given, stats = arguments.get("callbacks"), _Stats()
+        given, stats = arguments.get("callbacks"), _StatsCallback()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
 
@@ -181,7 +181,7 @@ class Kmeans:
         return D.ravel(), found.ravel()
 
 
-class _Stats:
+class _StatsCallback:
     """Callback that records the figures of each iteration that FAISS reports."""
 
     def __init__(self) -> None:

@@ -5,46 +5,46 @@ types, `SparseRows` sparse rows, and `Reference` rows whose methods call the twi
 functions.
 """
 
-from cprime.kernels.among import Evidence, Found
-from cprime.kernels.bounds import Bounds, Moves
+from cprime.kernels.among import Evidence, SearchResult
+from cprime.kernels.bounds import DistanceBounds, Moves
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.masked import ReadGaps, with_nan
-from cprime.kernels.measures import Exact, Floats, Gaussians, Measure
-from cprime.kernels.offers import Offer
+from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
+from cprime.kernels.offers import GroupedCenters
 from cprime.kernels.order import changed, grouped_order
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.sums import means
-from cprime.kernels.tables import Tabled
-from cprime.kernels.tails import Pulled, pull
+from cprime.kernels.tables import TabulatedCosts
+from cprime.kernels.tails import StudentTWeights, pull
 
 __all__ = [
-    "Bounds",
     "CenterCells",
     "Dense",
+    "DistanceBounds",
     "Evidence",
     "Exact",
     "FactorAnalysers",
     "Floats",
-    "Found",
-    "Gaussians",
+    "GaussianParameters",
+    "GroupedCenters",
     "Measure",
     "Moves",
-    "Offer",
     "Posterior",
-    "Pulled",
     "ReadGaps",
     "Responses",
     "Rows",
+    "SearchResult",
     "SparseRows",
     "StoredRows",
-    "Tabled",
+    "StudentTWeights",
+    "TabulatedCosts",
     "as_rows",
     "changed",
     "computing",

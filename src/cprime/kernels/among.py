@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
         return self.of_pairs(np.concatenate(pairs), sums, weights, C)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of a partial search with candidates for each row; see `among`."""
 
     kept: NDArray[np.int32]
@@ -65,7 +65,7 @@ def among(
     evidence: bool = False,
     sample_weight: Floats | None = None,
     n_threads: int | None = None,
-) -> Found:
+) -> SearchResult:
     """Find the `n_kept` components of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
 
     components: centers (C, D) or Gaussians    lists (C, G) int32: G_c    previous (n, H′) int32: K(n)
@@ -88,7 +88,7 @@ def among(
         looked = X.kernels.among(
             X.core, measure, lists, previous, extra, kept, costs, counts, evidence, weights, threads
         )
-    return Found(kept, costs, counts, None if looked is None else Evidence(*looked))
+    return SearchResult(kept, costs, counts, None if looked is None else Evidence(*looked))
 
 
 def among_twin(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cprime._range import MOST_COLUMNS
-from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 
 class CoreRows(Protocol):
@@ -105,7 +105,7 @@ def centers(array: Floats, X: CoreRows | Floats) -> Floats:
     return array
 
 
-def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
+def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianParameters:
     """Check the shapes and types of Gaussians, and return them as contiguous arrays of the dtype of X."""
     means = matrix(components.means, "means", X)
     C, D = means.shape
@@ -120,12 +120,12 @@ def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
     dof = None if components.dof is None else contiguous(components.dof, X.dtype)
     if dof is not None and (dof.shape != (C,) or not (dof > 0).all()):
         raise ValueError(f"dof must be {C} numbers > 0, got {components.dof}")
-    return Gaussians(means, factors, offsets, dof, components.exact)
+    return GaussianParameters(means, factors, offsets, dof, components.exact)
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Check components and return the arrays that the core takes: (centers,), or (means, factors, offsets, dof)."""
-    if not isinstance(components, Gaussians):
+    if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
     if isinstance(X.core, tuple):  # sparse rows
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")

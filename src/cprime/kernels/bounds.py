@@ -28,7 +28,7 @@ _MARGIN = 4  # bounds are relaxed by so many times the relative rounding error o
 
 
 @storable("kernels.Bounds")
-class Bounds(NamedTuple):
+class DistanceBounds(NamedTuple):
     """Lower bounds of the distances between rows and C centers, of the dtype of X [data unit].
 
     Bounds of 0 or less exclude nothing, so they can be used at the start, with any labels and others.
@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
 
 @storable("kernels.Moves")
 class Moves(NamedTuple):
-    """Upper bounds of the distances by which centers moved since `Bounds` were computed, of the dtype of X [data unit].
+    """Upper bounds of the moves of centers since `DistanceBounds` were computed, of the dtype of X [data unit].
 
     drift (C,): bound for each center
     reach, spread (C, R): the centers other than c that are nearer to c than reach_cr moved by at most spread_cr, which
@@ -59,7 +59,7 @@ class Moves(NamedTuple):
 
 
 def nearest_bounded(
-    X: CoreRows, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
+    X: CoreRows, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
     """Find the nearest center of every row, by (distance, id), with `bounds`, which are updated in place.
 
@@ -121,7 +121,7 @@ def nearest_bounded_twin(
 
 
 def nearest_bounded_by_tables(
-    X: "Rows", centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
+    X: "Rows", centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
     """Compute `nearest_bounded` for many rows at a time, for classes of rows that have no compiled kernel for it."""
     centers = check.centers(centers, X)
@@ -134,13 +134,15 @@ def nearest_bounded_by_tables(
     step = max(1, _VALUES // max(1, moves.reach.shape[1]))
     for begin in range(0, len(X), step):
         part = slice(begin, begin + step)
-        mine = Bounds._make(array[part] for array in bounds)
+        mine = DistanceBounds._make(array[part] for array in bounds)
         distances[part], n = _settled(X[part], centers, mine, moves, n_threads)
         n_evaluations += n
     return distances, n_evaluations
 
 
-def _settled(X: "Rows", centers: Floats, bounds: Bounds, moves: Moves, n_threads: int | None) -> tuple[Floats, int]:
+def _settled(
+    X: "Rows", centers: Floats, bounds: DistanceBounds, moves: Moves, n_threads: int | None
+) -> tuple[Floats, int]:
     n, C, n_others = len(X), len(centers), bounds.others.shape[1]
     eps = float(np.finfo(X.dtype).eps)
     up, down = 1 + _MARGIN * eps, 1 - _MARGIN * eps
@@ -178,7 +180,7 @@ def _settled(X: "Rows", centers: Floats, bounds: Bounds, moves: Moves, n_threads
 
 
 def _exchange(
-    bounds: Bounds,
+    bounds: DistanceBounds,
     lows: Floats,
     squared: Floats,
     rows: NDArray[np.intp],
@@ -223,14 +225,14 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
     return drift
 
 
-def check_state(bounds: Bounds, n: int, n_components: int, dtype: np.dtype) -> None:
+def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dtype) -> None:
     """Raise ValueError if bounds have wrong shapes or types; they are never converted, because they are written to."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")
-    shapes = Bounds((n,), (n, width), (n, width), (n,))  # type: ignore[arg-type]
-    dtypes = Bounds(np.int32, np.int32, dtype, dtype)  # type: ignore[arg-type]
-    for name in Bounds._fields:
+    shapes = DistanceBounds((n,), (n, width), (n, width), (n,))  # type: ignore[arg-type]
+    dtypes = DistanceBounds(np.int32, np.int32, dtype, dtype)  # type: ignore[arg-type]
+    for name in DistanceBounds._fields:
         array, shape, wanted = getattr(bounds, name), getattr(shapes, name), np.dtype(getattr(dtypes, name))
         if array.shape != shape or array.dtype != wanted or not array.flags.carray:
             raise ValueError(

@@ -13,9 +13,9 @@ from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
-from cprime.kernels.measures import Floats, Gaussians, exact_parts
+from cprime.kernels.measures import Floats, GaussianParameters, exact_parts
 from cprime.kernels.rows import Dense
-from cprime.kernels.tables import Givers, Tabled, givers, narrowed
+from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
 # Components whose mean has a greater squared distance to the origin, in variances, are computed from differences,
@@ -26,10 +26,10 @@ _SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a segment that is sum
 _TERMS = 2**22  # most numbers in a block of terms
 
 
-class DiagonalMarginals(Tabled):
+class DiagonalMarginals(TabulatedCosts):
     """Gaussians with diagonal covariances, whose costs are −2 log of the marginal density of the observed values."""
 
-    def __init__(self, gaussians: Gaussians):
+    def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means
         self.exact = exact_parts(gaussians)
         self.precisions = np.square(gaussians.factors.astype(np.float64))

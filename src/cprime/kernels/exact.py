@@ -11,7 +11,7 @@ from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
-from cprime.kernels.measures import Floats, Gaussians, costs_of
+from cprime.kernels.measures import Floats, GaussianParameters, costs_of
 from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
@@ -161,7 +161,7 @@ def joined(parts: Iterable[Responses]) -> Responses:
 
 def respond(
     X: CoreRows,
-    components: Gaussians,
+    components: GaussianParameters,
     sample_weight: Floats | None = None,
     *,
     moments: bool = True,
@@ -196,7 +196,9 @@ def respond(
     return Responses(labels, log_sum, mean, counts, first, symmetric(second), shares, logs)
 
 
-def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
+def responsibilities(
+    X: CoreRows, components: GaussianParameters, *, n_threads: int | None = None
+) -> NDArray[np.float64]:
     """Return responsibilities r_nc ∝ exp(−cost_nc/2) of every row over all components: (n, C)."""
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))

@@ -77,7 +77,7 @@ class _State(NamedTuple):
         return new
 
 
-class _Prospects(NamedTuple):
+class _JumpProspects(NamedTuple):
     """Predicted changes of J for jumps.
 
     gains (C,): decrease of J by cutting a cluster    halves (C, 2, D): centers of its two parts
@@ -141,7 +141,7 @@ class _Jumps:
                 break
         return centers, state
 
-    def prospects(self, centers: Floats, state: _State) -> _Prospects:
+    def prospects(self, centers: Floats, state: _State) -> _JumpProspects:
         C = len(centers)
         means = state.recentred(centers.astype(np.float64))
         gains, halves = self.cuts(means.astype(centers.dtype), state)
@@ -153,7 +153,7 @@ class _Jumps:
         partners = costs.argmin(axis=1)
         least = costs[np.arange(C), partners]
         near = np.argsort(apart, axis=1, kind="stable")[:, : C - 1]
-        return _Prospects(gains, halves, np.minimum(least, removal), partners, least < removal, near)
+        return _JumpProspects(gains, halves, np.minimum(least, removal), partners, least < removal, near)
 
     def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
         """Cut each cluster in two by a plane orthogonal to a direction of high variance, then by 2-means.
@@ -217,7 +217,7 @@ class _Jumps:
         return new if any_ else None
 
     def tried(
-        self, centers: Floats, state: _State, cut: _Prospects, jump: tuple[int, int], n_iterations: int
+        self, centers: Floats, state: _State, cut: _JumpProspects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
         """Return centers after a jump and Lloyd's steps of the centers around it; None if these do not lower J."""
         around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
@@ -254,7 +254,7 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
     return above
 
 
-def _promising(cut: _Prospects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
+def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
     """Return the jump (from, to) of greatest gain minus price that has not failed with the same parts; None if none."""
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

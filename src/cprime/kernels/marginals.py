@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
-from cprime.kernels.measures import Floats, Gaussians, exact_parts
+from cprime.kernels.measures import Floats, GaussianParameters, exact_parts
 from cprime.kernels.rows import Dense, Rows
-from cprime.kernels.tables import Givers, Tabled, givers, mixed, narrowed
+from cprime.kernels.tables import Givers, TabulatedCosts, givers, mixed, narrowed
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -44,7 +44,7 @@ def _symmetric(sums: Sums) -> Sums:
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
 
-class Alike(NamedTuple):
+class MissingPatterns(NamedTuple):
     """Rows with k missing values: rows (r,), the missing columns of p patterns (p, k), the pattern of each row (r,)."""
 
     rows: NDArray[np.intp]
@@ -52,7 +52,7 @@ class Alike(NamedTuple):
     of: NDArray[np.intp]
 
 
-def gaps_of(observed: Mask) -> list[Alike]:
+def gaps_of(observed: Mask) -> list[MissingPatterns]:
     """Return the rows with missing values, grouped by the number of these, in batches of limited memory."""
     rows = np.flatnonzero(~observed.all(axis=1))
     if not len(rows):
@@ -71,7 +71,7 @@ def gaps_of(observed: Mask) -> list[Alike]:
             some = mine[begin : begin + step]
             patterns, place = np.unique(of[some], return_inverse=True)
             columns = np.nonzero(gaps[patterns])[1].reshape(len(patterns), k)
-            found.append(Alike(rows[some], columns, place))
+            found.append(MissingPatterns(rows[some], columns, place))
     return found
 
 
@@ -89,10 +89,10 @@ def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
         return lower
 
 
-class Marginals(Tabled):
+class Marginals(TabulatedCosts):
     """Gaussians with covariance matrices, whose costs are −2 log of the marginal density of the observed values."""
 
-    def __init__(self, gaussians: Gaussians):
+    def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means
         self.offsets, self.empty, factors = exact_parts(gaussians)
         assert factors is not None
@@ -107,7 +107,7 @@ class Marginals(Tabled):
         X, observed, gaps = points.dense(), points.observed, gaps_of(points.observed)
         return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
 
-    def _costs(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> Doubles:
+    def _costs(self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int) -> Doubles:
         """Return the costs of rows under component c: (n,)."""
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
@@ -127,14 +127,16 @@ class Marginals(Tabled):
         y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
         return r, y
 
-    def _factored(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
+    def _factored(self, alike: MissingPatterns, c: int) -> tuple[Doubles, Doubles]:
         """Return Q (p, D, k) and R (p, k, k) of the missing columns of A, where the diagonal of R is positive."""
         Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
         signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)
         upper: Doubles = np.asarray(R * signs[:, :, np.newaxis], dtype=np.float64)
         return Q * signs[:, np.newaxis], upper
 
-    def _completed(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> tuple[Doubles, list[Doubles]]:
+    def _completed(
+        self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int
+    ) -> tuple[Doubles, list[Doubles]]:
         """Return x̂ − μ_c (n, D), with conditional means for missing values, and R⁻¹ for each of `gaps`."""
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []

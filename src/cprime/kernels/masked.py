@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from cprime._narrow import is_narrow
 from cprime._threads import by_pieces, limited
 from cprime.kernels import arguments as check
-from cprime.kernels.among import Evidence, Found, among
+from cprime.kernels.among import Evidence, SearchResult, among
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals
 from cprime.kernels.exact import Responses
 from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_moments
-from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.offered import among_offered
 from cprime.kernels.order import gather
@@ -113,7 +113,7 @@ class Masked(Dense):
     def nearest(
         self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
     ) -> tuple[Ids, Floats]:
-        if not isinstance(components, Gaussians):
+        if not isinstance(components, GaussianParameters):
             return nearest(self, components, n_kept, hint=hint, n_threads=n_threads)
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
@@ -129,7 +129,7 @@ class Masked(Dense):
     def keep(
         self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
     ) -> tuple[Ids, Floats]:
-        if not isinstance(components, Gaussians):
+        if not isinstance(components, GaussianParameters):
             return keep(self, components, lists, previous, n_kept, n_threads=n_threads)
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
@@ -153,13 +153,13 @@ class Masked(Dense):
         evidence: bool = False,
         sample_weight: Floats | None = None,
         n_threads: int | None = None,
-    ) -> Found:
-        if not isinstance(components, Gaussians):
+    ) -> SearchResult:
+        if not isinstance(components, GaussianParameters):
             more: Any = {"evidence": evidence, "sample_weight": sample_weight, "n_threads": n_threads}
             return among(self, components, lists, previous, n_kept, extra, **more)
         weights, looked = check.weights(sample_weight, len(self)), list[Evidence]()
 
-        def added(found: Found) -> tuple[Ids, Floats, Ids]:
+        def added(found: SearchResult) -> tuple[Ids, Floats, Ids]:
             if found.evidence is not None:
                 looked.append(found.evidence)
             return found.kept, found.costs, found.counts
@@ -176,7 +176,7 @@ class Masked(Dense):
 
         with limited(n_threads):
             kept, costs, counts = self._by_kind(of_complete, of_gaps)
-        return Found(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
+        return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
         """Return ‖x_n − μ_c‖² for c = labels[n], summed over the observed columns: (n,)."""
@@ -214,7 +214,7 @@ class Masked(Dense):
         """
         weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
-        if not isinstance(components, Gaussians):
+        if not isinstance(components, GaussianParameters):
             shares = q if weight is None else q * weight[:, np.newaxis]
             with limited(n_threads):
                 return _about_centers(self, check.centers(components, self), kept, shares, full)
@@ -233,17 +233,17 @@ class Masked(Dense):
             self._by_kind(of_complete, of_gaps)
         return _sums(found)
 
-    def _marginals(self, components: Gaussians) -> Marginals | DiagonalMarginals:
+    def _marginals(self, components: GaussianParameters) -> Marginals | DiagonalMarginals:
         given = check.gaussians(components, self)
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
-    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
         """Return rows (n, D) whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
         return self._marginals(components).imputed(self.array, self.observed, ids, q, normal)
 
     def respond(
         self,
-        components: Gaussians,
+        components: GaussianParameters,
         sample_weight: Floats | None = None,
         *,
         moments: bool = True,
@@ -266,7 +266,7 @@ class Masked(Dense):
             labels, log_sum, mean = self._by_kind(of_complete, of_gaps)
         return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
 
-    def responsibilities(self, components: Gaussians, *, n_threads: int | None = None) -> Doubles:
+    def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
         def of_complete(X: Dense, rows: Places) -> tuple[Doubles]:
             return (X.responsibilities(components),)
 

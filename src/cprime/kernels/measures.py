@@ -10,10 +10,10 @@ Doubles = NDArray[np.float64]
 
 
 class Exact(NamedTuple):
-    """Unrounded float64 parameters of `Gaussians`, from which marginal densities are computed.
+    """Unrounded float64 parameters of `GaussianParameters`, from which marginal densities are computed.
 
-    offsets (C,): as in `Gaussians`    empty (C,): cost of a row without any observed value, −2 log π_c, up to a term
-    common to all components    factors: A_c; None if covariances are diagonal
+    offsets (C,): as in `GaussianParameters`    factors: A_c; None if covariances are diagonal
+    empty (C,): cost of a row without any observed value, −2 log π_c, up to a term common to all components
     """
 
     offsets: Doubles
@@ -21,7 +21,7 @@ class Exact(NamedTuple):
     factors: Doubles | None = None
 
 
-class Gaussians(NamedTuple):
+class GaussianParameters(NamedTuple):
     """Gaussians or t distributions. The cost of x is offset_c + ‖A_c (x − μ_c)‖² = −2 log p(c, x) [L eq. 31].
 
     means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
@@ -36,7 +36,7 @@ class Gaussians(NamedTuple):
     exact: Exact | None = None
 
 
-def exact_parts(given: Gaussians) -> Exact:
+def exact_parts(given: GaussianParameters) -> Exact:
     """Return `given.exact`, or compute it from the rounded factors and offsets if it is None."""
     if given.exact is not None:
         return given.exact
@@ -47,7 +47,7 @@ def exact_parts(given: Gaussians) -> Exact:
     return Exact(offsets, empty, factors if matrices else None)
 
 
-Measure = Floats | Gaussians  # an array means centers (C, D), with squared distances as costs
+Measure = Floats | GaussianParameters  # an array means centers (C, D), with squared distances as costs
 
 
 def costs_of(
@@ -59,7 +59,7 @@ def costs_of(
 ) -> NDArray[np.float64]:
     """Return the cost of every row under every component, in float64 and from differences: (n, C).
 
-    ‖x_n − μ_c‖², or the cost of `Gaussians`; A_c is a diagonal (D,) or a matrix (D, D)
+    ‖x_n − μ_c‖², or the cost of `GaussianParameters`; A_c is a diagonal (D,) or a matrix (D, D)
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):

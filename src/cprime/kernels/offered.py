@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.among import Evidence, Found
+from cprime.kernels.among import Evidence, SearchResult
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
@@ -47,7 +47,7 @@ def among_offered(
     extra: Ids | None,
     evidence: bool,
     sample_weight: NDArray[np.float64] | None,
-) -> Found:
+) -> SearchResult:
     """Find the n_kept best of K(n), the neighbor lists of all in K(n) and extra candidates, as `among.among`.
 
     If `evidence` is true, the result has the sums of costs for the means in [F eq. 8].
@@ -56,7 +56,7 @@ def among_offered(
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
     kept, least, ids, every = least_offered(costs, points, offered, n_kept)
     looked = evidence_of(kept[:, 0], ids, every, sample_weight, len(lists)) if evidence else None
-    return Found(kept, least, (ids >= 0).sum(axis=1, dtype=np.int32), looked)
+    return SearchResult(kept, least, (ids >= 0).sum(axis=1, dtype=np.int32), looked)
 
 
 def evidence_of(

@@ -10,7 +10,7 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Dense, Rows
 
 
-class Offer:
+class GroupedCenters:
     """Centers (C, D), and for each of g groups of rows the centers that are its candidates.
 
     origins (g, D): a point near each group, used as origin for precision
@@ -25,7 +25,7 @@ class Offer:
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
         self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so no row is assigned to an origin
 
-    def moved(self, ids: NDArray[np.int32], centers: Floats) -> "Offer":
+    def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":
         """Return a copy in which the centers with these ids are replaced."""
         offer = copy(self)
         offer.places = self.places.copy()
@@ -46,7 +46,7 @@ class Offer:
         return labels - np.int32(n_groups), distances
 
 
-class OfferedCells:
+class GroupedCells:
     """Replacement of `cells.CenterCells` for classes of rows that have no compiled version of it."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
@@ -54,7 +54,7 @@ class OfferedCells:
         self.cells, centers, self.sizes, self.between = places[:g], places[g:], np.diff(begins), between
         inside = begins[:-1, np.newaxis] + np.arange(self.sizes.max(initial=1))
         offered = np.where(inside < begins[1:, np.newaxis], inside, -1).astype(np.int32)
-        self._offer = Offer(centers[begins[:-1]], centers, offered)
+        self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, most: int) -> Found:
         """Search as `CenterCells.find`, but fill only the first of n_kept columns: the nearest center of each row."""

@@ -11,22 +11,22 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
 from cprime.kernels import arguments as check
-from cprime.kernels.among import Found, among
+from cprime.kernels.among import SearchResult, among
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
+from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
 from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, keep_factors
 from cprime.kernels.jumps import core_jump, jumped
-from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather, normalized
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
-from cprime.kernels.wins import Won, win
+from cprime.kernels.wins import AssignResult, win
 
 _CENTERED = 2**21  # most numbers in a block of centered rows in float64
 
@@ -68,7 +68,7 @@ class Rows(CoreRows, Protocol):
         """Return row, column and value of the first number that is not finite; None if all are finite."""
         ...
 
-    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
         """Return rows whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
         ...
 
@@ -105,9 +105,9 @@ class Rows(CoreRows, Protocol):
         sample_weight: Floats | None = None,
         *,
         n_threads: int | None = None,
-    ) -> Won: ...
+    ) -> AssignResult: ...
     def nearest_bounded(
-        self, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
+        self, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
     ) -> tuple[Floats, int]: ...
     def reassign(
         self,
@@ -137,7 +137,7 @@ class Rows(CoreRows, Protocol):
         evidence: bool = False,
         sample_weight: Floats | None = None,
         n_threads: int | None = None,
-    ) -> Found: ...
+    ) -> SearchResult: ...
     def distances(
         self,
         candidates: Floats,
@@ -201,13 +201,13 @@ class Rows(CoreRows, Protocol):
     def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> Doubles: ...
     def respond(
         self,
-        components: Gaussians,
+        components: GaussianParameters,
         sample_weight: Floats | None = None,
         *,
         moments: bool = True,
         n_threads: int | None = None,
     ) -> Responses: ...
-    def responsibilities(self, components: Gaussians, *, n_threads: int | None = None) -> Doubles: ...
+    def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles: ...
     def factor_costs(self, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats: ...
     def keep_factors(
         self, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
@@ -323,7 +323,7 @@ class Dense(CoreTable):
         """Return rows of the same class with the numbers of another array, which may have more columns."""
         return type(self)(array)
 
-    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
         return self.dense().astype(np.float64)
 
     def not_finite(self) -> tuple[int, int, Any] | None:

@@ -20,7 +20,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.exact import posterior
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
-from cprime.kernels.offers import OfferedCells
+from cprime.kernels.offers import GroupedCells
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
@@ -47,7 +47,7 @@ class SparseRows(CoreTable):
     """
 
     kernels: ClassVar[Any] = _core
-    Cells: ClassVar[Any] = OfferedCells
+    Cells: ClassVar[Any] = GroupedCells
     observed: ClassVar[None] = None
     ndim = 2
 

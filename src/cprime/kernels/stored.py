@@ -15,7 +15,7 @@ from cprime._narrow import NAMES, bits_of, code_of
 from cprime._threads import resolve_threads
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core, stored_rows
-from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.measures import Floats, GaussianParameters
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
@@ -134,7 +134,7 @@ class StoredRows(CoreTable):
             piece = slice(begin, min(begin + step, len(self)))
             yield piece, self[piece].dense()
 
-    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
         return self.dense().astype(np.float64)
 
     def not_finite(self) -> tuple[int, int, Any] | None:

@@ -9,7 +9,7 @@ from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
-from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
 _MOST_UNIT = 126  # greatest exponent of a power of two by which float32 columns are scaled
@@ -94,7 +94,7 @@ def moments(
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """
-    means = check.matrix(components.means if isinstance(components, Gaussians) else components, "means", X)
+    means = check.matrix(components.means if isinstance(components, GaussianParameters) else components, "means", X)
     if not len(means):
         raise ValueError("means must have at least one row, got none")
     kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))

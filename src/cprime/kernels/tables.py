@@ -1,7 +1,7 @@
 """Searches for components whose costs are computed as tables of rows × components, by matrix products.
 
-A subclass of `Tabled` computes the tables. Rows that share a component or its list are computed together. The division
-into pieces does not depend on the number of threads.
+A subclass of `TabulatedCosts` computes the tables. Rows that share a component or its list are computed together. The
+division into pieces does not depend on the number of threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ TABLE, _ROWS = 2**22, 2048  # most numbers and most rows in a block of a table
 _ROUNDS = 8  # up to so many least costs are found by repeated minima; for more, costs are sorted
 
 
-class Tabled:
+class TabulatedCosts:
     """Base class of components with centers (C, D) whose costs are computed as tables."""
 
     centers: Floats

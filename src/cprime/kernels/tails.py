@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.compiled import _core
-from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.measures import Floats, GaussianParameters
 
 _MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
 
 
-class Pulled(NamedTuple):
+class StudentTWeights(NamedTuple):
     """Result of `pull`: q u of every row (n, H), and the sums Σ w q and Σ w q log u of every component (C,)."""
 
     pulled: NDArray[np.float64]
@@ -22,7 +22,7 @@ class Pulled(NamedTuple):
 
 
 def pull(
-    components: Gaussians,
+    components: GaussianParameters,
     kept: NDArray[np.int32],
     costs: Floats,
     responsibilities: NDArray[np.float64] | None = None,
@@ -30,7 +30,7 @@ def pull(
     *,
     n_threads: int | None = None,
     kernels: Any = _core,
-) -> Pulled:
+) -> StudentTWeights:
     """Compute the M-step weights q_nh u_nh (n, H), u = (ν + D)/(ν + δ), of t distributions; δ follows from the costs.
 
     kept (n, H): components    costs (n, H): of rows under these    responsibilities (n, H): q, or None for ones
@@ -58,7 +58,7 @@ def pull(
             tails,
             resolve_threads(n_threads),
         )
-    return Pulled(pulled, *tails)
+    return StudentTWeights(pulled, *tails)
 
 
 def pull_twin(

@@ -11,7 +11,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 
-class Won(NamedTuple):
+class AssignResult(NamedTuple):
     """Result of `win`.
 
     kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
@@ -34,7 +34,7 @@ def win(
     sample_weight: Floats | None = None,
     *,
     n_threads: int | None = None,
-) -> Won:
+) -> AssignResult:
     """Find the nearest of all centers (C, D) for every row, the lower id if distances are equal, and sums by center.
 
     before (n, 1): previous centers of the rows, from which reassigned rows are counted; None counts all rows. The other
@@ -48,4 +48,4 @@ def win(
     counts, sums, members = np.empty(C), np.empty((C, D)), np.empty(C, dtype=np.int64)
     outputs = kept, costs, counts, sums, members
     n_moved = X.kernels.win(X.core, centers, before, weights, *outputs, resolve_threads(n_threads))
-    return Won(*outputs, n_moved)
+    return AssignResult(*outputs, n_moved)

@@ -3,7 +3,7 @@
 from cprime.model.base import FAMILIES, Model, register
 from cprime.model.diag import Diag
 from cprime.model.factors import Factors
-from cprime.model.full import Full
+from cprime.model.full import FullCovariance
 from cprime.model.pooled import PooledSpherical
 from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter
@@ -18,7 +18,7 @@ __all__ = [
     "STUDENT_T",
     "Diag",
     "Factors",
-    "Full",
+    "FullCovariance",
     "Model",
     "PooledSpherical",
     "PrincipalComponents",

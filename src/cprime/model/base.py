@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import is_storable, storable
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.conditional import Conditional
@@ -27,7 +27,7 @@ logger = logging.getLogger("cprime")
 _BLOCK = 2**20  # numbers of a table that are computed at a time
 
 
-class Shares(NamedTuple):
+class Responsibilities(NamedTuple):
     """Responsibilities q_nc of the components ids (n, H) of each point; None if H = 1 and all are 1.
 
     cost: Σ_n w_n Σ_c q_nc cost_nc, None if costs are unknown    costs (n, H): cost_nc, None likewise
@@ -130,11 +130,11 @@ class Model(Protocol):
         """Return the components with which a search compares embedded points."""
         ...
 
-    def summarise(self, block: Block, shares: Shares) -> Any:
+    def summarise(self, block: Block, shares: Responsibilities) -> Any:
         """Compute the moments of a block from the responsibilities `shares`."""
         ...
 
-    def error_of(self, block: Block, kept: Kept) -> float:
+    def error_of(self, block: Block, kept: ActiveSet) -> float:
         """Return J = Σ_n w_n ‖x_n − μ‖² about the best component of each point, the first in `kept` [data unit²]; NaN
         if the family does not compare points by squared distances.
         """
@@ -313,7 +313,7 @@ class Family:
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return X
 
-    def error_of(self, block: Block, kept: Kept) -> float:
+    def error_of(self, block: Block, kept: ActiveSet) -> float:
         return math.nan
 
     def with_gaps(self) -> Any:
@@ -379,14 +379,14 @@ def expect_gaussians(
     block: Block,
     found: Responses,
     moments: Callable[[Responses], Any],
-    error: Callable[[Block, Kept], float],
+    error: Callable[[Block, ActiveSet], float],
 ) -> Expected:
     """Return the exact E-step from the result of `Rows.respond`, `found`.
 
     moments: function that computes the family's moments from it    error: the family's `error_of`
     """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-    J = error(block, Kept(found.labels[:, np.newaxis]))
+    J = error(block, ActiveSet(found.labels[:, np.newaxis]))
     return Expected(moments(found), log_sum, log_sum + 0.5 * cost, J)
 
 

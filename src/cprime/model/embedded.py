@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cprime._values import cached
 from cprime.components import Centers
-from cprime.kernels import Gaussians, Rows
+from cprime.kernels import GaussianParameters, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
@@ -23,7 +23,7 @@ def rows_of_piece(n_features: int) -> int:
     return max(1, _PIECE // n_features)
 
 
-class _Places(Gaussian):
+class _EmbeddedGaussian(Gaussian):
     """Members that a subclass defines: scales and embedded centers."""
 
     scale: Any
@@ -31,7 +31,7 @@ class _Places(Gaussian):
     embedded_centers: Any  # in the space of embedded points, (C, D')
 
 
-class Embedded(_Places):
+class Embedded(_EmbeddedGaussian):
     """Base of these mixtures; a subclass defines how points and centers are embedded."""
 
     steady: ClassVar[bool] = True  # whether embedded points do not depend on the parameters
@@ -45,9 +45,9 @@ class Embedded(_Places):
         return np.sqrt((logs.max() - logs) / -self.scale)
 
     @property
-    def _gaussians(self) -> Gaussians:
+    def _gaussians(self) -> GaussianParameters:
         factors = np.full_like(self.embedded_centers, np.sqrt(-2 * self.scale))
-        return Gaussians(self.embedded_centers, factors, np.zeros(self.n_components))
+        return GaussianParameters(self.embedded_centers, factors, np.zeros(self.n_components))
 
     def components(self) -> Centers:
         return self._components

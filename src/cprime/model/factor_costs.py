@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cprime._threads import by_pieces, plain_products
 from cprime.components import Components, Ids
-from cprime.kernels import FactorAnalysers, Floats, Rows, Tabled
+from cprime.kernels import FactorAnalysers, Floats, Rows, TabulatedCosts
 from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
@@ -46,7 +46,7 @@ class Terms(NamedTuple):
     own: NDArray[np.float64]
 
 
-class FactorCosts(Tabled, Components):
+class FactorCosts(TabulatedCosts, Components):
     """Factor analyzers with costs −2 log p(c, x), minus a constant that is common to all components.
 
     centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ    offsets (C,)

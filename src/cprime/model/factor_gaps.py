@@ -32,7 +32,7 @@ class Component(NamedTuple):
     noise: Doubles
 
 
-class Factored(NamedTuple):
+class FactorPosterior(NamedTuple):
     """Results for some rows: squared distances and log |2πΣ_oo| (n,), E[z | x_o] (n, H) and M_o⁻¹ (n, H, H)."""
 
     squares: Doubles
@@ -41,8 +41,8 @@ class Factored(NamedTuple):
     covariances: Doubles
 
 
-def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, Factored]]:
-    """Yield for parts of the rows: slice, x − μ (n, D) with zeros for missing values, and the `Factored` results."""
+def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
+    """Yield for parts of the rows: slice, x − μ (n, D) with zeros for missing values, and the `FactorPosterior`."""
     D, H = of.loadings.shape
     scaled = of.loadings / of.noise[:, np.newaxis]
     outer = np.einsum("dh,dk->dhk", scaled, of.loadings).reshape(D, H * H)
@@ -57,7 +57,7 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
         logs = o @ (np.log(of.noise) + _LOG_2PI) - 2 * np.log(np.diagonal(inverse, axis1=1, axis2=2)).sum(axis=1)
         means = np.einsum("nji,nj->ni", inverse, half)
         squares = np.square((y - means @ of.loadings.T) * o) @ (1 / of.noise) + np.square(means).sum(axis=1)
-        yield rows, y, Factored(squares, logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
+        yield rows, y, FactorPosterior(squares, logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
 
 
 def above_one(W: Doubles) -> Doubles:

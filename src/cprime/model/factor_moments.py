@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime.block import Block
 from cprime.kernels import Floats
-from cprime.model.base import Shares
+from cprime.model.base import Responsibilities
 from cprime.statistics import Sums
 
 TOGETHER = 2**26  # bytes of directions, and of rows, that are in memory at a time if components are many
@@ -58,7 +58,7 @@ def _room(array: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.floa
 
 def by_blocks(
     block: Block,
-    shares: Shares,
+    shares: Responsibilities,
     centers: Floats,
     directions_of: Callable[[slice], NDArray[np.float64]],
     roots: NDArray[np.float64],

@@ -19,7 +19,7 @@ from cprime.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
-from cprime.model.base import Expected, Gaussian, Shares, register
+from cprime.model.base import Expected, Gaussian, Responsibilities, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -34,7 +34,7 @@ from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
 from cprime.model.factor_steps import leading, regressed
-from cprime.model.full import Full
+from cprime.model.full import FullCovariance
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MORE = 4  # number of random directions beyond H for first loadings
@@ -143,7 +143,7 @@ class Factors(Gaussian):
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
-    def summarise(self, block: Block, shares: Shares) -> FactorMoments:
+    def summarise(self, block: Block, shares: Responsibilities) -> FactorMoments:
         if block.X.observed is not None:
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
@@ -156,7 +156,7 @@ class Factors(Gaussian):
         )
         return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second)
 
-    def _of_observed(self, block: Block, shares: Shares) -> FactorMoments:
+    def _of_observed(self, block: Block, shares: Responsibilities) -> FactorMoments:
         """Return the moments of rows with missing values."""
         X, W, observed = block.X.dense(), self._projections, block.X.observed
         assert observed is not None
@@ -246,7 +246,7 @@ class Factors(Gaussian):
         ids, costs = self.components().best(block.X, self.n_components)
         likely = posterior(costs, self.scale)
         log_sum, cost = block.weighted_sum(likely.log_sum), block.weighted_sum(likely.mean)
-        moments = self.summarise(block, Shares(ids, likely.responsibilities, cost))
+        moments = self.summarise(block, Responsibilities(ids, likely.responsibilities, cost))
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
@@ -375,7 +375,7 @@ class Factors(Gaussian):
 
     def as_sklearn(self) -> dict[str, Any]:
         """Return the attributes of a full mixture: C·D² numbers."""
-        full = Full(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
+        full = FullCovariance(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
         return full.attributes()
 
     @classmethod

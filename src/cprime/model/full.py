@@ -27,7 +27,7 @@ from cprime.model.own_covariance import OwnCovariance
 @register
 @storable("model.Full")
 @dataclass(frozen=True)
-class Full(OwnCovariance):
+class FullCovariance(OwnCovariance):
     """Gaussian mixture with full covariances; covariances (C, D, D) [data unit²]."""
 
     covariance_type: ClassVar[str] = "full"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.components import GaussianCosts
-from cprime.kernels import Exact, Floats, Gaussians, Responses, Rows
-from cprime.model.base import Expected, Gaussian, Shares, expect_gaussians, means_of
+from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
+from cprime.model.base import Expected, Gaussian, Responsibilities, expect_gaussians, means_of
 from cprime.model.covariance import DataScale, checked_precisions, inverted, n_collapsed, within
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
@@ -36,7 +36,7 @@ class _Shape(Gaussian):
 
     full: ClassVar[bool]
     n_covariance_parameters: Any
-    factors: Any  # A_c, as in `Gaussians`, and log |A_c| (C,)
+    factors: Any  # A_c, as in `GaussianParameters`, and log |A_c| (C,)
     spread: Any  # covariances in the shape for searches: (C, D) or (C, D, D)
 
 
@@ -83,13 +83,13 @@ class OwnCovariance(_Shape):
         return -0.5 * float(self._offsets.min())
 
     @cached
-    def gaussians(self) -> Gaussians:
+    def gaussians(self) -> GaussianParameters:
         """Gaussians with costs −2 log p(c, x), minus a constant that is common to all components."""
         dtype = self.centers.dtype
         offsets = self._offsets - self._offsets.min()
         empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
         exact = Exact(offsets, empty, self.factors[0] if self.full else None)
-        return Gaussians(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
+        return GaussianParameters(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 
     @property
     def least_variances(self) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ class OwnCovariance(_Shape):
         sums = found.first + found.counts[:, np.newaxis] * self.centers
         return OwnMoments(found.counts, sums, np.asarray(found.second))
 
-    def summarise(self, block: Block, shares: Shares) -> OwnMoments:
+    def summarise(self, block: Block, shares: Responsibilities) -> OwnMoments:
         components = self.centers if shares.cost is None else self.gaussians  # without costs, Σ is not yet known
         counts, first, second = block.X.moments(
             components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.model.base import winner_error
 from cprime.model.covariance import DataScale, pooled, positive, repaired
-from cprime.model.full import Full
+from cprime.model.full import FullCovariance
 from cprime.model.spherical import Spherical
 
 
@@ -33,7 +33,7 @@ class PooledSpherical(Spherical):
     def variance(self) -> float:
         return float(self.covariances[0])
 
-    def error_of(self, block: Block, kept: Kept) -> float:
+    def error_of(self, block: Block, kept: ActiveSet) -> float:
         """Return J over the observed values."""
         return winner_error(block, self.centers, kept.winners.copy())
 
@@ -54,7 +54,7 @@ class PooledSpherical(Spherical):
 
 @storable("model.PooledFull")
 @dataclass(frozen=True)
-class PooledFull(Full):
+class PooledFull(FullCovariance):
     """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of it [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"

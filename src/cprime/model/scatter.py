@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 
 
 @storable("model.Scatter")
@@ -46,7 +46,7 @@ class ScatterOf:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Scatter]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, Scatter]:
         X, weight, full = block.X, block.sample_weight, self.full
         group = np.zeros((len(X), 1), dtype=np.int32)
         counts, sums = X.accumulate(group, None, weight, n_components=1)

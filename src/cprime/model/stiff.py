@@ -15,7 +15,7 @@ from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 
 @storable("model.Stiff")
 @dataclass(frozen=True)
-class Stiff(TiedSpherical):
+class FixedVariance(TiedSpherical):
     """Parameters Θ; M-steps change only the centers."""
 
     @property

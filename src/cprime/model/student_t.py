@@ -22,12 +22,12 @@ from scipy.special import gammainccinv, gammaincinv, ndtr
 from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
-from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior, pull
-from cprime.model.base import Expected, Shares, expect_gaussians
+from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, pull
+from cprime.model.base import Expected, Responsibilities, expect_gaussians
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
 from cprime.model.diag import Diag
-from cprime.model.full import Full
+from cprime.model.full import FullCovariance
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
 from cprime.model.weights import Weights, new_weights
@@ -88,8 +88,8 @@ class StudentT(OwnCovariance):
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
     @cached
-    def gaussians(self) -> Gaussians:
-        """t distributions as `Gaussians` with ν; costs are −2 log p(c, x), minus a constant common to all of them."""
+    def gaussians(self) -> GaussianParameters:
+        """t distributions as `GaussianParameters` with ν; costs are −2 log p(c, x), minus a common constant."""
         return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
@@ -98,7 +98,7 @@ class StudentT(OwnCovariance):
     def with_gaps(self) -> NoReturn:
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
-    def summarise(self, block: Block, shares: Shares) -> StudentTMoments:  # type: ignore[override]
+    def summarise(self, block: Block, shares: Responsibilities) -> StudentTMoments:  # type: ignore[override]
         """Compute the moments. If costs are unknown, in the initialization, every u is 1, and ν does not change."""
         if shares.costs is None:
             moments = super().summarise(block, shares)
@@ -189,7 +189,7 @@ class StudentT(OwnCovariance):
 
 @storable("model.StudentTFull")
 @dataclass(frozen=True)
-class StudentTFull(StudentT, Full):
+class StudentTFull(StudentT, FullCovariance):
     """t mixture with full scale matrices; covariances (C, D, D): Σ [data unit²]."""
 
 

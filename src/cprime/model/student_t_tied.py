@@ -22,7 +22,7 @@ from cprime.model.covariance import (
     repaired,
     scaled_along,
 )
-from cprime.model.full import Full
+from cprime.model.full import FullCovariance
 from cprime.model.spherical import Spherical
 from cprime.model.student_t import StudentT
 
@@ -32,7 +32,7 @@ n_collapsed: Any = property(lambda model: 0)
 
 @storable("model.StudentTTied")
 @dataclass(frozen=True)
-class StudentTTied(StudentT, Full):
+class StudentTTied(StudentT, FullCovariance):
     """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"

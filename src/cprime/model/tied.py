@@ -16,7 +16,7 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
+from cprime.model.base import Expected, Responsibilities, expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -136,7 +136,7 @@ class Tied(Embedded):
 
         return expect_gaussians(block, joined(respond()), moments, self.error_of)
 
-    def summarise(self, block: Block, shares: Shares) -> TiedMoments:
+    def summarise(self, block: Block, shares: Responsibilities) -> TiedMoments:
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )

@@ -17,9 +17,9 @@ from sklearn.utils import check_scalar
 
 from cprime._storable import storable
 from cprime._values import cached, replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import Expected, Shares, expect_gaussians, register, winner_error
+from cprime.model.base import Expected, Responsibilities, expect_gaussians, register, winner_error
 from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
@@ -118,7 +118,7 @@ class TiedSpherical(Embedded):
         responses = block.embedded(self.embed).respond(self._gaussians, block.sample_weight)
         return expect_gaussians(block, responses, moments_of, self.error_of)
 
-    def summarise(self, block: Block, shares: Shares) -> SphericalMoments:
+    def summarise(self, block: Block, shares: Responsibilities) -> SphericalMoments:
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
@@ -130,7 +130,7 @@ class TiedSpherical(Embedded):
             squares = shares.cost - float((counts * np.square(self._handicap)).sum())
         return SphericalMoments(counts, sums, block.weight, squares)
 
-    def error_of(self, block: Block, kept: Kept) -> float:
+    def error_of(self, block: Block, kept: ActiveSet) -> float:
         if kept.costs is None:
             return winner_error(block, self.centers, kept.winners.copy())
         J = block.weighted_sum(kept.costs[:, 0])

@@ -11,14 +11,14 @@ from cprime.neighbors.lists import (
     with_self,
     without_self,
 )
-from cprime.neighbors.near import Followed, Near
+from cprime.neighbors.near import CenterIndex, OnlineCenterIndex
 
 __all__ = [
     "EXACT_LISTS",
     "SAMPLE_PER_CELL",
     "Cells",
-    "Followed",
-    "Near",
+    "CenterIndex",
+    "OnlineCenterIndex",
     "coarse_centers",
     "exact_lists",
     "least_lists",

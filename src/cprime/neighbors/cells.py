@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Dense, Floats, Offer, Rows
+from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
@@ -32,7 +32,7 @@ def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]
     """Return the nearest of a few centers for every row (n,), and its squared distance (n,)."""
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
-    return Offer(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
+    return GroupedCenters(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
@@ -70,7 +70,7 @@ class Cells:
         standing = np.flatnonzero(self.first == np.arange(C)).astype(np.int32)
         members = table(places[standing], len(used))
         self.members = np.where(members < 0, np.int32(-1), standing[members])
-        self.offer = Offer(self.coarse, centers, self._offered(n_near))
+        self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
         """Return the nearest cell of every row (n,); cells of a clump need exact distances to be distinguished."""

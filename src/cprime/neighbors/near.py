@@ -17,7 +17,7 @@ _ASTRAY = 0.25  # cells are rebuilt once centers outside their cells have this s
 _SHARE = 4  # and at least C / _SHARE rows have been processed
 
 
-class Near:
+class CenterIndex:
     """Search structure for given centers (C, D): coarse cells and the distances between them.
 
     The centers of another cell are beyond the bisecting plane between that cell's center and the one of the row's cell.
@@ -80,20 +80,20 @@ class Near:
         return near
 
 
-class Followed:
-    """`Near` for centers (C, D) that move from batch to batch, and gradually out of their cells.
+class OnlineCenterIndex:
+    """`CenterIndex` for centers (C, D) that move from batch to batch, and gradually out of their cells.
 
     Cells stay useful while few centers have left them, because several cells are searched for each row. `stale` is true
     once the cells should be rebuilt.
     """
 
     def __init__(self, centers: Floats):
-        near = Near(centers, _OF_BATCHES)
+        near = CenterIndex(centers, _OF_BATCHES)
         home = Dense(near.places[len(near.coarse) :]).nearest(near.coarse)[0][:, 0]
         self._set(centers, near, home, 0.0, 0.0, 0)
 
     def _set(
-        self, centers: Floats, near: Near, home: NDArray[np.int32], won: float, won_astray: float, n_rows: int
+        self, centers: Floats, near: CenterIndex, home: NDArray[np.int32], won: float, won_astray: float, n_rows: int
     ) -> None:
         """Set all attributes.
 
@@ -113,7 +113,7 @@ class Followed:
     @classmethod
     def of(cls, given: dict[str, Any], centers: Floats) -> Self:
         """Rebuild an object from the result of `as_dict` and the centers of that time."""
-        near, followed = Near.__new__(Near), cls.__new__(cls)
+        near, followed = CenterIndex.__new__(CenterIndex), cls.__new__(cls)
         near._set(centers, given["coarse"], given["order"], given["begins"], given["clumped"], _OF_BATCHES)
         followed._set(centers, near, *(given[name] for name in ("home", "won", "won_astray", "n_rows")))
         return followed

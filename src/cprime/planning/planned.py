@@ -7,9 +7,9 @@ from typing import Any
 from cprime._bytes import shown_bytes
 from cprime._range import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies, total
-from cprime.estimators.memory import Rows, needed
+from cprime.estimators.memory import PlannedRows, needed
 from cprime.estimators.validation import check_common, check_integer, check_mixture
-from cprime.planning.probe import Course, foreseen
+from cprime.planning.probe import CostEstimate, foreseen
 
 _PARTS = {
     "rows": "rows: chunks that are read, copies",
@@ -166,10 +166,10 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     )
 
 
-def _rows(X: Any, dtype: str) -> Rows:
+def _rows(X: Any, dtype: str) -> PlannedRows:
     """Return the description of data, or of an array of the given shape; raise ValueError for an invalid shape."""
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
-        return Rows.of(X)
+        return PlannedRows.of(X)
     if len(X) != 2 or min(X) < 1:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
     if X[1] > MOST_COLUMNS:
@@ -178,10 +178,10 @@ def _rows(X: Any, dtype: str) -> Rows:
         raise ValueError(f"X must be the shape of an array that can exist, got {X!r}.")
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be one of ['float32', 'float64'], got {dtype!r}.")
-    return Rows.of_shape((X[0], X[1]), dtype)
+    return PlannedRows.of_shape((X[0], X[1]), dtype)
 
 
-def _faster(estimator: Any, rows: Rows, course: Course) -> list[str]:
+def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str]:
     """Return suggestions that take less time; none if the fit takes less than a second."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     found: list[str] = []

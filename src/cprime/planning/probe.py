@@ -18,7 +18,7 @@ import numpy as np
 
 from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
-from cprime.estimators.memory import Rows
+from cprime.estimators.memory import PlannedRows
 from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
 from cprime.neighbors import EXACT_LISTS
@@ -31,7 +31,7 @@ _PIECES = 16  # number of ranges of a file from which rows are read
 _ALL_AT_ONCE = 0.25  # time of one evaluation in a pass over all components, relative to one along neighbor lists
 
 
-class Course(NamedTuple):
+class CostEstimate(NamedTuple):
     """Predicted cost of a fit.
 
     passes: over all rows, in one start    iterations: of one start    seconds: of all starts
@@ -62,7 +62,7 @@ class _Fit:
     whole: bool
 
 
-class _Counted:
+class _PassCounter:
     """Wrapper of data that counts the passes over the rows and their seconds."""
 
     def __init__(self, data: Any) -> None:
@@ -79,7 +79,7 @@ class _Counted:
         return getattr(self._data, name)
 
 
-def foreseen(estimator: Any, rows: Rows) -> Course:
+def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
     """Return the predicted cost of a fit of these rows, from small fits of growing size."""
     N = rows.data.n_points
     begin, n, fits = perf_counter(), min(N, _FIRST), []
@@ -94,7 +94,7 @@ def foreseen(estimator: Any, rows: Rows) -> Course:
     return _extrapolated(estimator, rows, fits[-2:], _read_seconds(rows))
 
 
-def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) -> Course:
+def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: float) -> CostEstimate:
     """Extrapolate the last one or two small fits to the whole fit. reading: seconds to read all rows once"""
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
@@ -113,7 +113,7 @@ def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) 
     if not plan.search.exact and (plan.final == "exact" or (plan.final == "auto" and CHEAPER * evaluations >= C)):
         rate = last.inside / (last.n * max(1.0, last.evaluations)) * _ALL_AT_ONCE
         final, passes = max(N * C * rate, reading), passes + 1
-    return Course(passes, iterations, estimator.n_init * (seconds + final), estimator.n_init * final)
+    return CostEstimate(passes, iterations, estimator.n_init * (seconds + final), estimator.n_init * final)
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
@@ -122,7 +122,7 @@ def _along(before: float, last: float, a: float, b: float, to: float) -> float:
     return b + min(max(slope, 0.0), b / last) * (to - last)
 
 
-def _read_seconds(rows: Rows) -> float:
+def _read_seconds(rows: PlannedRows) -> float:
     """Return the seconds to read all rows once, extrapolated from a part of the first chunk; 0 for rows in memory."""
     if rows.resident or not rows.here or isinstance(rows.source, ShapeSource):
         return 0.0
@@ -132,7 +132,7 @@ def _read_seconds(rows: Rows) -> float:
     return (perf_counter() - begin) / n * rows.data.n_points
 
 
-def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
+def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _Fit:
     """Fit n rows and return the measurements. A fit that runs past the deadline ends after its current iteration."""
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
@@ -146,7 +146,7 @@ def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
         return stopped
 
     with _silently():
-        data: Any = _Counted(small.set_params(callbacks=[late])._opened(X, None, reset=True))
+        data: Any = _PassCounter(small.set_params(callbacks=[late])._opened(X, None, reset=True))
         begin = perf_counter()
         small._fit_to(data, (X, None, None))
         seconds = perf_counter() - begin
@@ -156,7 +156,7 @@ def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
     return _Fit(n, c, passes, len(history), data.seconds, outside, evaluations, not stopped)
 
 
-def _scaled(estimator: Any, rows: Rows, c: int) -> Any:
+def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
     """Return a copy of the estimator for c components, in which each "auto" has the value of the whole fit."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
@@ -185,7 +185,7 @@ def _scaled(estimator: Any, rows: Rows, c: int) -> Any:
     return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
 
 
-def _some(rows: Rows, n: int, c: int) -> Any:
+def _some(rows: PlannedRows, n: int, c: int) -> Any:
     """Return n rows of the data, or random ones around c centers if only the shape is known: (n, D)."""
     data, rng = rows.data, np.random.default_rng(0)
     if n == data.n_points and rows.resident and not isinstance(rows.source, ShapeSource):

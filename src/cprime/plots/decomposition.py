@@ -11,7 +11,7 @@ from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
 from cprime.sources.checked import checked
 from cprime.theory import partition_loss
-from cprime.theory.mixtures import Mixture
+from cprime.theory.mixtures import MixtureDensity
 
 # Attribute of a loss → label of its bar, and its sign in the sum.
 _PARTS = {
@@ -94,7 +94,7 @@ class DecompositionDisplay:
         -------
         display : DecompositionDisplay
         """
-        if max_rows is not None and not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
+        if max_rows is not None and not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
             Q = checked(Q, "Q", dtype=[np.float64, np.float32])
             if len(Q) > check_integer(max_rows, "max_rows", 2):
                 Q = Q[check_random_state(options.get("random_state", 0)).choice(len(Q), max_rows, replace=False)]

@@ -16,7 +16,7 @@ from cprime.plots.style import COLUMN, GREY, TEXT, bare, panels
 _COLUMNS = 2
 
 
-class Look(NamedTuple):
+class SearchStep(NamedTuple):
     """A partial E-step: the active set K before it, and the search space G = ∪_{c∈K} G_c."""
 
     kept: NDArray[np.intp]
@@ -67,7 +67,7 @@ class SearchSpaceDisplay:
         point: ArrayLike,
         centers: ArrayLike,
         neighbors: NDArray,
-        looks: list[Look],
+        looks: list[SearchStep],
         names: tuple[str, str] = ("", ""),
     ) -> None:
         self.point: NDArray[np.float64] = np.asarray(point, dtype=np.float64)
@@ -169,7 +169,7 @@ class SearchSpaceDisplay:
             beside = axes.annotate(text, place, xycoords=beside, color=color, fontsize=TEXT, va=vertical, **options)
             place = (1.0, 0.0)
 
-    def _panel(self, axes: Any, look: Look, title: str) -> None:
+    def _panel(self, axes: Any, look: SearchStep, title: str) -> None:
         for c in look.kept:
             for other in self.neighbors[c][self.neighbors[c] >= 0]:
                 axes.plot(*self.centers[[c, other]].T, color=BLUE, linewidth=0.9, zorder=1)
@@ -208,13 +208,13 @@ def _components(kept: ArrayLike, C: int, name: str) -> NDArray[np.intp]:
     return np.unique(values).astype(np.intp)
 
 
-def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[Look]:
+def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[SearchStep]:
     """Run partial E-steps from K until one does not change K."""
-    looks: list[Look] = []
+    looks: list[SearchStep] = []
     while len(looks) < max_steps:
         space = np.union1d(kept, lists[kept])
         space = space[space >= 0]
-        looks.append(Look(kept, space))
+        looks.append(SearchStep(kept, space))
         best = space[np.argsort(costs[space], kind="stable")[: len(kept)]]
         if set(best) == set(kept):
             break

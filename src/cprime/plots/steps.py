@@ -19,7 +19,7 @@ _COLUMNS = 3
 _CYCLES = 4
 
 
-class Placed(NamedTuple):
+class ProjectedGaussians(NamedTuple):
     """Parameters projected on the plane: centers (C, 2) and covariances (C, 2, 2), or None."""
 
     centers: NDArray[np.float64]
@@ -34,9 +34,9 @@ class Cycle(NamedTuple):
     """
 
     number: int
-    before: Placed
+    before: ProjectedGaussians
     responsibilities: NDArray[np.float64]
-    after: Placed
+    after: ProjectedGaussians
 
 
 class StepsDisplay:
@@ -181,7 +181,7 @@ class StepsDisplay:
         return self
 
     def _panel(
-        self, axes: Any, title: str, given: NDArray | None, at: Placed, colors: NDArray, deviations: Any
+        self, axes: Any, title: str, given: NDArray | None, at: ProjectedGaussians, colors: NDArray, deviations: Any
     ) -> None:
         draw_points(axes, self.points, GREY if given is None else np.clip(given @ colors, 0, 1))
         if at.covariances is not None:
@@ -202,9 +202,9 @@ class StepsDisplay:
         return np.vstack([self.points, *centers])
 
 
-def _placed(view: Any, plane: Projection) -> Placed:
+def _placed(view: Any, plane: Projection) -> ProjectedGaussians:
     covariances = None if isinstance(view, KMeans) else plane.covariances(view)
-    return Placed(plane.points(centers_of(view)), covariances)
+    return ProjectedGaussians(plane.points(centers_of(view)), covariances)
 
 
 def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:

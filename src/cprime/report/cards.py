@@ -8,11 +8,11 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from cprime.report.certainty import Certainty
-from cprime.report.course import Course
+from cprime.report.course import ConvergenceHistory
 from cprime.report.drawing.chart import bars, line, ranked, written
 from cprime.report.drawing.interval import interval, steps
-from cprime.report.evidence import Evidence
-from cprime.report.gap import Estimate, Gap
+from cprime.report.evidence import ReportData
+from cprime.report.gap import BoundGap, Estimate
 
 _BY_BARS = 30
 _ROUNDING = 1e-6  # relative to L; a smaller gap counts as zero
@@ -31,7 +31,7 @@ class Card:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def cards(evidence: Evidence, values: dict[str, Any]) -> list[Card]:
+def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
     """Return the cards for which there is something to show."""
     found = [
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
@@ -59,7 +59,7 @@ def _sizes(weights: NDArray[np.float64], of_fit: bool) -> Card:
     )
 
 
-def _search(estimator: Any, course: Course | None) -> Card | None:
+def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
     if not hasattr(estimator, "certificate_"):
         return None
     found, drawn = estimator.certificate_, []
@@ -106,7 +106,7 @@ def _certainty(found: Certainty) -> Card:
     return Card("certainty", "Certainty", text, (drawn,), ("row", "best", "second"), tuple(rows))
 
 
-def _error(found: Course) -> Card | None:
+def _error(found: ConvergenceHistory) -> Card | None:
     if found.error is None:
         return None
     which = "squared distances to the centers; lower is better"
@@ -115,11 +115,13 @@ def _error(found: Course) -> Card | None:
     return _course("error", "J by second", found, found.error, "J", which)
 
 
-def _bound(found: Course) -> Card:
+def _bound(found: ConvergenceHistory) -> Card:
     return _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
 
 
-def _course(place: str, title: str, found: Course, values: NDArray[np.float64], name: str, which: str) -> Card:
+def _course(
+    place: str, title: str, found: ConvergenceHistory, values: NDArray[np.float64], name: str, which: str
+) -> Card:
     text, total = (
         f"{written(float(values[0]))} at first, {written(float(values[-1]))} at last; {which}.",
         found.seconds[-1],
@@ -137,7 +139,7 @@ def _course(place: str, title: str, found: Course, values: NDArray[np.float64], 
     return Card(place, title, text, (line(f"{title}. {text}", times, values, unit, names),))
 
 
-def _gap(found: Gap) -> Card:
+def _gap(found: BoundGap) -> Card:
     title, bound = "What C′ leaves out", written(found.free_energy.value)
     of = f"Means of {found.n_rows:,} rows"
     if found.gap.value <= max(2 * found.gap.error, _ROUNDING * abs(found.log_likelihood.value)):

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import posterior
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 _BINS = 20
 _LEAST_CERTAIN = 8
 
 
 @dataclass(frozen=True)
-class Doubt:
+class AmbiguousRow:
     """A row with an uncertain assignment.
 
     row: its index in the data    first, second: its best components    shares: their responsibilities
@@ -37,10 +37,10 @@ class Certainty:
     counts: NDArray[np.float64]
     mean: float
     sure: float
-    doubts: list[Doubt]
+    doubts: list[AmbiguousRow]
 
 
-def certainty(evidence: Evidence) -> Certainty | None:
+def certainty(evidence: ReportData) -> Certainty | None:
     """Compute the certainty; None for k-means, whose assignments are hard, and for a single component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
@@ -54,5 +54,8 @@ def certainty(evidence: Evidence) -> Certainty | None:
         counts,
         float(np.average(greatest, weights=evidence.weight)),
         float(evidence.weight[greatest > 0.95].sum() / evidence.weight.sum()),
-        [Doubt(int(evidence.rows[i]), int(ids[i, 0]), int(ids[i, 1]), (float(q[i, 0]), float(q[i, 1]))) for i in least],
+        [
+            AmbiguousRow(int(evidence.rows[i]), int(ids[i, 0]), int(ids[i, 1]), (float(q[i, 0]), float(q[i, 1])))
+            for i in least
+        ],
     )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cprime.neighbors import exact_lists
 from cprime.neighbors.lists import without_self
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 MOST_SHOWN = 2_000
 _TYPICAL = 3
@@ -37,7 +37,7 @@ class Clusters:
     z: NDArray[np.float64]
 
 
-def clusters(evidence: Evidence) -> Clusters:
+def clusters(evidence: ReportData) -> Clusters:
     C, D = evidence.centers.shape
     sizes, weights = evidence.sizes, evidence.weights_by_cluster
     squares = np.bincount(evidence.labels, evidence.weight * evidence.squared_distances, C)
@@ -49,7 +49,7 @@ def clusters(evidence: Evidence) -> Clusters:
     return Clusters(shown, sizes, spread, _typical(evidence), _neighbors(evidence), z)
 
 
-def _typical(evidence: Evidence) -> NDArray[np.intp]:
+def _typical(evidence: ReportData) -> NDArray[np.intp]:
     order = np.lexsort((evidence.squared_distances, evidence.labels))
     labels = evidence.labels[order]
     first = np.searchsorted(labels, np.arange(evidence.n_clusters))
@@ -60,7 +60,7 @@ def _typical(evidence: Evidence) -> NDArray[np.intp]:
     return out
 
 
-def _neighbors(evidence: Evidence) -> NDArray[np.int32]:
+def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
     """Return the neighbor lists of the fit's search if there are any, else the nearest centers."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from sklearn.metrics import adjusted_rand_score
 
-from cprime.report.evidence import Evidence, log_sum
+from cprime.report.evidence import ReportData, log_sum
 
 _MOST = 12  # clusters per side that are drawn individually
 _SAME = 0.9  # least Jaccard index at which two clusters count as the same
@@ -34,7 +34,7 @@ class Comparison:
     free_energy: tuple[float, float] | None
 
 
-def comparison(first: Evidence, second: Evidence) -> Comparison:
+def comparison(first: ReportData, second: ReportData) -> Comparison:
     """Compare two models, whose evidence must contain the same rows."""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
@@ -88,14 +88,14 @@ def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
     return sorted(range(len(right)), key=lambda k: (right[k] < 0, middle[k]))
 
 
-def _error(evidence: Evidence) -> float:
+def _error(evidence: ReportData) -> float:
     squared = evidence.squared_distances
     if evidence.scale_free:
         squared = np.square(evidence.X - evidence.centers[evidence.labels]).sum(axis=1)
     return float(np.average(squared, weights=evidence.weight))
 
 
-def _free_energy(evidence: Evidence) -> float | None:
+def _free_energy(evidence: ReportData) -> float | None:
     if evidence.best is None:
         return None
     bound = log_sum(evidence.best.log_joint[:, : evidence.n_active])

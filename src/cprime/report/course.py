@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 
 @dataclass(frozen=True)
-class Course:
+class ConvergenceHistory:
     """Convergence history with one entry per iteration.
 
     seconds: elapsed time since the start of the first iteration    lower_bound: F [nats per point]
@@ -28,7 +28,7 @@ class Course:
     lowers_error: bool
 
 
-def course(evidence: Evidence) -> Course | None:
+def course(evidence: ReportData) -> ConvergenceHistory | None:
     """Return the convergence history; None if the estimator has none with these columns."""
     history: Any = getattr(evidence.estimator, "history_", None)
     if history is None or "quantization_error" not in (history.dtype.names or ()) or not len(history):
@@ -36,7 +36,7 @@ def course(evidence: Evidence) -> Course | None:
     labels = getattr(evidence.estimator, "labels_", None)
     n = evidence.n_points if labels is None else len(labels)
     error = np.asarray(history["quantization_error"], dtype=np.float64)
-    return Course(
+    return ConvergenceHistory(
         np.cumsum(history["seconds"]),
         None if np.isnan(error).any() else error,
         np.asarray(history["lower_bound"], dtype=np.float64),

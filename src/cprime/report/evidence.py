@@ -1,6 +1,6 @@
 """Rows of the data used in a report, a sample if there are many, and the model's results for each row.
 
-This file decides which rows are read and how many. The sections of the report compute their values from an `Evidence`.
+This file decides which rows are read and how many. The sections of the report compute their values from a `ReportData`.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ReportData:
     """Rows of the data, in their order, with the results of the fitted model.
 
     estimator           fitted estimator             model: its parameters for mixtures and k-means, else None
@@ -119,7 +119,7 @@ class Evidence:
         return self.weights_by_cluster * (self.n_points / len(self.rows))
 
 
-def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "auto") -> Evidence:
+def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "auto") -> ReportData:
     """Read all rows, or `max_rows` random ones, and compare them with all components.
 
     Raise TypeError for an estimator without centers, ValueError for data that it does not accept.
@@ -145,7 +145,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
         else:
             model, best, labels = None, None, without_names(estimator).predict(X)
     names = tuple(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in feature_names(estimator))
-    return Evidence(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
+    return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 
 
 def _best(model: Model, X: Rows, n_kept: int) -> Best:

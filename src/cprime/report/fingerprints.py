@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from cprime.report.clusters import Clusters
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 _MOST_FEATURES = 200
 _MOST_VALUES = 120_000
@@ -23,7 +23,7 @@ class Fingerprints:
     n_features: int
 
 
-def fingerprints(evidence: Evidence, clusters: Clusters) -> Fingerprints:
+def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
     """Compute the z-scores of the shown clusters; of many features, select those that differ most between clusters."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]

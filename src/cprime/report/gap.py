@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import as_rows, computing
-from cprime.report.evidence import Evidence, log_sum
+from cprime.report.evidence import ReportData, log_sum
 
 _EXPONENTIALS = 10**8  # limit of rows times components in the computation of L
 _PRODUCTS = 10**10
@@ -21,7 +21,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Gap:
+class BoundGap:
     """Means over a sample of rows of F, L and their differences.
 
     n_active: C′    more: C′ + 2, at most C    n_rows: rows in the sample
@@ -37,7 +37,7 @@ class Gap:
     gap: Estimate
 
 
-def gap(evidence: Evidence) -> Gap | None:
+def gap(evidence: ReportData) -> BoundGap | None:
     """Compute the gap; None if C′ = C or there are no densities."""
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
@@ -49,7 +49,7 @@ def gap(evidence: Evidence) -> Gap | None:
     with computing(evidence.estimator.n_threads):
         total = evidence.model.log_likelihood(as_rows(evidence.X[chosen]))
         kept, more = log_sum(joint[:, :H]), log_sum(joint)
-    return Gap(
+    return BoundGap(
         H,
         joint.shape[1],
         len(chosen),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime.estimators.validation import check_integer
 from cprime.report.clusters import Clusters
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 _MOST_FACTORED = 12  # number of clusters whose factors are shown
 
@@ -44,7 +44,7 @@ def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
     return found
 
 
-def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Images:
+def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> Images:
     """Return the tiles of the shown clusters, in their order."""
     centers = evidence.centers[clusters.shown]
     nearest = clusters.typical[clusters.shown, 0]
@@ -56,7 +56,7 @@ def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Im
     return Images(tiles, rows, (low, high), _factors(evidence, clusters, tiles, (low, high)))
 
 
-def _factors(evidence: Evidence, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
+def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
     """Scale the factors of each component by their largest absolute value."""
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:

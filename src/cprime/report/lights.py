@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime.estimators.quality import advice, certificate_text
 from cprime.neighbors import exact_lists
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 
 _TINY = 1 / 20  # relative to the mean size
 _SAME = 1e-3  # distance of two centers, in units of the spread, below which they coincide
@@ -38,7 +38,7 @@ class Light:
     remedy: str = ""
 
 
-def lights(evidence: Evidence) -> list[Light]:
+def lights(evidence: ReportData) -> list[Light]:
     """Return the results of all checks that apply to this estimator and these rows."""
     found = (
         _converged(evidence.estimator),
@@ -65,7 +65,7 @@ def _converged(estimator: Any) -> Light | None:
         return Light(name, State.GOOD, f"Converged after {_count(n_iter, 'iteration')}.")
     history = getattr(estimator, "history_", None)
     if history is not None and "phase" in (history.dtype.names or ()) and (history["phase"] == "online").any():
-        return Light(name, State.GOOD, "Learned batch by batch, which does not wait for convergence.")
+        return Light(name, State.GOOD, "PatchModel batch by batch, which does not wait for convergence.")
     if getattr(estimator, "assignment", "") == "posterior":
         return Light(name, State.GOOD, f"Stochastic EM ran its {_count(n_iter, 'iteration')}; it does not converge.")
     most = estimator.get_params(deep=False).get("max_iter")
@@ -99,7 +99,7 @@ def _argument(estimator: Any) -> str:
     return "n_components" if hasattr(estimator, "n_components") else "n_clusters"
 
 
-def _empty(evidence: Evidence) -> Light | None:
+def _empty(evidence: ReportData) -> Light | None:
     sizes = evidence.fit_sizes
     if sizes is None:
         return None
@@ -115,7 +115,7 @@ def _empty(evidence: Evidence) -> Light | None:
     )
 
 
-def _tiny(evidence: Evidence) -> Light:
+def _tiny(evidence: ReportData) -> Light:
     sizes = evidence.sizes
     filled = sizes[sizes > 0]
     bound = _TINY * sizes.sum() / evidence.n_clusters
@@ -131,7 +131,7 @@ def _tiny(evidence: Evidence) -> Light:
     )
 
 
-def nearest_pairs(evidence: Evidence) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the nearest other center of each (C,) and its distance in units (C,); both (0,) if there is one center."""
     centers = np.ascontiguousarray(evidence.centers / evidence.unit)
     nearest = exact_lists(centers, 2)
@@ -141,7 +141,7 @@ def nearest_pairs(evidence: Evidence) -> tuple[NDArray[np.int32], NDArray[np.flo
     return other, np.linalg.norm(centers - centers[other], axis=1)
 
 
-def _duplicates(evidence: Evidence) -> Light | None:
+def _duplicates(evidence: ReportData) -> Light | None:
     other, distances = nearest_pairs(evidence)
     if not len(other):
         return None
@@ -159,7 +159,7 @@ def _duplicates(evidence: Evidence) -> Light | None:
     )
 
 
-def _columns(evidence: Evidence) -> Light | None:
+def _columns(evidence: ReportData) -> Light | None:
     """Check whether one column dominates the variance, which matters if columns have different units."""
     total = evidence.variances.sum()
     if len(evidence.names) == 1 or total <= 0:
@@ -182,7 +182,7 @@ def _columns(evidence: Evidence) -> Light | None:
     )
 
 
-def _collapsed(evidence: Evidence) -> Light | None:
+def _collapsed(evidence: ReportData) -> Light | None:
     """Check for components whose variance is near the lower limit set by reg_covar."""
     floor = getattr(evidence.estimator, "reg_covar", 0.0)
     least = None if evidence.model is None else evidence.model.least_variances
@@ -199,7 +199,7 @@ def _collapsed(evidence: Evidence) -> Light | None:
     )
 
 
-def _as_fitted(evidence: Evidence) -> Light | None:
+def _as_fitted(evidence: ReportData) -> Light | None:
     """Check whether the mean squared distance of these rows to the centers equals that of the fit."""
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:

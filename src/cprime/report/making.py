@@ -13,10 +13,10 @@ from cprime._files import replacing
 from cprime.report.certainty import Certainty, certainty
 from cprime.report.clusters import Clusters, clusters
 from cprime.report.comparison import Comparison, comparison
-from cprime.report.course import Course, course
-from cprime.report.evidence import Evidence, gather
+from cprime.report.course import ConvergenceHistory, course
+from cprime.report.evidence import ReportData, gather
 from cprime.report.fingerprints import Fingerprints, fingerprints
-from cprime.report.gap import Gap, gap
+from cprime.report.gap import BoundGap, gap
 from cprime.report.images import image_shape_of, images
 from cprime.report.layout import layout
 from cprime.report.lights import Light, lights
@@ -71,9 +71,9 @@ class Report:
     lights: list[Light]
     clusters: Clusters = field(repr=False)
     fingerprints: Fingerprints | None = field(repr=False)
-    course: Course | None = field(repr=False)
+    course: ConvergenceHistory | None = field(repr=False)
     certainty: Certainty | None = field(repr=False)
-    gap: Gap | None
+    gap: BoundGap | None
     comparison: Comparison | None = field(repr=False)
     provenance: Provenance = field(repr=False)
     rows: np.ndarray = field(repr=False)
@@ -136,7 +136,7 @@ def report_of(
     return Report(html=html, rows=evidence.rows, n_rows=evidence.n_points, **values)
 
 
-def _same_rows(evidence: Evidence, other: Any, X: Any, sample_weight: Any) -> Evidence:
+def _same_rows(evidence: ReportData, other: Any, X: Any, sample_weight: Any) -> ReportData:
     """Gather the same rows with another model."""
     if not isinstance(other, BaseEstimator):
         raise TypeError(f"compare must be a fitted estimator or None, got {other!r}.")

@@ -17,7 +17,7 @@ from cprime.report.drawing import bubbles
 from cprime.report.drawing.chart import written
 from cprime.report.drawing.pictures import Sheet, heat, palette, sheet
 from cprime.report.drawing.sankey import sankey
-from cprime.report.evidence import Evidence
+from cprime.report.evidence import ReportData
 from cprime.report.fingerprints import Fingerprints
 from cprime.report.images import Images
 
@@ -47,8 +47,8 @@ class Names:
 
 
 def render(
-    evidence: Evidence,
-    other: Evidence | None,
+    evidence: ReportData,
+    other: ReportData | None,
     places: NDArray[np.float64],
     pictures: Images | None,
     names: Names,
@@ -112,18 +112,18 @@ def _environment() -> Environment:
     return made
 
 
-def _title(evidence: Evidence, names: Names) -> str:
+def _title(evidence: ReportData, names: Names) -> str:
     kind = "components" if hasattr(evidence.estimator, "n_components") else "clusters"
     of = "" if names.data is None else f" of {names.data}"
     return f"{evidence.n_clusters:,} {kind if evidence.n_clusters != 1 else kind[:-1]}{of}"
 
 
-def _rows_said(evidence: Evidence) -> str:
+def _rows_said(evidence: ReportData) -> str:
     n = f"{evidence.n_points:,}"
     return f"a random sample of {len(evidence.rows):,} of the {n} rows" if evidence.sampled else f"all {n} rows"
 
 
-def _headline(evidence: Evidence, values: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the figures at the top: (name, value, unit or explanation)."""
     estimator, sizes = evidence.estimator, values["clusters"].sizes
     found = []
@@ -155,7 +155,7 @@ def _relative(found: Clusters) -> NDArray[np.float64]:
     return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
 
 
-def _map_label(evidence: Evidence, found: Clusters) -> str:
+def _map_label(evidence: ReportData, found: Clusters) -> str:
     largest = ", ".join(str(int(c)) for c in found.shown[:5])
     return (
         f"Map of {len(found.shown):,} clusters: area is size, colour is spread, neighbors lie together. The largest: "
@@ -165,7 +165,7 @@ def _map_label(evidence: Evidence, found: Clusters) -> str:
 
 
 def _table(
-    evidence: Evidence, found: Clusters, features: NDArray[np.intp], are_images: bool
+    evidence: ReportData, found: Clusters, features: NDArray[np.intp], are_images: bool
 ) -> list[tuple[int, str, str, str, str]]:
     """Return one row for each shown cluster: number, size, share, spread, description."""
     total = found.sizes.sum() or 1.0
@@ -181,7 +181,7 @@ def _table(
     ]
 
 
-def _prints(evidence: Evidence, found: Fingerprints | None) -> dict[str, Any] | None:
+def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
     """Return how the fingerprints are shown: as a table, or as two pictures, for light and for dark mode."""
     if found is None:
         return None
@@ -218,7 +218,7 @@ def _flows(found: Any) -> Markup:
 
 
 def _for_script(
-    evidence: Evidence,
+    evidence: ReportData,
     found: Clusters,
     features: NDArray[np.intp],
     table: list[tuple[int, str, str, str, str]],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime._random import Key
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Rows
 
@@ -50,7 +50,7 @@ class SearchStats:
 class Lookup(NamedTuple):
     """Result of a search for the points of a block: active sets, number of evaluated distances, and statistics."""
 
-    kept: Kept
+    kept: ActiveSet
     n_distances: int
     stats: SearchStats
 
@@ -59,12 +59,12 @@ class Look(Protocol):
     """Callable that finds the active set K(n) of each point of a block. It is picklable, so workers can run it."""
 
     def __call__(
-        self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
     ) -> Lookup: ...
 
 
 # Maps indices among the points of positive weight to these points, in the components' space, and their active sets.
-Sample = Callable[[NDArray[np.int64]], tuple[Rows, Kept]]
+Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
 
@@ -161,7 +161,7 @@ class Value:
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state unchanged, for searches that never modify the data of points (`Kept`) in place."""
+        """Return the state unchanged, for searches that never modify the data of points (`ActiveSet`) in place."""
         return state
 
     def agreement(self, state: State) -> float | None:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from cprime._random import Key
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
-from cprime.kernels import Bounds, Dense, Floats, Moves, Rows
+from cprime.kernels import Dense, DistanceBounds, Floats, Moves, Rows
 from cprime.neighbors import without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
-from cprime.search.full import LookAtAll
+from cprime.search.full import FullLookup
 
 _OTHERS = 3  # per point, other centers with a bound of their own
 _FEW_MOVE = 0.15  # bounds begin once at most this share of the points is reassigned in an iteration
@@ -31,37 +31,42 @@ _UP = 1 + 1e-6  # exceeds the relative rounding error of a sum of squares in flo
 
 
 @dataclass(frozen=True)
-class LookAndCompare:
+class ComparingLookup:
     """Search among all components that also counts the reassigned points, which decide when bounds begin."""
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
-        found = LookAtAll()(block, points, kept, components, n_kept)
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
+        found = FullLookup()(block, points, kept, components, n_kept)
         weighted = block.n_weighted
         moved = weighted if kept is None else block.count(found.kept.winners != kept.winners)
         return found._replace(stats=SearchStats(weighted, moved))
 
 
 @dataclass(frozen=True)
-class LookWithinBounds:
+class BoundedLookup:
     """Search by bounds; evaluates all centers for points whose bounds do not suffice.
 
-    others (C, 3): first `Bounds.others` for points without bounds, by the center of the point; None if all have bounds
+    others (C, 3): first `DistanceBounds.others` of points without bounds, by the center of the point; None if all have
+        bounds
     """
 
     moves: Moves
     others: NDArray[np.int32] | None
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         assert kept is not None
         if kept.bounds is None:
             assert self.others is not None
             others = self.others[kept.winners]
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
-            bounds = Bounds(kept.winners.copy(), others, *nothing)
+            bounds = DistanceBounds(kept.winners.copy(), others, *nothing)
         else:
             bounds = kept.bounds  # updated in place, so after a rejected pass the bounds are discarded
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
-        after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
+        after = ActiveSet(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Lookup(after, n_distances, SearchStats(block.n_weighted))
 
 
@@ -71,7 +76,7 @@ class BoundedState:
     """State of `Bounded`.
 
     bounding: whether bounds are in use    centers (C, D), neighbors (C, G): centers of the last pass, nearest of each
-    others (C, 3): first `Bounds.others` by the center of a point; only for the first pass by bounds, else None
+    others (C, 3): first `DistanceBounds.others` by the center of a point; only for the first pass by bounds, else None
     """
 
     bounding: bool = False
@@ -118,8 +123,8 @@ class Bounded(Value):
 
     def look(self, state: BoundedState, components: Components, key: Key) -> Look:
         if state.moves is None:
-            return LookAndCompare() if components.steady else LookAtAll()
-        return LookWithinBounds(state.moves, state.others)
+            return ComparingLookup() if components.steady else FullLookup()
+        return BoundedLookup(state.moves, state.others)
 
     def learn(
         self, state: BoundedState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from cprime.block import Kept
+from cprime.block import ActiveSet
 from cprime.components import Components
 from cprime.kernels import Rows, posterior
 
 _Z = 1.959963984540054  # quantile of the standard normal distribution for 95 % intervals
 
 
-def certify(points: Rows, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
+def certify(points: Rows, kept: ActiveSet, components: Components, scale: float | None) -> dict[str, Any]:
     """Compare the active sets of sampled points with those that an exact search finds.
 
     points (m, D)    kept: their active sets    scale: factor from costs to log-probabilities, None for k-means

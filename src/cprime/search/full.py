@@ -5,20 +5,22 @@ from typing import ClassVar
 
 from cprime._random import Key
 from cprime._storable import storable
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Rows
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 
 @dataclass(frozen=True)
-class LookAtAll:
+class FullLookup:
     """Search of a block among all C components, with n·C evaluations. Previous active sets only save time."""
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         hint = None if kept is None or kept.ids.shape[1] != n_kept else kept.ids
         found = components.best(points, n_kept, hint=hint)
-        return Lookup(Kept(*found), len(points) * len(components.centers), SearchStats(block.n_weighted))
+        return Lookup(ActiveSet(*found), len(points) * len(components.centers), SearchStats(block.n_weighted))
 
 
 @storable("search.Full")
@@ -45,7 +47,7 @@ class Full(Value):
         return None
 
     def look(self, state: None, components: Components, key: Key) -> Look:
-        return LookAtAll()
+        return FullLookup()
 
     def learn(
         self, state: None, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key

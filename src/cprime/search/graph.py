@@ -20,12 +20,12 @@ from cprime._random import Key, Purpose
 from cprime._storable import storable
 from cprime._values import replace
 from cprime._warnings import warn
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Rows, changed
 from cprime.neighbors import EXACT_LISTS, Cells, refined_lists, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
-from cprime.search.full import LookAtAll
+from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
 
@@ -47,7 +47,7 @@ FEW = 2048  # a mixture of at most so many components starts with an exact searc
 
 
 @dataclass(frozen=True)
-class LookInCells:
+class GraphCellLookup:
     """Initial active sets: the best component in the cells near a point, and the best in its neighbor list.
 
     cells: None if each point already has a component    lists (C, G − 1): neighbors
@@ -56,17 +56,19 @@ class LookInCells:
     cells: Cells | None
     lists: NDArray[np.int32]
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         if kept is None:
             assert self.cells is not None
-            kept = Kept(self.cells.find(points)[0][:, np.newaxis])
+            kept = ActiveSet(self.cells.find(points)[0][:, np.newaxis])
         if n_kept > 1:
-            kept = Kept(components.keep(points, self.lists, kept.ids, n_kept)[0])
+            kept = ActiveSet(components.keep(points, self.lists, kept.ids, n_kept)[0])
         return Lookup(kept, 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
-class LookAround:
+class ListLookup:
     """Search with candidates K(n) and the neighbors of one component in K(n).
 
     lists (C, G − 1): neighbors    active (C,): components whose points can have changed results, None for all
@@ -79,23 +81,25 @@ class LookAround:
     turn: int
     cells: Cells | None = None
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         assert kept is not None
         before, C = kept.winners, len(components.centers)
         looked_at, explores = 1 + (self.lists >= 0).sum(axis=1), self.lists.shape[1] > 0
         if n_kept > 1 and not explores:
             found = components.among(points, self.lists, kept.ids, n_kept)
-            after = Kept(found.kept, found.costs)
+            after = ActiveSet(found.kept, found.costs)
             evaluations = len(before) * (n_kept - 1)
         elif n_kept > 1:
-            after = Kept(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
+            after = ActiveSet(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
             evaluations = len(before) * (n_kept - 1)
         else:
             active = self.active if kept.costs is not None else None
             known = None if active is None or kept.costs is None else kept.costs[:, 0]
             begin = before if self.cells is None else _nearer(components, points, before, self.cells)
             labels, costs = components.reassign(points, self.lists, begin, block.sample_weight, active, known)
-            after, evaluations = Kept(labels[:, np.newaxis], costs[:, np.newaxis]), 0
+            after, evaluations = ActiveSet(labels[:, np.newaxis], costs[:, np.newaxis]), 0
             if active is not None:
                 looked_at *= active
         moved = changed(after.ids, kept.ids, 1)
@@ -209,9 +213,9 @@ class Graph(Value):
             lists = components.lists(n_neighbors)
         look: Look | None = None
         if few:
-            look = LookAtAll()
+            look = FullLookup()
         elif n_kept > 1 or not placed:
-            look = LookInCells(cells, lists)
+            look = GraphCellLookup(cells, lists)
         return GraphState(n_neighbors, n_neighbors, lists, several=n_kept > 1), look
 
     def refresh(self, state: GraphState, components: Components) -> GraphState:
@@ -223,22 +227,22 @@ class Graph(Value):
             lists = refined_lists(components.centers, state.lists, state.n_neighbors)
         return replace(state, lists=lists, moved=0.0, last=None)
 
-    def look(self, state: GraphState, components: Components, key: Key) -> LookAround:
+    def look(self, state: GraphState, components: Components, key: Key) -> ListLookup:
         if state.in_cells:
-            return LookAround(state.lists, None, state.iteration, Cells(components.centers))
+            return ListLookup(state.lists, None, state.iteration, Cells(components.centers))
         turn, C = state.iteration, len(components.centers)
         if not state.several or state.n_neighbors >= C:
-            return LookAround(state.lists, _active(state, components), turn)
+            return ListLookup(state.lists, _active(state, components), turn)
         if turn >= _EXPLORING:
             turn, rest = divmod(turn - _EXPLORING, _PERIOD)
             if rest:
-                return LookAround(state.lists[:, :0], None, 0)
+                return ListLookup(state.lists[:, :0], None, 0)
         if components.scattered:
-            return LookAround(_mostly_random(state.lists, key.generator(Purpose.EXPLORE)), None, turn)
-        return LookAround(state.lists, _active(state, components), turn)
+            return ListLookup(_mostly_random(state.lists, key.generator(Purpose.EXPLORE)), None, turn)
+        return ListLookup(state.lists, _active(state, components), turn)
 
     def learn(
-        self, state: GraphState, look: LookAround, components: Components, stats: SearchStats, sample: Sample, key: Key
+        self, state: GraphState, look: ListLookup, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[GraphState, int]:
         assert stats.touched is not None
         state = replace(
@@ -341,7 +345,7 @@ def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) 
     lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
 
 
-def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: Kept) -> tuple[float, float]:
+def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet) -> tuple[float, float]:
     """Compare what the search finds for sampled points (the best of a component and its list) with the best of all.
 
     Returns the share of points for which both agree, and the relative excess of the sum of costs.

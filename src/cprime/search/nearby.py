@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.neighbors import Near
+from cprime.neighbors import CenterIndex
 from cprime.search.base import Lookup, SearchStats
 
 _FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components an exact search is as fast, or nearly
@@ -30,7 +30,7 @@ class Nearby:
         self.components = components
         self.few = len(components.centers) <= (_FEW if components.squared_distances else _FEW_OF_WALKS)
         if not self.few:
-            self.near = Near(components.centers)
+            self.near = CenterIndex(components.centers)
             self.lists = None if components.squared_distances else components.lists(_NEIGHBORS)
 
     def find(self, points: Rows, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
@@ -69,15 +69,17 @@ class Nearby:
 
 
 @dataclass(frozen=True)
-class LookNear:
+class CellIndexLookup:
     """Search of a batch for the nearest centers in the cells near each point; the cells hold the current centers."""
 
-    near: Near
+    near: CenterIndex
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         ids, costs, n_distances = self.near.find(points, n_kept)
         _complete(ids, costs, points, components)
-        return Lookup(Kept(ids, costs), n_distances, SearchStats(block.n_weighted))
+        return Lookup(ActiveSet(ids, costs), n_distances, SearchStats(block.n_weighted))
 
 
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:

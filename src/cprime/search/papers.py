@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from cprime._random import Key, Purpose
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
@@ -28,36 +28,40 @@ _RANDOM_WARMUP = 25  # E-steps in which random active sets become good ones
 
 
 @dataclass(frozen=True)
-class LookInSets:
+class RandomSetLookup:
     """Initial active sets drawn at random, as in the papers."""
 
     key: Key
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         C = len(components.centers)
         ids = random_sets(len(points), C, n_kept, lambda i: block.uniform(self.key, Purpose.SETS, i))
-        return Lookup(Kept(ids), 0, SearchStats(block.n_weighted))
+        return Lookup(ActiveSet(ids), 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
-class LookInCells:
+class PapersCellLookup:
     """Initial active sets: the best component in the cells near each point, and the best in its neighbor list."""
 
     cells: Cells
     lists: NDArray[np.int32]
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
             ids = components.among(points, self.lists, ids, n_kept).kept
             short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in the cells around
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
-        return Lookup(Kept(ids), 0, SearchStats(block.n_weighted))
+        return Lookup(ActiveSet(ids), 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
-class LookAmong:
+class CandidateLookup:
     """Search that sets K(n) to the best components of G(n) = ⋃_{c ∈ K(n)} G_c and some random ones."""
 
     lists: NDArray[np.int32]
@@ -65,7 +69,9 @@ class LookAmong:
     key: Key
     evidence: bool
 
-    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
         assert kept is not None
         n, C = len(points), len(components.centers)
         extra = np.empty((n, self.n_explore), dtype=np.int32)
@@ -73,7 +79,7 @@ class LookAmong:
             extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
         found = components.among(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
         evidence = None if found.evidence is None else _matrix(found.evidence)
-        after = Kept(found.kept, found.costs)
+        after = ActiveSet(found.kept, found.costs)
         return Lookup(after, int(found.counts.sum(dtype=np.int64)), SearchStats(block.n_weighted, evidence=evidence))
 
 
@@ -152,10 +158,10 @@ class Papers(Value):
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[PapersState, Look | None]:
         C = len(components.centers)
         if self.start == "random":
-            return PapersState(random_lists(C, self.n_neighbors, key)), LookInSets(key)
+            return PapersState(random_lists(C, self.n_neighbors, key)), RandomSetLookup(key)
         cells = Cells(components.centers)
         lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
-        return PapersState(lists), None if placed and n_kept == 1 else LookInCells(cells, lists)
+        return PapersState(lists), None if placed and n_kept == 1 else PapersCellLookup(cells, lists)
 
     def refresh(self, state: PapersState, components: Components) -> PapersState:
         if self.lists == "exact":
@@ -165,7 +171,7 @@ class Papers(Value):
         return PapersState(_estimated_lists(state.evidence, self.n_neighbors))
 
     def look(self, state: PapersState, components: Components, key: Key) -> Look:
-        return LookAmong(state.lists, self.n_explore, key, evidence=self.lists == "estimated")
+        return CandidateLookup(state.lists, self.n_explore, key, evidence=self.lists == "estimated")
 
     def learn(
         self, state: PapersState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key

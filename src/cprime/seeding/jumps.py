@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution import Data, rows_of
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
@@ -31,7 +31,7 @@ class Errors:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
         return None, np.array([block.weighted_sum(block.X.nearest(centers)[1][:, 0]) for centers in self.sets])
 
 

@@ -13,28 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 
 _LEAST = -40.0  # lower bound of log E_n, below its value for any draw but 0
 _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in random order
 
 
 @dataclass(frozen=True)
-class Smallest:
+class SmallestRows:
     """Rows with the smallest keys, sorted by key: (m,) each; n: largest m."""
 
     n: int
     rows: NDArray[np.int64]
     keys: NDArray[np.float64]
 
-    def __add__(self, other: Smallest) -> Smallest:
+    def __add__(self, other: SmallestRows) -> SmallestRows:
         rows, keys = np.concatenate([self.rows, other.rows]), np.concatenate([self.keys, other.keys])
         first = np.lexsort((rows, keys))[: self.n]
-        return Smallest(self.n, rows[first], keys[first])
+        return SmallestRows(self.n, rows[first], keys[first])
 
 
 @dataclass(frozen=True)
-class SmallestKeys:
+class FindSmallestKeys:
     """Job that draws n distinct rows, each with probability proportional to weight; rows of zero weight come last."""
 
     key: Key
@@ -43,7 +43,7 @@ class SmallestKeys:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Smallest]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, SmallestRows]:
         with np.errstate(divide="ignore"):
             keys = np.maximum(np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING))), _LEAST)
             if block.sample_weight is not None:
@@ -51,23 +51,23 @@ class SmallestKeys:
         m = min(self.n, len(keys))
         places = np.argpartition(keys, m - 1)[:m] if m < len(keys) else np.arange(len(keys))
         places = places[np.lexsort((block.rows(places), keys[places]))]
-        return None, Smallest(self.n, block.rows(places), keys[places])
+        return None, SmallestRows(self.n, block.rows(places), keys[places])
 
 
 @dataclass(frozen=True)
-class HeavyRows:
+class WeightedRows:
     """Number n of rows with positive weight, and the first of these rows: (≤ most,)."""
 
     n: int
     rows: NDArray[np.int64]
     most: int
 
-    def __add__(self, other: HeavyRows) -> HeavyRows:
-        return HeavyRows(self.n + other.n, np.concatenate([self.rows, other.rows])[: self.most], self.most)
+    def __add__(self, other: WeightedRows) -> WeightedRows:
+        return WeightedRows(self.n + other.n, np.concatenate([self.rows, other.rows])[: self.most], self.most)
 
 
 @dataclass(frozen=True)
-class Heavy:
+class SelectWeightedRows:
     """Job that finds the first `most` rows with positive weight."""
 
     most: int
@@ -75,7 +75,7 @@ class Heavy:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, HeavyRows]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, WeightedRows]:
         heavy = np.ones(len(block), dtype=bool) if block.sample_weight is None else block.sample_weight > 0
         rows = np.sort(block.rows(np.flatnonzero(heavy)))
-        return None, HeavyRows(len(rows), rows[: self.most], self.most)
+        return None, WeightedRows(len(rows), rows[: self.most], self.most)

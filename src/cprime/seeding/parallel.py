@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution import Data
-from cprime.execution.base import Joined
+from cprime.execution.base import ConcatenatedRows
 from cprime.kernels import Floats
-from cprime.seeding.keys import SmallestKeys
+from cprime.seeding.keys import FindSmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
 
@@ -27,7 +27,7 @@ _OVERSAMPLING = 2  # ℓ / C, expected candidates per round and center
 
 
 @dataclass(frozen=True)
-class Closest:
+class UpdateNearest:
     """Job that updates the nearest candidate of every point with new ones, `more`; first: number of earlier candidates.
 
     The partial result (m + 1,) is Σ w d², followed by the total weight of the points nearest to each candidate.
@@ -39,7 +39,7 @@ class Closest:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, NDArray[np.float64]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, NDArray[np.float64]]:
         ids, costs = block.X.nearest(self.more)
         ids += np.int32(self.first)
         if kept is not None:
@@ -48,7 +48,7 @@ class Closest:
             ids, costs = np.where(stay, kept.ids, ids), np.where(stay, kept.costs, costs)
         mass = block.weighted_sum(costs[:, 0])
         held = np.bincount(ids[:, 0], block.sample_weight, self.first + len(self.more))
-        return Kept(ids, costs), np.concatenate([[mass], held])
+        return ActiveSet(ids, costs), np.concatenate([[mass], held])
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,21 @@ class Draw:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Joined]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, ConcatenatedRows]:
         assert kept is not None
         assert kept.costs is not None
         chance = self.rate * kept.costs[:, 0].astype(np.float64)
         if block.sample_weight is not None:
             chance *= block.sample_weight
         places = np.flatnonzero(block.uniform(self.key, Purpose.SEEDING, self.column) < chance)
-        return None, Joined(np.sort(block.rows(places)))
+        return None, ConcatenatedRows(np.sort(block.rows(places)))
 
 
 def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
     """Choose distinct rows as starting centers by k-means||, and return their indices (C,) int64."""
     key = Key(int(rng.randint(2**31)))
-    rows = data.each(SmallestKeys(key, 1)).rows
-    found = data.each(Closest(data.take(rows).X.dense(), 0))
+    rows = data.each(FindSmallestKeys(key, 1)).rows
+    found = data.each(UpdateNearest(data.take(rows).X.dense(), 0))
     for column in range(1, _ROUNDS + 1):
         data.commit()
         if not found[0] > 0:
@@ -84,7 +84,7 @@ def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) 
         more = data.each(Draw(key, column, _OVERSAMPLING * n_clusters / found[0])).rows
         if len(more):
             rows = np.concatenate([rows, more])
-            found = data.each(Closest(data.take(more).X.dense(), len(rows) - len(more)))
+            found = data.each(UpdateNearest(data.take(more).X.dense(), len(rows) - len(more)))
     data.commit()
     if len(rows) <= n_clusters:
         return complete(rows, data.n_points, n_clusters, None, rng)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._random import Key
 from cprime.execution import Data, local
 from cprime.kernels import Rows
-from cprime.seeding.keys import SmallestKeys
+from cprime.seeding.keys import FindSmallestKeys
 from cprime.seeding.sampling import draw_distinct
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
@@ -76,7 +76,7 @@ def random_rows(
 def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np.int64]:
     """Draw distinct rows of any `Data`, with probability proportional to weight; return indices (n_rows,)."""
     if data.weighted:
-        return data.each(SmallestKeys(Key(int(rng.randint(2**31))), n_rows)).rows
+        return data.each(FindSmallestKeys(Key(int(rng.randint(2**31))), n_rows)).rows
     return draw_distinct(data.n_points, n_rows, None, rng)
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._random import Key, Purpose
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Offer, Rows, computing, grouped_order
+from cprime.kernels import Floats, GroupedCenters, Rows, computing, grouped_order
 from cprime.neighbors import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
-from cprime.seeding.keys import Heavy, SmallestKeys
+from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
@@ -96,7 +96,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     cells and these centers.
     """
     key = Key(int(rng.randint(2**31)))
-    heavy = data.each(Heavy(n_clusters)) if data.weighted else None
+    heavy = data.each(SelectWeightedRows(n_clusters)) if data.weighted else None
     if heavy is not None and heavy.n < n_clusters:  # all rows of positive weight, and some of the others
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
@@ -105,7 +105,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     n_cells = math.isqrt(n_clusters - 1) + 1
     sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), key))
     cells = coarse_centers(sample.X, n_cells, rng)
-    coarse = data.each(InCells(cells))
+    coarse = data.each(NearestCells(cells))
     data.commit()
     spread = _spread(sample.X, np.ones(len(sample.X))) * coarse.mass.sum() / len(sample.X)
     share = _shares(coarse.distortion, spread, coarse.available, n_clusters)
@@ -134,7 +134,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
 def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
     """Draw n rows with probability proportional to weight: (n,), in ascending order if the data have no weights."""
     if data.weighted:
-        return data.each(SmallestKeys(key, n)).rows
+        return data.each(FindSmallestKeys(key, n)).rows
     return np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
 
 
@@ -158,19 +158,19 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
 
 
 @dataclass(frozen=True)
-class Coarse:
+class CellSummary:
     """Sums of each cell: Σ w_n d(x, cell)², Σ w_n, and the number of points of positive weight."""
 
     distortion: NDArray[np.float64]
     mass: NDArray[np.float64]
     available: NDArray[np.int64]
 
-    def __add__(self, other: Coarse) -> Coarse:
-        return Coarse(self.distortion + other.distortion, self.mass + other.mass, self.available + other.available)
+    def __add__(self, other: CellSummary) -> CellSummary:
+        return CellSummary(self.distortion + other.distortion, self.mass + other.mass, self.available + other.available)
 
 
 @dataclass(frozen=True)
-class InCells:
+class NearestCells:
     """Job that finds the nearest cell of every point."""
 
     cells: Floats
@@ -178,17 +178,17 @@ class InCells:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Coarse]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, CellSummary]:
         cell, squared = nearest_of_few(block.X, self.cells)
         n, weights = len(self.cells), block.sample_weight
         distortion = np.bincount(cell, squared if weights is None else weights * squared, n).astype(np.float64)
         mass = np.bincount(cell, weights, n).astype(np.float64)
         available = np.bincount(cell if weights is None else cell[weights > 0], minlength=n)
-        return Kept(cell[:, np.newaxis], squared[:, np.newaxis]), Coarse(distortion, mass, available)
+        return ActiveSet(cell[:, np.newaxis], squared[:, np.newaxis]), CellSummary(distortion, mass, available)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class CandidatesByCell:
     """Drawn candidates, sorted by cell and row.
 
     counts (n_cells,): candidates of each cell    rows (m,)    keys (m,): the smallest keys are drawn
@@ -201,7 +201,7 @@ class Drawn:
     ratios: NDArray[np.float64]
     most: NDArray[np.int64]
 
-    def __add__(self, other: Drawn) -> Drawn:
+    def __add__(self, other: CandidatesByCell) -> CandidatesByCell:
         cells = np.arange(len(self.counts))
         cell = np.concatenate([np.repeat(cells, self.counts), np.repeat(cells, other.counts)])
         rows, keys, ratios = (
@@ -212,7 +212,7 @@ class Drawn:
         rank = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
         first = first[rank < self.most[cell[first]]]
         first = first[np.lexsort((rows[first], cell[first]))]
-        return Drawn(np.minimum(counts, self.most), rows[first], keys[first], ratios[first], self.most)
+        return CandidatesByCell(np.minimum(counts, self.most), rows[first], keys[first], ratios[first], self.most)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Candidates:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Drawn]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, CandidatesByCell]:
         assert kept is not None
         assert kept.costs is not None
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
@@ -242,7 +242,7 @@ class Candidates:
             drawn.append(np.sort(places[np.argpartition(keys[places], m - 1)[:m]]) if m else places[:0])
         places = np.concatenate(drawn)
         counts = np.array([len(one) for one in drawn])
-        return None, Drawn(counts, block.rows(places), keys[places], 1 / ratio[places], self.most)
+        return None, CandidatesByCell(counts, block.rows(places), keys[places], 1 / ratio[places], self.most)
 
 
 @dataclass(frozen=True)
@@ -261,13 +261,13 @@ class Labelled:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
         cell = np.zeros(len(block), dtype=np.int32) if kept is None else np.ascontiguousarray(kept.winners)
-        labels, _ = Offer(self.cells, self.centers, self.offered).choose(block.X, cell)
+        labels, _ = GroupedCenters(self.cells, self.centers, self.offered).choose(block.X, cell)
         for crowded, (ids, inner) in self.crowds.items():
             rows = np.flatnonzero(cell == crowded)
             labels[rows] = ids[inner.find(block.X[rows])[0]]
-        return Kept(labels[:, np.newaxis]), len(block)
+        return ActiveSet(labels[:, np.newaxis]), len(block)
 
 
 def _spread(X: Rows, weights: NDArray) -> float:

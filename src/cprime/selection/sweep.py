@@ -30,7 +30,7 @@ CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
 
-class Data(NamedTuple):
+class WeightedData(NamedTuple):
     """Rows as passed by the user with weights (n,) float64 or None, or a source, which has its own weights."""
 
     X: Any
@@ -44,10 +44,10 @@ class Data(NamedTuple):
             return float(len(self.X) if weights is None else weights.sum())
         return float(_num_samples(self.X) if self.weights is None else self.weights.sum())
 
-    def part(self, rows: NDArray) -> "Data":
+    def part(self, rows: NDArray) -> "WeightedData":
         if isinstance(self.X, Source):
-            return Data(self.X.subset(rows), None)
-        return Data(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
+            return WeightedData(self.X.subset(rows), None)
+        return WeightedData(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
 
 
 def sweep(
@@ -122,10 +122,10 @@ def sweep(
     rng = check_random_state(random_state)
     if is_source_like(X):
         source = open_data(X)
-        data = Data(source if sample_weight is None else source.with_weights(sample_weight), None)
+        data = WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)
     else:
         X = X.tocsr() if issparse(X) else X
-        data = Data(X, None if sample_weight is None else check_weights(sample_weight, X))
+        data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
     fit: Mixture | None = None
@@ -157,7 +157,9 @@ def _check_estimator(estimator: Any) -> None:
             raise ValueError(f"{name} must not be given for one number of components in a sweep, got {value!r}.")
 
 
-def _divided(data: Data, holdout: float | None, rng: np.random.RandomState) -> tuple[Data, Data | None]:
+def _divided(
+    data: WeightedData, holdout: float | None, rng: np.random.RandomState
+) -> tuple[WeightedData, WeightedData | None]:
     """Return the data to fit and the held-out data."""
     if holdout is None:
         return data, None
@@ -170,7 +172,7 @@ def _divided(data: Data, holdout: float | None, rng: np.random.RandomState) -> t
 
 
 def _best_fit(
-    template: Mixture, data: Data, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
+    template: Mixture, data: WeightedData, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
 ) -> Mixture:
     """Return the fit of highest free energy from new initializations and the extended previous fit, after exchanges."""
     best = _run(template, data, C, rng, {"n_init": n_init})
@@ -191,7 +193,7 @@ def _best_fit(
 
 
 def _in_memory(
-    fit: Mixture, data: Data, rng: np.random.RandomState
+    fit: Mixture, data: WeightedData, rng: np.random.RandomState
 ) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
     """Return rows to make improved starts from, their weights, and a function from a fit to the labels of these rows.
 
@@ -211,7 +213,7 @@ def _in_memory(
     return taken.X, weights, lambda fit: fit.labels_[rows]
 
 
-def _run(template: Mixture, data: Data, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
+def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
     """Run one fit with C components; start values are removed again from the parameters of the returned estimator."""
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
@@ -233,7 +235,7 @@ def _free_energy(fit: Mixture) -> float:
     return fit.lower_bound_
 
 
-def _measured(fit: Mixture, data: Data, criteria: Sequence[str]) -> dict[str, Any]:
+def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict[str, Any]:
     """Return one row of a `Sweep`: the criteria and other results of one fit."""
     exact = "bic" in criteria or "aic" in criteria
     L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan

@@ -20,7 +20,7 @@ import cprime
 from cprime._documentation import Documented
 from cprime._warnings import warn
 from cprime.estimators.fitted_mixture import best_of
-from cprime.estimators.mixture_parameters import Given
+from cprime.estimators.mixture_parameters import GivenParameters
 from cprime.estimators.rows import check_numbers, taken
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing
@@ -57,10 +57,10 @@ class _OneStart(cprime.GaussianMixture):
     def _bound_before(self) -> float:
         return self._before
 
-    def _start(self, data: Data) -> tuple[Any, Given]:
+    def _start(self, data: Data) -> tuple[Any, GivenParameters]:
         if self._from is None:
             return super()._start(data)
-        return self._from.centers, Given.like(self._from)
+        return self._from.centers, GivenParameters.like(self._from)
 
     def _warn_not_converged(self) -> None:
         pass

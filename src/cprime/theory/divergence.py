@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime.estimators.validation import check_choice, check_integer
-from cprime.theory.expectation import Expectation, Quadrature, Sample
+from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
 from cprime.theory.loss import UNITS
 from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density
 from cprime.theory.partition import winners
@@ -63,7 +63,7 @@ def kl_divergence(
     known, mixture = as_mixture(Q, "Q"), as_mixture(model, "model")
     if known.n_features != mixture.n_features:
         raise ValueError(f"Q has {known.n_features} features, but model has {mixture.n_features}.")
-    mean: Expectation
+    mean: MeanEstimator
     if known.n_features == 1:
         mean = Quadrature(known, mixture, lambda X: winners(mixture.log_densities(X))[:, np.newaxis])
     else:

@@ -15,7 +15,7 @@ from scipy.special import digamma, gammaln
 from scipy.stats import norm
 
 from cprime.kernels import Dense
-from cprime.theory.mixtures import Floats, Mixture, log_mixture_density
+from cprime.theory.mixtures import Floats, MixtureDensity, log_mixture_density
 
 _CONFIDENCE = 0.95
 _TOLERANCE = 1e-11
@@ -33,7 +33,7 @@ class Means(NamedTuple):
     intervals: Floats
 
 
-class Expectation(Protocol):
+class MeanEstimator(Protocol):
     """Operator that returns the means of columns over Q."""
 
     def __call__(self, columns: Columns) -> Means:
@@ -43,7 +43,7 @@ class Expectation(Protocol):
 class Quadrature:
     """Expectation over a known Q in one dimension, by adaptive Gauss–Kronrod quadrature on all intervals at once."""
 
-    def __init__(self, Q: Mixture, model: Mixture, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
+    def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
         """Find the breakpoints; `labels` maps rows (n, 1) to numbers (n, m), and each change of one is a breakpoint."""
         self.Q = Q
         places = Q.breakpoints()
@@ -87,7 +87,7 @@ class Sample:
         self.X, self.log_q = X, log_q
 
     @classmethod
-    def drawn(cls, Q: Mixture, n_samples: int, random_state: Any) -> "Sample":
+    def drawn(cls, Q: MixtureDensity, n_samples: int, random_state: Any) -> "Sample":
         """Draw points from a known Q."""
         X = Q.sample(n_samples, random_state)
         return cls(X, log_mixture_density(Q, X))

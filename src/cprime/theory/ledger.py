@@ -20,7 +20,7 @@ from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.validation import check_weights
 from cprime.model import TiedSpherical
 from cprime.sources.checked import checked
-from cprime.theory.mixtures import Floats, Mixture, as_mixture, log_weights
+from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -196,7 +196,7 @@ class _Model:
     centers: NDArray[np.floating]
     variance: float | None
     n_active: int
-    mixture: Mixture | None = field(default=None)
+    mixture: MixtureDensity | None = field(default=None)
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
         """Return log p(c, x_n), (n, C), from squared distances (n, C) if the variance is shared."""

@@ -9,8 +9,8 @@ from scipy.special import xlogy
 
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.sources.checked import checked
-from cprime.theory.expectation import Expectation, Quadrature, Sample
-from cprime.theory.mixtures import Floats, Mixture, as_mixture, log_weights
+from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
+from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, winners
 
 UNITS = ("bits", "nats")
@@ -188,9 +188,9 @@ def partition_loss(
 
 
 def _expectation(
-    Q: Any, mixture: Mixture, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
-) -> Expectation:
-    if not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
+    Q: Any, mixture: MixtureDensity, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
+) -> MeanEstimator:
+    if not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
         check_integer(n_neighbors, "n_neighbors", 1)
         X = checked(Q, "Q", dtype=np.float64, ensure_min_samples=2)
         _check_features(mixture, X.shape[1])
@@ -214,7 +214,7 @@ def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Flo
     return found
 
 
-def _check_features(mixture: Mixture, n_features: int) -> None:
+def _check_features(mixture: MixtureDensity, n_features: int) -> None:
     if mixture.n_features != n_features:
         raise ValueError(f"Q has {n_features} features, but model has {mixture.n_features}.")
 

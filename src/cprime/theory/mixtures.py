@@ -27,7 +27,7 @@ _LEVELS = 10.0 ** -np.arange(1, 16)
 
 
 @runtime_checkable
-class Mixture(Protocol):
+class MixtureDensity(Protocol):
     """Interface of densities, and of a known sampling density, used by `partition_loss` and `variation_distance`."""
 
     @property
@@ -51,7 +51,7 @@ class Mixture(Protocol):
         """Return, in one dimension, points (m,) that enclose all mass; the log densities are smooth between them."""
 
 
-def log_mixture_density(mixture: Mixture, X: Floats) -> Floats:
+def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
     """Return log Σ_b α_b P_b(x_n), (n,) [nats]."""
     return logsumexp(mixture.log_densities(X) + log_weights(mixture.weights), axis=1)
 
@@ -331,13 +331,13 @@ class StudentTs:
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 
 
-def as_mixture(model: Any, name: str) -> Mixture:
+def as_mixture(model: Any, name: str) -> MixtureDensity:
     """Return `model` itself, or the densities of a fitted estimator; TypeError names the argument."""
     if isinstance(model, KMeans | GaussianMixture):
         return Gaussians.from_estimator(model)
     if isinstance(model, StudentTMixture):
         return StudentTs.from_estimator(model)
-    if isinstance(model, Mixture):
+    if isinstance(model, MixtureDensity):
         return model
     raise TypeError(
         f"{name} must be Gaussians, Univariate, or a fitted KMeans, GaussianMixture or StudentTMixture, got {model!r}."

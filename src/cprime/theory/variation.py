@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.estimators.validation import check_integer
-from cprime.theory.expectation import Expectation, Quadrature, Sample
+from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
 from cprime.theory.mixtures import Floats, as_mixture
 
 
@@ -71,7 +71,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         """Return the components ordered by density at each row; the order changes where two densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
-    mean: Expectation
+    mean: MeanEstimator
     if mixture.n_features == 1:
         mean = Quadrature(mixture, mixture, order)
     else:

@@ -32,7 +32,7 @@ _VALUES = 2**21  # number of shares, or of pairs of shares, processed at a time
 
 
 @dataclass(frozen=True)
-class Shares:
+class SharedPoints:
     """Points with shares in several clusters: ids (n, H), shares (n, H), 0 for unused slots, weights (n,)."""
 
     ids: NDArray[np.int32]
@@ -61,7 +61,7 @@ def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 
 
-def entropy_joins(points: Shares, n_components: int) -> Joins:
+def entropy_joins(points: SharedPoints, n_components: int) -> Joins:
     """Join the pair of clusters with the greatest gain until no two clusters share a point; `changes` are the gains."""
     clusters = _Clusters(points, n_components)
     found = list(clusters.joined())
@@ -81,7 +81,7 @@ class _Clusters:
     best, partner (C,): the greatest gain of each cluster (−1 if joined to another) and the cluster that attains it
     """
 
-    def __init__(self, points: Shares, n_components: int) -> None:
+    def __init__(self, points: SharedPoints, n_components: int) -> None:
         C = n_components
         self.shares, self.weights = points.shares.copy(), points.weights
         self.clusters = np.where(self.shares > 0, points.ids, np.int32(-1))
@@ -177,7 +177,7 @@ def _grouped(values: NDArray, groups: NDArray[np.int32], counts: NDArray) -> lis
     return np.split(values[grouped_order(groups, len(counts))], np.cumsum(counts)[:-1])
 
 
-def _pair_gains(points: Shares, n_components: int) -> csr_array:
+def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
     """Return G of all pairs of components that share a point, as an upper triangular matrix (C, C)."""
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]

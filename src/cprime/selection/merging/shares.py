@@ -7,24 +7,24 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import Block, Kept
+from cprime.block import ActiveSet, Block
 from cprime.estimators.base import Clusterer
 from cprime.estimators.validation import check_weights
 from cprime.kernels import computing, posterior
 from cprime.model import Model
-from cprime.selection.merging.entropy import LEAST_SHARE, Shares
+from cprime.selection.merging.entropy import LEAST_SHARE, SharedPoints
 from cprime.selection.merging.joins import sums_by
 from cprime.sources.checked import checked
 
 _VALUES = 2**22  # number of probabilities computed at a time
 
 
-class Found(NamedTuple):
+class ComponentShares(NamedTuple):
     """Best component of each row (n,), weight of each component (C,), and the rows that have several components."""
 
     components: NDArray[np.int32]
     weights: NDArray[np.float64]
-    several: Shares
+    several: SharedPoints
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SeenShares:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, list[Found]]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, list[ComponentShares]]:
         ids, costs = self.model.components().best(block.embedded(self.model.embed), self.n_kept)
         shares = posterior(costs, self.model.scale).responsibilities
         return None, [found(ids, shares, block.sample_weight, self.model.n_components)]
@@ -45,17 +45,17 @@ class SeenShares:
 
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
-) -> Found:
+) -> ComponentShares:
     """Summarize rows whose components ids (n, H), best first, have responsibilities `shares` (n, H)."""
     weights = np.ones(len(ids)) if sample_weight is None else sample_weight
     sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
     has = shares >= LEAST_SHARE
     several = (has.sum(axis=1) > 1) & (weights > 0)
-    rest = Shares(ids[several], np.where(has[several], shares[several], 0.0), weights[several])
-    return Found(ids[:, 0].copy(), sums, rest)
+    rest = SharedPoints(ids[several], np.where(has[several], shares[several], 0.0), weights[several])
+    return ComponentShares(ids[:, 0].copy(), sums, rest)
 
 
-def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Found:
+def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> ComponentShares:
     """Compute the responsibilities by an E-step of the fit's own model or, if it has none, by `predict_proba`."""
     if isinstance(fitted, Clusterer):
         data = fitted._opened(X, sample_weight)
@@ -64,7 +64,9 @@ def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components
     return _together(list(_by_probabilities(fitted, X, sample_weight, n_kept, n_components)))
 
 
-def _by_probabilities(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Iterator[Found]:
+def _by_probabilities(
+    fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int
+) -> Iterator[ComponentShares]:
     X = X if hasattr(X, "iloc") else checked(X, dtype=[np.float64, np.float32])
     weights = check_weights(sample_weight, X)
     step = max(1, _VALUES // n_components)
@@ -77,7 +79,9 @@ def _by_probabilities(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_co
         yield found(ids, kept, None if weights is None else weights[rows], n_components)
 
 
-def _together(parts: list[Found]) -> Found:
+def _together(parts: list[ComponentShares]) -> ComponentShares:
     components, weights, several = zip(*parts, strict=True)
     fields = ([getattr(each, name) for each in several] for name in ("ids", "shares", "weights"))
-    return Found(np.concatenate(components), np.sum(weights, axis=0), Shares(*map(np.concatenate, fields)))
+    return ComponentShares(
+        np.concatenate(components), np.sum(weights, axis=0), SharedPoints(*map(np.concatenate, fields))
+    )

@@ -41,7 +41,7 @@ def _covariances(model: Any) -> NDArray[np.float64]:
     from cprime.model import FAMILIES
 
     means, factors = model.means_.astype(np.float64), {"precisions_cholesky_": model.precisions_cholesky_}
-    return FAMILIES[model.covariance_type_].of(factors, means, None).attributes()["covariances_"]
+    return FAMILIES[model.covariance_type_].from_attributes(factors, means, None).attributes()["covariances_"]
 
 
 def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:

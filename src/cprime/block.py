@@ -51,7 +51,7 @@ class ActiveSet:
         return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
-    def of(cls, arrays: dict[str, NDArray]) -> ActiveSet:
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> ActiveSet:
         """Return the state made of its `arrays`."""
         bounds = (
             DistanceBounds(*(arrays[name] for name in DistanceBounds._fields))

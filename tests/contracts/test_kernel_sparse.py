@@ -92,7 +92,10 @@ def _normalized(X):
 def test_results_are_those_of_the_rows_as_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
     centers = centers_near(Y, C)
-    found, expected = results(kernels, SparseRows.of(csr_array(Y)), Y, centers), results(reference, Y, Y, centers)
+    found, expected = (
+        results(kernels, SparseRows.from_scipy(csr_array(Y)), Y, centers),
+        results(reference, Y, Y, centers),
+    )
     near = {"rtol": 2 * rounding(dtype, D), "atol": 2 * rounding(dtype, D) * np.abs(Y).max()}
     for name, values in expected.items():
         for a, b in zip(found[name], values, strict=True) if isinstance(values, tuple) else [(found[name], values)]:
@@ -110,7 +113,7 @@ def test_squared_distances_are_true_far_from_the_origin(dtype):
     Y = rows_of(150, 60, dtype, density=0.5, offset=1000.0)
     near = (Y + dtype(0.01) * (Y != 0)).astype(dtype)
     for centers in (near[:40], Y[:40]):
-        X, lists = SparseRows.of(csr_array(Y)), np.empty((40, 0), dtype=np.int32)
+        X, lists = SparseRows.from_scipy(csr_array(Y)), np.empty((40, 0), dtype=np.int32)
         labels = (np.arange(150) % 40).astype(np.int32)
         truth = reference.distances(Y, centers)
         np.testing.assert_allclose(kernels.distances(X, centers), truth, rtol=rounding(dtype, 60))
@@ -126,7 +129,7 @@ def test_more_near_centers_than_a_screen_holds(dtype):
     Y = rows_of(60, 30, dtype)
     many = np.repeat(Y[1:2], 90, axis=0)
     many[45:] += dtype(1e-6)
-    X = SparseRows.of(csr_array(Y))
+    X = SparseRows.from_scipy(csr_array(Y))
     kept, distances = kernels.nearest(X, many)
     expected, squared = reference.nearest(Y, many)
     np.testing.assert_allclose(distances, squared, rtol=rounding(dtype, 30))
@@ -143,7 +146,7 @@ def test_many_columns_are_taken_in_pieces():
     Y = rows_of(300, 20_000, np.float32, density=0.01)
     centers = (Y[:70] + 0.05 * rng.standard_normal((70, 20_000)) * (rng.random(20_000) < 0.02)).astype(np.float32)
     lists, labels = lists_of(70, 69), np.zeros(300, dtype=np.int32)
-    found = kernels.reassign(SparseRows.of(csr_array(Y)), centers, lists, labels)
+    found = kernels.reassign(SparseRows.from_scipy(csr_array(Y)), centers, lists, labels)
     expected = reference.reassign(Y, centers, lists, labels)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
@@ -152,7 +155,7 @@ def test_many_columns_are_taken_in_pieces():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_number_of_threads_gives_the_same_bits(dtype):
     Y = rows_of(9001, 23, dtype)
-    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, 7)
+    X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, 7)
     first, *others = [results(kernels, X, Y, centers, n_threads) for n_threads in THREADS]
     for other in others:
         assert [name for name in first if not same_bits(first[name], other[name])] == []
@@ -162,7 +165,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype):
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
 def test_nothing_is_read_behind_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
-    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, C)
+    X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, C)
     placed = SparseRows(*map(at_page_end, (X.values, X.columns, X.begins)), D)
     expected = results(kernels, X, Y, centers)
     found = results(kernels, placed, Y, at_page_end(centers), place=at_page_end)
@@ -173,7 +176,7 @@ def test_nothing_is_read_behind_an_array(n, D, C, dtype):
 @pytest.mark.parametrize("n_others", [0, 3])
 def test_bounds_outlive_an_iteration(dtype, n_others):
     Y = rows_of(400, 50, dtype)
-    X, before = SparseRows.of(csr_array(Y)), centers_near(Y, 12)
+    X, before = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, 12)
     after = (before + 0.01 * np.random.default_rng(7).standard_normal(before.shape)).astype(dtype)
     bounds = nothing(400, 12, n_others, dtype)
     for centers, moved in ((before, moves_between(before, before)), (after, moves_between(before, after, 4))):
@@ -194,7 +197,7 @@ def test_bounds_outlive_an_iteration(dtype, n_others):
 
 def test_rows_by_slice_number_and_mask():
     Y = rows_of(50, 20, np.float64)
-    X = SparseRows.of(csr_matrix(Y))
+    X = SparseRows.from_scipy(csr_matrix(Y))
     assert (X.shape, len(X), X.dtype, X.ndim) == ((50, 20), 50, np.float64, 2)
     for rows in (slice(3, 9), slice(None, None, 7), np.array([4, 0, 4, 49]), Y[:, 0] > 0, slice(9, 3), np.array([-1])):
         part = X[rows]
@@ -210,12 +213,12 @@ def test_rows_by_slice_number_and_mask():
 
 def test_what_is_not_canonical_is_copied_and_the_original_left_alone():
     X = csr_array((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 2, 1]), np.array([0, 3, 4])), shape=(2, 3))
-    np.testing.assert_array_equal(SparseRows.of(X).dense(), [[2, 0, 4], [0, 4, 0]])
+    np.testing.assert_array_equal(SparseRows.from_scipy(X).dense(), [[2, 0, 4], [0, 4, 0]])
     np.testing.assert_array_equal(X.indices, [2, 0, 2, 1])
 
 
 def test_sparse_rows_are_no_array():
-    X = SparseRows.of(csr_array(np.eye(3)))
+    X = SparseRows.from_scipy(csr_array(np.eye(3)))
     with pytest.raises(TypeError, match="is no array"):
         np.asarray(X)
     for refused in (
@@ -251,7 +254,7 @@ def test_what_would_be_read_out_of_bounds_is_refused(columns, begins):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_errors_name_the_argument(dtype):
     Y = rows_of(20, 6, dtype)
-    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, 5)
+    X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, 5)
     labels, lists = labels_of(20, 5), lists_of(5, 3)
     for name, call in {
         "centers": lambda: kernels.nearest(X, centers[:, :4]),

@@ -98,7 +98,7 @@ def test_centers_are_where_the_structure_has_them():
     km = online(4)
     cells = km._followed
     assert cells.centers is km.cluster_centers_
-    again = OnlineCenterIndex.of(cells.as_dict(), km.cluster_centers_)
+    again = OnlineCenterIndex.from_dict(cells.as_dict(), km.cluster_centers_)
     for found, expected in zip(cells.near.find(as_rows(batch(9))), again.near.find(as_rows(batch(9))), strict=True):
         np.testing.assert_array_equal(found, expected)
     labels, squares, _ = cells.near.find(as_rows(batch(9)))

@@ -91,7 +91,7 @@ class Laplace(Family):
         weights = new_weights(self.weights, moments.counts)
         return replace(self, centers=centers.astype(self.centers.dtype), scales=scales, weights=weights)
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[LaplaceMoments, None]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[LaplaceMoments, None]:
         each = np.broadcast_to(shares[:, np.newaxis], self.scales.shape)
         return LaplaceMoments(shares, each, each * self.centers, each * self.scales), None
 
@@ -102,7 +102,9 @@ class Laplace(Family):
         return {"covariances_": self.variances.astype(self.centers.dtype)}
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         return cls(centers, np.sqrt(np.asarray(attributes["covariances_"], dtype=float) / 2), reg_covar, weights)
 
     @classmethod

@@ -183,7 +183,7 @@ def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
 
 
 def test_what_is_remembered_gives_the_parameters(model):
-    new = model.maximise(model.remembered(model.weights)[0])
+    new = model.maximise(model.pseudo_moments(model.weights)[0])
     for name in ("centers", "loadings", "noise_variances", "weights"):
         assert_allclose(getattr(new, name), getattr(model, name), rtol=1e-9, atol=1e-12)
 
@@ -250,7 +250,7 @@ def test_principal_components_in_closed_form(X):
     assert_allclose(gm.noise_variances_, values[2:].mean(), rtol=1e-4)
     spread = np.linalg.svd(gm.factors_[0], compute_uv=False) ** 2
     assert_allclose(spread, values[:2] - values[2:].mean(), rtol=1e-4)
-    assert PrincipalComponents.of(vars(gm), gm.means_, None).n_parameters == D + D * 2 - 1 + 1
+    assert PrincipalComponents.from_attributes(vars(gm), gm.means_, None).n_parameters == D + D * 2 - 1 + 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

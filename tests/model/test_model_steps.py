@@ -131,7 +131,7 @@ def test_remembered_sums_give_the_parameters_again(name, free):
     model = known(name, free, reg_covar=0.05).model
     shares = model.weights if free else np.array([0.4, 0.3, 0.2, 0.1])
     before = np.copy(model.covariances)
-    statistics, scatter = model.remembered(shares)
+    statistics, scatter = model.pseudo_moments(shares)
     np.testing.assert_array_equal(model.covariances, before)
     assert statistics.counts.sum() == pytest.approx(1.0)
     again = model.maximise(statistics, scatter)

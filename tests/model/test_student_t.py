@@ -253,7 +253,7 @@ def test_exact_moments_are_those_of_all_that_is_kept_and_of_two_halves():
 @pytest.mark.parametrize("shared", [False, True])
 def test_what_is_remembered_gives_the_parameters(shared):
     model = model_of("diag", ONE if shared else OWN, shared=shared)
-    again = model.maximise(model.remembered(model.weights)[0])
+    again = model.maximise(model.pseudo_moments(model.weights)[0])
     assert_allclose(again.dof, model.dof, rtol=1e-9)
     assert_allclose(again.covariances, model.covariances, rtol=1e-12)
     assert_allclose(again.centers, model.centers, rtol=1e-12)
@@ -262,7 +262,7 @@ def test_what_is_remembered_gives_the_parameters(shared):
 def test_a_component_without_points_keeps_its_degrees_of_freedom():
     model = model_of("diag", OWN)
     shares = model.weights * [1, 0, 1, 1]
-    again = model.maximise(model.remembered(shares)[0])
+    again = model.maximise(model.pseudo_moments(shares)[0])
     assert again.dof[1] == 3
     assert_allclose(again.dof, OWN, rtol=1e-9)
 

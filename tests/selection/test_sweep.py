@@ -222,5 +222,5 @@ def test_an_exchange_of_sparse_rows_is_that_of_the_array():
     rest = fit.cluster_centers_, np.linspace(1, 2, len(X)), fit.labels_
     changed = exchanged(as_rows(X), *rest)
     assert changed is not None
-    of_sparse = exchanged(SparseRows.of(scipy.sparse.csr_array(X)), *rest)
+    of_sparse = exchanged(SparseRows.from_scipy(scipy.sparse.csr_array(X)), *rest)
     np.testing.assert_allclose(of_sparse, changed, rtol=1e-9)

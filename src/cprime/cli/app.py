@@ -79,9 +79,9 @@ def fit(
     from cprime.cli.fit import FitOptions
     from cprime.cli.fit import fit as run
 
-    options = FitOptions.of(given, k=k, checkpoint=checkpoint)
+    options = FitOptions.from_options(given, k=k, checkpoint=checkpoint)
     flags = {"bounds": bounds, "keep_partial": keep_partial, "as_json": as_json, "quiet": quiet}
-    run(data, Request.of(given), options, output, **flags)
+    run(data, Request.from_options(given), options, output, **flags)
 
 
 @app.command()
@@ -110,7 +110,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
     from cprime.cli.fit import FitOptions
     from cprime.cli.plan import plan as run
 
-    run(data, shape, Request.of(given), FitOptions.of(given, k=k), as_json=as_json)
+    run(data, shape, Request.from_options(given), FitOptions.from_options(given, k=k), as_json=as_json)
 
 
 @app.command()
@@ -177,7 +177,7 @@ def predict(
     from cprime.cli.predict import PredictOptions
     from cprime.cli.predict import predict as run
 
-    request, wanted = Request.of(given), PredictOptions.of(given, folder)
+    request, wanted = Request.from_options(given), PredictOptions.from_options(given, folder)
     run(model, data, request, wanted, output, threads, as_json=as_json, quiet=quiet)
 
 
@@ -229,7 +229,7 @@ def merge(
     from cprime.cli.merge import MergeOptions, merge_model
 
     asked = MergeOptions(given["n_clusters"], given["criterion"], given["n_active"], given["components"])
-    merge_model(model, data, Request.of(given), asked, output, threads, as_json=as_json, quiet=quiet)
+    merge_model(model, data, Request.from_options(given), asked, output, threads, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -247,7 +247,7 @@ def info(path: str, as_json: bool, **given: Any) -> None:
     from cprime.cli.files import Request
     from cprime.cli.info import info as run
 
-    run(path, Request.of(given), as_json=as_json)
+    run(path, Request.from_options(given), as_json=as_json)
 
 
 @app.command()
@@ -306,7 +306,7 @@ def report(
     from cprime.cli.report import report as run
 
     page = {"image_shape": given["image_shape"], "title": given["title"], "max_rows": given["max_rows"] or "auto"}
-    run(model, data, Request.of(given), output, page, compare, threads, as_json=as_json, quiet=quiet)
+    run(model, data, Request.from_options(given), output, page, compare, threads, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -358,8 +358,8 @@ def sweep(
     from cprime.cli.fit import FitOptions
     from cprime.cli.sweep import sweep as run
 
-    request = Request.of(given)
-    fits = FitOptions.of(given, k=counts[-1])
+    request = Request.from_options(given)
+    fits = FitOptions.from_options(given, k=counts[-1])
     run(data, request, fits, counts, criterion, output, as_json=as_json, quiet=quiet)
 
 

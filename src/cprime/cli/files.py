@@ -15,8 +15,8 @@ from cprime._bytes import bytes_of
 from cprime.cli.errors import say
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data
-from cprime.sources.held import HeldSource
 from cprime.sources.kinds import FILL_MISSING, NUMERIC_COLUMNS, listed
+from cprime.sources.materialized import MaterializedSource
 from cprime.sources.opening import open_path, spooled
 from cprime.sources.prepared import Preparation, PreparedSource, complete, complete_rows, learned
 from cprime.sources.spool import received
@@ -45,7 +45,7 @@ class Request:
     chunk_rows: int | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def from_options(cls, given: Mapping[str, Any]) -> Self:
         """Return the request for the options of a command; --column, --columns and repeated options are combined."""
         known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         columns = (*chain(*given["columns"]), *given["column"])
@@ -137,13 +137,13 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
 
 def held(source: Source) -> Source:
     """Return the same rows in memory if they are one chunk, so that a file is read once, not in every iteration."""
-    return HeldSource(source) if len(source.sizes) == 1 else source
+    return MaterializedSource(source) if len(source.sizes) == 1 else source
 
 
 def as_of(estimator: Any, source: Source) -> Source:
     """Apply the filling and scaling of the model to the data, and remove it from the estimator."""
     stored = estimator.__dict__.pop("preparation_", None)
-    return source if stored is None else PreparedSource(source, Preparation.of(stored))
+    return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
 
 
 def _stored(path: str, request: Request) -> Source:

@@ -53,7 +53,7 @@ class FitOptions:
     max_memory: str | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
+    def from_options(cls, given: Mapping[str, Any], **others: Any) -> Self:
         """Return the options of a command as `FitOptions`."""
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given}, **others)
 

@@ -39,7 +39,7 @@ class PredictOptions:
     with_data: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], folder: Path | None) -> Self:
+    def from_options(cls, given: Mapping[str, Any], folder: Path | None) -> Self:
         distance = given["distance"] or folder is not None
         return cls(given["proba"], distance, given["score"], folder, given["with_data"])
 

@@ -128,7 +128,7 @@ def mixture_step(
     if prior is not None:
         prior = prior.scaled(1 / weight)
     if share < 1:
-        old, old_prior = model.remembered(counts / seen)
+        old, old_prior = model.pseudo_moments(counts / seen)
         new = old.scaled(1 - share) + new.scaled(share)
         if prior is not None and old_prior is not None:
             prior = old_prior.scaled(1 - share) + prior.scaled(share)

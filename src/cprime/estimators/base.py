@@ -67,7 +67,7 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 
 @contextmanager
-def _left(checkpoint: Checkpoint | None) -> Iterator[None]:
+def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
     """Wait, if the fit fails inside this context, until its data are completely written to the checkpoint's folder."""
     try:
         yield
@@ -223,7 +223,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
             watch = Watch(self, given, lambda fit: self._standing(fit, plan))
             if watch.listened:
                 plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
-            with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
+            with watch.fit(n_runs, self.max_iter + plan.search.warmup), _flush_on_error(checkpoint):
                 for run in range(runs.run, n_runs):
                     save = None if checkpoint is None else Saver(checkpoint, run, runs)
                     with watch.start(run + 1):
@@ -231,9 +231,9 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
                             fit = em.proceed(data, runs.fit, plan, save)
                         else:
                             key = key._replace(run=run)
-                            start = partial(self._begun, data, init, first_model, plan, key)
+                            start = partial(self._initial_model, data, init, first_model, plan, key)
                             fit = em.run(data, start, plan, key, save)
-                        fit, found = self._found(data, fit, plan)
+                        fit, found = self._finalize(data, fit, plan)
                     if n_runs == 1 or _is_better(fit, runs.best):
                         runs = Runs(run + 1, None, fit, found)
                     else:
@@ -249,7 +249,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         warn_if_poor(self)
         return runs.best
 
-    def _begun(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
+    def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
         """Return the starting parameters of a run."""
         centers = self._centers(data, init, key)
         if plan.improved and not (isinstance(init, str) and init == "jumps"):
@@ -322,7 +322,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
 
-    def _found(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
+    def _finalize(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
         """Return the run after its final assignment, and the results that are stored beside the parameters.
 
         These are neighbor lists, certificate, labels, and whether the assignment is exact.

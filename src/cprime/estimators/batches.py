@@ -22,5 +22,5 @@ def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:
     cells: OnlineCenterIndex | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)
-        cells = OnlineCenterIndex(centers) if given is None else OnlineCenterIndex.of(given, centers)
+        cells = OnlineCenterIndex(centers) if given is None else OnlineCenterIndex.from_dict(given, centers)
     return OnlineCenterIndex(centers) if cells.stale else cells

@@ -26,7 +26,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
     estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
         return X
-    rows = lying_within(estimator, PlannedRows.of(X))
+    rows = lying_within(estimator, PlannedRows.from_data(X))
     most, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)
     if total(parts) <= most:
         return rows.source if is_source_like(X) else X

@@ -136,7 +136,7 @@ class Conditionals:
             if not single:
                 self._say_truncated("condition")
                 return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)
-            model = conditional.of(X.dense()[0], given.responsibilities(X)[0])
+            model = conditional.condition(X.dense()[0], given.responsibilities(X)[0])
             return self._mixture(model, others(known, given.n_features + left.n_features))
 
     def regress(self, X: Any, columns: Any, return_std: bool = False) -> Any:

@@ -132,7 +132,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         given = {name: vars(self)[name] for name in family.attribute_names if name in vars(self)}
         if not given:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {family.attribute_names[0]!r}")
-        return family.of(given, means, weights, reg_covar)
+        return family.from_attributes(given, means, weights, reg_covar)
 
     def _warn_not_converged(self) -> None:
         warn(

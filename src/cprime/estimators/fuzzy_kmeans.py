@@ -11,6 +11,7 @@ from cprime.block import Block
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import FuzzyBase
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_choice,
@@ -20,7 +21,6 @@ from cprime.estimators.validation import (
     check_weights,
 )
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
-from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in float64
@@ -155,7 +155,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the centers.

@@ -16,6 +16,7 @@ from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -28,7 +29,6 @@ from cprime.estimators.validation import (
     resolve_search,
 )
 from cprime.estimators.watching import with_callbacks
-from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
@@ -233,7 +233,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the centers.
@@ -293,7 +293,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             final=self.final_assignment,
         )
 
-    @whole
+    @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the centers with one batch of points: online k-means, eq. (9.5) of Bishop for batches of one point.
 

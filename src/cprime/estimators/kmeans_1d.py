@@ -9,10 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from cprime import storage
 from cprime._threads import resolve_threads
 from cprime._warnings import warn_if_few
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
-from cprime.estimators.whole import whole
 from cprime.kernels import cut_line
 
 LARGEST_RATIO = 2.0**64
@@ -84,7 +84,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @whole
+    @restore_on_error
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the centers of least J.
 

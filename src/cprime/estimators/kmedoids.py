@@ -14,10 +14,10 @@ from cprime._warnings import warn_if_few
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
-from cprime.estimators.whole import whole
 from cprime.kernels import as_rows
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
@@ -147,7 +147,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
     def _precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the medoids.

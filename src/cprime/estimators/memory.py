@@ -77,7 +77,7 @@ class PlannedRows:
     here: bool = True
 
     @classmethod
-    def of(cls, X: Any) -> Self:
+    def from_data(cls, X: Any) -> Self:
         """Return the description of X, which is any kind of data that an estimator accepts."""
         held = not isinstance(X, list)
         X = plain(X)

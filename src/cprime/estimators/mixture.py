@@ -14,6 +14,7 @@ from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -25,7 +26,6 @@ from cprime.estimators.validation import (
     resolve_search,
 )
 from cprime.estimators.watching import with_callbacks
-from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import Model
@@ -47,7 +47,7 @@ class Mixture(FittedMixture):
     precisions_init: Any
     learning_decay: float
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the parameters.
@@ -111,7 +111,7 @@ class Mixture(FittedMixture):
     def _has_momentum(self, n_active: int, search: Search) -> bool:
         return resolve_momentum(self.momentum, self.n_components, n_active, self.assignment, search)
 
-    @whole
+    @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the parameters with one batch of points: stepwise EM (Cappé & Moulines 2009).
 
@@ -172,7 +172,7 @@ class Mixture(FittedMixture):
             if self.means_.shape != (C, D):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
             return self.means_, GivenParameters.like(self._model_of(data, self.reg_covar))
-        given = GivenParameters.of(self, data)
+        given = GivenParameters.from_estimator(self, data)
         init = check_means_init(self.means_init, data, C) if given.means else self.init_params
         return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
 

@@ -82,7 +82,7 @@ class GivenParameters:
         return cls(shaped, True, model.weights, True, model.weights is not None)
 
     @classmethod
-    def of(cls, mixture: Any, data: Data) -> Self:
+    def from_estimator(cls, mixture: Any, data: Data) -> Self:
         """Return an instance with the parameters in a mixture's arguments; raise ValueError for invalid precisions."""
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)

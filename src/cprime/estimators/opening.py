@@ -76,7 +76,7 @@ def _prepared(estimator: Any, X: Any) -> Source:
     if source.columns is not None:
         source = source.select(_known(estimator, source.columns))
     _check_features(estimator, source.n_features)
-    return PreparedSource(source, Preparation.of(estimator.preparation_))
+    return PreparedSource(source, Preparation.from_dict(estimator.preparation_))
 
 
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from cprime import em, fuzzy, storage
 from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.prototypes import FuzzyBase
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_common,
@@ -16,7 +17,6 @@ from cprime.estimators.validation import (
     resolve_search,
 )
 from cprime.estimators.watching import with_callbacks
-from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import variance_floor
@@ -169,7 +169,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the centers.

@@ -33,9 +33,9 @@ class Chunk:
         return kept if self.order is None else {**kept, "order": self.order}
 
     @classmethod
-    def of(cls, arrays: dict[str, NDArray]) -> Chunk:
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Chunk:
         """Return a chunk made of its `arrays`."""
-        return cls(ActiveSet.of(arrays) if "ids" in arrays else None, arrays.get("order"))
+        return cls(ActiveSet.from_arrays(arrays) if "ids" in arrays else None, arrays.get("order"))
 
     def block(
         self,

@@ -42,7 +42,7 @@ class Spill:
             If the disk is full: the message has the folder and the number of bytes.
         """
         there = before.arrays
-        return Chunk.of(
+        return Chunk.from_arrays(
             {
                 name: array if array is there.get(name) else self._copied(name, array)
                 for name, array in chunk.arrays.items()

@@ -215,5 +215,5 @@ def read(path: str) -> GroupState:
     with np.load(path, allow_pickle=False) as arrays:
         for i in range(1 + max(int(name.split("-")[0]) for name in arrays.files)):
             mine = [name for name in arrays.files if name.startswith(f"{i}-")]
-            chunks.append(Chunk.of({name.split("-")[1]: arrays[name] for name in mine}))
+            chunks.append(Chunk.from_arrays({name.split("-")[1]: arrays[name] for name in mine}))
     return GroupState(chunks)

@@ -142,7 +142,7 @@ class Kmeans:
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
-                rows.extend(stats.of(estimator, False))
+                rows.extend(stats.iteration_stats(estimator, False))
                 return estimator
 
             n_threads = arguments.get("n_threads", faiss.omp_get_max_threads())
@@ -154,7 +154,7 @@ class Kmeans:
         self.reset()
         self.estimator, self.centroids = estimator, estimator.cluster_centers_
         self.index.add(self.centroids)
-        self.iteration_stats = rows + stats.of(estimator, bool(self.cp.spherical))
+        self.iteration_stats = rows + stats.iteration_stats(estimator, bool(self.cp.spherical))
         self.obj = np.array([row["obj"] for row in self.iteration_stats])
         return self.obj[-1]
 
@@ -193,7 +193,7 @@ class _StatsCallback:
         splits = estimator.n_relocated_
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
-    def of(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
+    def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
         """Return the rows of the selected start; the last objective is that of the returned centers."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [

@@ -11,18 +11,18 @@ from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
+from cprime.kernels.grouped_centers import GroupedCenters
 from cprime.kernels.line import cut_line
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
-from cprime.kernels.offers import GroupedCenters
 from cprime.kernels.order import changed, grouped_order
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
+from cprime.kernels.student_t_weights import StudentTWeights, pull
 from cprime.kernels.sums import means
 from cprime.kernels.tables import TabulatedCosts
-from cprime.kernels.tails import StudentTWeights, pull
 
 __all__ = [
     "CenterCells",

@@ -20,7 +20,7 @@ def as_rows(X: Any) -> Rows:
     if isinstance(X, Dense | SparseRows | StoredRows):
         return X
     if issparse(X):
-        return SparseRows.of(X)
+        return SparseRows.from_scipy(X)
     return StoredRows(X) if is_narrow(getattr(X, "dtype", None)) else Dense(X)
 
 

@@ -26,8 +26,8 @@ from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin, 
 from cprime.kernels.partial import keep_twin, reassign_twin
 from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
+from cprime.kernels.student_t_weights import pull_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
-from cprime.kernels.tails import pull_twin
 
 TWINS: Any = SimpleNamespace(
     CenterCells32=CenterCellsTwin,

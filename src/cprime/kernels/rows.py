@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from cprime.kernels import arguments as check
 from cprime.kernels.among import SearchResult, among
 from cprime.kernels.arguments import CoreRows
+from cprime.kernels.assignment import AssignResult, win
 from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core
@@ -26,7 +27,6 @@ from cprime.kernels.order import gather, normalized
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
-from cprime.kernels.wins import AssignResult, win
 
 _CENTERED = 2**21  # most numbers in a block of centered rows in float64
 

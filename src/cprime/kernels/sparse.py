@@ -18,9 +18,9 @@ from cprime.kernels import arguments as check
 from cprime.kernels.bounds import nearest_bounded_by_tables
 from cprime.kernels.compiled import _core
 from cprime.kernels.exact import posterior
+from cprime.kernels.grouped_centers import GroupedCells
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
-from cprime.kernels.offers import GroupedCells
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
@@ -62,7 +62,7 @@ class SparseRows(CoreTable):
         self.shape = len(begins) - 1, int(n_columns)
 
     @classmethod
-    def of(cls, X: Any) -> SparseRows:
+    def from_scipy(cls, X: Any) -> SparseRows:
         """Make rows of SciPy's CSR array or matrix, without a copy if its columns are sorted and have no duplicates."""
         if not X.has_canonical_format:
             X = X.copy()

@@ -159,7 +159,7 @@ class Model(Protocol):
         """
         ...
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
         """Return moments and a prior whose M-step gives these parameters; shares (C,), sum 1: the moments' counts."""
         ...
 
@@ -186,7 +186,9 @@ class Model(Protocol):
         ...
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         """Return the parameters with these centers, weights and `attributes`, some of which may be missing."""
         ...
 

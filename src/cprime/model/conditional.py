@@ -65,7 +65,7 @@ class Conditional:
             moved = moved @ slope[c].T
         return moved
 
-    def of(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
+    def condition(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
         """Return the mixture of the other columns for one row x_o (k,), with component weights (C,) given x_o."""
         centers = self.all_means(x[np.newaxis])[0]
         return replace(self.left, centers=centers.astype(self.left.centers.dtype), weights=weights)

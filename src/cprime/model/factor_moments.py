@@ -30,7 +30,7 @@ class FactorMoments(Sums):
     means: NDArray[np.float64]
     second: NDArray[np.float64]
 
-    def of(self, some: slice) -> Self:
+    def select(self, some: slice) -> Self:
         """Return the moments of some components."""
         first = self.counts[some], self.sums[some], self.squares[some]
         return type(self)(*first, self.cross[some], self.means[some], self.second[some])

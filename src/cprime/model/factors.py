@@ -258,7 +258,7 @@ class Factors(Gaussian):
         shift, loadings, noise = moments.room(self.n_factors)
 
         def some(part: slice) -> None:
-            of = moments.of(part)
+            of = moments.select(part)
             if self.known:
                 shift[part], loadings[part], noise[part] = regressed(of, self._inner.roots[part])
             else:
@@ -294,7 +294,7 @@ class Factors(Gaussian):
         loadings += self.loadings
         return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
         """Return moments as if z had mean 0 and variance I over each component, which is a fixed point of EM."""
         C, D, H = self.loadings.shape
         each = shares[:, np.newaxis, np.newaxis]
@@ -379,7 +379,9 @@ class Factors(Gaussian):
         return full.attributes()
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         loadings, noise = (np.asarray(attributes[name], dtype=np.float64) for name in cls.attribute_names)
         return cls(centers, loadings, noise, reg_covar, weights)
 
@@ -389,10 +391,8 @@ class Factors(Gaussian):
     ) -> Self:
         C, D = centers.shape
         if precisions is not None:
-            raise ValueError(
-                f"precisions_init must be None for covariance_type={cls.covariance_type!r}, whose loadings start from "
-                f"the data."
-            )
+            family = f"covariance_type={cls.covariance_type!r}"
+            raise ValueError(f"precisions_init must be None for {family}, whose loadings start from the data.")
         H = min(5, D - 1) if n_factors == "auto" else int(n_factors)
         if H >= D:
             raise ValueError(f"n_factors must be below the number of features, {D}, got {H}.")

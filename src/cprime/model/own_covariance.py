@@ -149,7 +149,7 @@ class OwnCovariance(_Shape):
         covariances = self._covariances_along(before, share)
         return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
         extent = self.spread.copy()
         diagonal = np.einsum("cii->ci", extent) if self.full else extent
         diagonal -= self.reg_covar
@@ -177,7 +177,9 @@ class OwnCovariance(_Shape):
         return {"precisions_": 1 / self.covariances, "precisions_cholesky_": 1 / np.sqrt(self.covariances)}
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):

@@ -142,9 +142,9 @@ class StudentT(OwnCovariance):
         dof = np.clip(scaled_along(self.dof, before.dof, share), LEAST, MOST) if self.estimated else self.dof
         return replace(super().extrapolated(before, share), dof=dof)
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
         """Return moments as if the mean of u were 1 for each component, which is a fixed point of EM."""
-        return StudentTMoments(shares, super().remembered(shares)[0], self._standing(shares)), None
+        return StudentTMoments(shares, super().pseudo_moments(shares)[0], self._standing(shares)), None
 
     def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
         """Return Σ_c q_nc u_nc over the n_kept best components of each row: (n,)."""
@@ -168,9 +168,11 @@ class StudentT(OwnCovariance):
         return {**super().attributes(), "dof_": self.dof.astype(self.centers.dtype)}
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         dof = np.asarray(attributes["dof_"], dtype=np.float64)
-        return replace(super().of(attributes, centers, weights, reg_covar), dof=dof)
+        return replace(super().from_attributes(attributes, centers, weights, reg_covar), dof=dof)
 
     @classmethod
     def starting(

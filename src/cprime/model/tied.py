@@ -164,7 +164,7 @@ class Tied(Embedded):
         covariances = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
         return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
         mean = shares @ self.centers
         shift = self.centers - mean
         within = self.covariances - self.reg_covar * np.eye(self.n_features)
@@ -188,7 +188,9 @@ class Tied(Embedded):
         return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):

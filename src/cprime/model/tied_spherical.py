@@ -208,7 +208,7 @@ class TiedSpherical(Embedded):
         variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
         return replace(self, variance=max(variance, self.variance_floor), **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[SphericalMoments, Scatter]:
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[SphericalMoments, Scatter]:
         mean, within = shares @ self.centers, self.n_features * self.variance
         between = float((shares * np.square(self.centers - mean).sum(axis=1)).sum())
         sums = shares[:, np.newaxis] * self.centers.astype(np.float64)
@@ -240,7 +240,9 @@ class TiedSpherical(Embedded):
         }
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
         variance = attributes.get("covariances_")
         if variance is None:
             variance = 1 / np.square(np.asarray(attributes["precisions_cholesky_"], dtype=np.float64))

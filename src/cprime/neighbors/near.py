@@ -111,7 +111,7 @@ class OnlineCenterIndex:
         return cells | {name: getattr(self, name) for name in ("home", "won", "won_astray", "n_rows")}
 
     @classmethod
-    def of(cls, given: dict[str, Any], centers: Floats) -> Self:
+    def from_dict(cls, given: dict[str, Any], centers: Floats) -> Self:
         """Rebuild an object from the result of `as_dict` and the centers of that time."""
         near, followed = CenterIndex.__new__(CenterIndex), cls.__new__(cls)
         near._set(centers, given["coarse"], given["order"], given["begins"], given["clumped"], _OF_BATCHES)

@@ -169,7 +169,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 def _rows(X: Any, dtype: str) -> PlannedRows:
     """Return the description of data, or of an array of the given shape; raise ValueError for an invalid shape."""
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
-        return PlannedRows.of(X)
+        return PlannedRows.from_data(X)
     if len(X) != 2 or min(X) < 1:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
     if X[1] > MOST_COLUMNS:

@@ -42,7 +42,7 @@ class Projection:
                 return None
             return np.broadcast_to(estimator.variance_ * (P @ P.T), (C, 2, 2))
         means, given = centers_of(estimator), {"covariances_": estimator.covariances_}
-        return FAMILIES[estimator.covariance_type].of(given, means, None).covariances_along(P)
+        return FAMILIES[estimator.covariance_type].from_attributes(given, means, None).covariances_along(P)
 
 
 def project(projection: Any, X: NDArray, estimator: Any) -> Projection:

@@ -18,10 +18,10 @@ from cprime.block import Block
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
+from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import validated
 from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
-from cprime.estimators.whole import whole
 from cprime.kernels import computing
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
@@ -52,7 +52,7 @@ class Splitter(NearestCenter, Clusterer):
         """Return how much better the two clusters are as one; they are merged only if this is positive."""
         raise NotImplementedError
 
-    @whole
+    @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the number of clusters and their centers.

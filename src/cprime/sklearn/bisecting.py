@@ -70,7 +70,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             self.__dict__.pop("_X_mean", None)  # left from a previous fit to dense data
             rows = X
             if not sp.issparse(X):
-                self._X_mean, rows = Centered.of(X)
+                self._X_mean, rows = Centered.from_rows(X)
             weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
             tree = _BisectingTree(indices=np.arange(X.shape[0]), center=rows.mean(axis=0), score=0)
             norms = row_norms(rows, squared=True)

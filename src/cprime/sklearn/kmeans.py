@@ -52,7 +52,7 @@ class Centered(NamedTuple):
     rows: NDArray
 
     @classmethod
-    def of(cls, X: NDArray) -> "Centered":
+    def from_rows(cls, X: NDArray) -> "Centered":
         mean = X.mean(axis=0)
         return cls(mean, X - mean)
 
@@ -95,7 +95,7 @@ def start_of(
             return as_rows(X)[chosen[:, 0]].dense()
 
         return OwnStart(drawn)
-    mean, points = (0, X) if sp.issparse(X) else centered or Centered.of(X)
+    mean, points = (0, X) if sp.issparse(X) else centered or Centered.from_rows(X)
     norms = row_norms(points, squared=True)
     if draws_here(points, init, weights):
         greedy = Greedy(points, norms, weights)
@@ -203,7 +203,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         if self.tol == 0 or sp.issparse(X):
             self._check_params_vs_input(X)
         else:
-            centered = Centered.of(X) if is_small(X, self.n_clusters) else None
+            centered = Centered.from_rows(X) if is_small(X, self.n_clusters) else None
             check_with_tolerance(self, X, variances(X) if centered is None else centered.variances)
         init = start_of(self, X, sample_weight, random_state, centered)
         printer = Printer(self._tol) if self.verbose else None

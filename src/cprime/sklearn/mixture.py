@@ -223,7 +223,9 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             np.asarray(self.weights_, dtype=np.float64),
             {"precisions_cholesky_": self.precisions_cholesky_},
         )
-        return FAMILIES[self.covariance_type].of(factors, np.ascontiguousarray(self.means_), weights, reg_covar)
+        return FAMILIES[self.covariance_type].from_attributes(
+            factors, np.ascontiguousarray(self.means_), weights, reg_covar
+        )
 
     def _rows(self, X: Any) -> tuple[Data, Model] | None:
         """Return rows to predict and the model; None for cases handled by scikit-learn."""

@@ -83,7 +83,7 @@ class NpzSource(ArraySource):
     """One array of an .npz file, loaded into memory; when unpickled in another process, it is loaded again."""
 
     def __init__(self, path: str | Path, key: str | None = None, vector: bool = False) -> None:
-        stamp = Stamp.of(path)
+        stamp = Stamp.from_path(path)
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 wanted = {name: arrays[name] for name in arrays.files if key not in arrays.files or name == key}

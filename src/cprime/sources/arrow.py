@@ -172,7 +172,7 @@ class ParquetSource(ArrowSource):
 
     def __init__(self, path: str | Path, vector: bool = False) -> None:
         parquet = require("pyarrow.parquet", str(path))
-        stamp = Stamp.of(path)
+        stamp = Stamp.from_path(path)
         with reading(str(path), self._format), parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
             counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
@@ -200,7 +200,7 @@ class IpcSource(ArrowSource):
 
     def __init__(self, path: str | Path, vector: bool = False) -> None:
         pa = require("pyarrow.ipc", str(path))
-        stamp = Stamp.of(path)
+        stamp = Stamp.from_path(path)
         with reading(str(path), self._format), open(path, "rb") as opened:
             file = pa.open_file(opened)
             schema = file.schema

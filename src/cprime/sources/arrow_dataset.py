@@ -31,7 +31,7 @@ class DatasetSource(ArrowSource):
             kinds = stored_kinds(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
-        super().__init__(name, kinds, self._schema.names, counts, [Stamp.of(path) for path in paths])
+        super().__init__(name, kinds, self._schema.names, counts, [Stamp.from_path(path) for path in paths])
         self._index = index_columns(self._schema, name)
         partitioning = getattr(dataset, "partitioning", None)
         self._partitions = frozenset(() if partitioning is None else partitioning.schema.names)

@@ -53,7 +53,7 @@ class Hdf5Source(ChunkedSource):
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
     """Return the source of a data set in an HDF5 file."""
-    stamp = Stamp.of(path)
+    stamp = Stamp.from_path(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:
         shapes: dict[str, tuple[int, ...]] = {}
@@ -70,7 +70,7 @@ def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) ->
 def open_dataset(dataset: Any) -> Hdf5Source:
     """Return the source of an open h5py.Dataset."""
     path = dataset.file.filename
-    return Hdf5Source(dataset, str(path), Stamp.of(path), given=True)
+    return Hdf5Source(dataset, str(path), Stamp.from_path(path), given=True)
 
 
 def open_file(path: str | Path) -> Any:

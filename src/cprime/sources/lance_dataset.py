@@ -26,7 +26,7 @@ class LanceSource(ArrowSource):
         with reading(name, self._format):
             n_rows = dataset.count_rows()
         counts = np.diff([*range(0, n_rows, _PIECE_ROWS), n_rows]).tolist()
-        files = (Stamp.of(dataset.uri),) if os.path.isdir(dataset.uri) else ()
+        files = (Stamp.from_path(dataset.uri),) if os.path.isdir(dataset.uri) else ()
         super().__init__(
             name, [kind_of_type(field.type) for field in dataset.schema], dataset.schema.names, counts, files
         )

@@ -29,7 +29,7 @@ class LinesSource(ArrowSource):
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:
-        super().__init__(str(path), kinds, names, (), (Stamp.of(path),))
+        super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
         self._examples = examples
         self._bytes: list[tuple[int, int]] = []  # begin and end of each piece in the file
 

@@ -134,7 +134,7 @@ class MappedSource(Source):
 
 def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
     """Return the source of a .npy file."""
-    stamp = Stamp.of(path)
+    stamp = Stamp.from_path(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except NO_ARRAY as error:
@@ -155,7 +155,7 @@ def open_memmap(array: np.memmap) -> MappedSource | None:
         return None
     if array.mode in ("r+", "w+"):
         array.flush()
-    return _of_map(array, Stamp.of(filename), str(filename), False)
+    return _of_map(array, Stamp.from_path(filename), str(filename), False)
 
 
 def _of_map(array: np.memmap, stamp: Stamp, name: str, vector: bool) -> MappedSource:

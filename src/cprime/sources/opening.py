@@ -14,8 +14,8 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions
 from cprime.sources.foreign import plain
-from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
+from cprime.sources.materialized import AS_HELD, MaterializedSource
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.remote import fetched
 from cprime.sources.spool import COMPRESSED, unpacked
@@ -132,9 +132,9 @@ def open_data(
 def reopened(spec: dict[str, Any]) -> Source:
     """Open the source that `Source.opened_from` describes again."""
     if "held" in spec:
-        source: Source = HeldSource(reopened(spec["held"]))
+        source: Source = MaterializedSource(reopened(spec["held"]))
     elif "prepared" in spec:
-        source = PreparedSource(reopened(spec["prepared"]), Preparation.of(spec["preparation"]))
+        source = PreparedSource(reopened(spec["prepared"]), Preparation.from_dict(spec["preparation"]))
     elif "complete" in spec:
         source = complete(reopened(spec["complete"]))
     else:
@@ -214,7 +214,7 @@ def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Sourc
             f"{path} has an unknown ending {inner + path.suffix!r}: expected .csv{path.suffix} or the like"
         )
     file, spool = unpacked(path)
-    return spooled(file, spool, str(path), lambda file: _open_file(file, vector, options), Stamp.of(path))
+    return spooled(file, spool, str(path), lambda file: _open_file(file, vector, options), Stamp.from_path(path))
 
 
 def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source], *stamps: Stamp) -> Source:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.held import AS_HELD
+from cprime.sources.materialized import AS_HELD
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Preparation:
         return {"fill": self.fill, "shift": self.shift, "scale": self.scale}
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Self:
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Return the preparation of a dict from `as_dict`, with arrays or lists."""
         return cls(
             **{name: None if value is None else np.asarray(value, dtype=np.float64) for name, value in stored.items()}

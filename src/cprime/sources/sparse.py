@@ -49,7 +49,7 @@ class SparseSource(Source):
         return self
 
     def check_finite(self, X: Any, begin: int, gaps: bool = False) -> None:
-        found = SparseRows.of(X).not_finite()
+        found = SparseRows.from_scipy(X).not_finite()
         if found is not None:
             row, column, value = found
             raise ValueError(f"{self._where(begin + row)}, column {column}: {value}; values must be finite")

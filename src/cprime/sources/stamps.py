@@ -13,7 +13,7 @@ class Stamp:
     mtime_ns: int
 
     @classmethod
-    def of(cls, path: str | os.PathLike) -> "Stamp":
+    def from_path(cls, path: str | os.PathLike) -> "Stamp":
         """Return the current stamp of a file or folder."""
         path = os.path.abspath(path)
         if not os.path.isdir(path):
@@ -25,7 +25,7 @@ class Stamp:
     def verify(self) -> None:
         """Raise ValueError if the file has changed or vanished."""
         try:
-            now = Stamp.of(self.path)
+            now = Stamp.from_path(self.path)
         except FileNotFoundError as error:
             raise ValueError(f"{self.path} has vanished since it was opened") from error
         if now.size != self.size:

@@ -34,7 +34,7 @@ class VecsSource(MappedSource):
 
 def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
     """Return the source of a .fvecs or .bvecs file."""
-    stamp = Stamp.of(path)
+    stamp = Stamp.from_path(path)
     dtype = _VECS[Path(path).suffix.lower()]
     D = _header(path, stamp, 1, _DIMENSION)[0]
     if D < 1:
@@ -51,7 +51,7 @@ def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
 
 def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
     """Return the source of a .fbin or similar file, which has the numbers of rows and columns, then the values."""
-    stamp = Stamp.of(path)
+    stamp = Stamp.from_path(path)
     dtype = _BIN[Path(path).suffix.lower()]
     n, D = _header(path, stamp, 2, np.dtype("<u4"))
     expected = 8 + n * D * dtype.itemsize

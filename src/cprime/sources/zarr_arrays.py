@@ -16,7 +16,7 @@ class ZarrSource(ChunkedSource):
     def __init__(self, array: Any, name: str, vector: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, array.shape, vector)
         folder = _folder(array)
-        files = () if folder is None else (Stamp.of(folder),)
+        files = () if folder is None else (Stamp.from_path(folder),)
         super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), None, files)
         self._zarr = array
 

@@ -6,7 +6,7 @@ from cprime.sources.base import Source
 AS_HELD = True  # marks weights that are reopened together with the base source, not from a path of their own
 
 
-class HeldSource(ArraySource):
+class MaterializedSource(ArraySource):
     """All rows of another source with their weights, in memory as one chunk; reopening reads them again."""
 
     def __init__(self, base: Source) -> None:

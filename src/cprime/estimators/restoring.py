@@ -9,7 +9,7 @@ from cprime.kernels import computing
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def whole(fit: F) -> F:
+def restore_on_error(fit: F) -> F:
     """Make a method restore all attributes if it raises or is interrupted, and compute as `computing` does."""
 
     @wraps(fit)

@@ -1,14 +1,14 @@
-"""Variation distance: closed forms, plain integrals, draws."""
+"""Variation distance and its bounds: closed forms, plain integrals, draws."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm, uniform
+from scipy.stats import norm, rv_histogram, uniform
 
 from cprime import KMeans
-from cprime.theory import Gaussians, Univariate, variation_distance
+from cprime.theory import Gaussians, Univariate, variation_bounds, variation_distance
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.3, 1.0, 4.0, 9.0])
@@ -55,3 +55,66 @@ def test_one_component_and_an_estimator(rng):
     km = KMeans(2, random_state=0).fit(rng.standard_normal((50, 1)))
     gap = float(abs(np.diff(km.cluster_centers_[:, 0]))[0] / km.variance_**0.5)
     assert variation_distance(km).distance[0, 1] == pytest.approx(2 * (2 * norm.cdf(gap / 2) - 1))
+
+
+MODELS = {
+    "the density itself": Gaussians.spherical([-1, 1], [1, 1]),
+    "uneven": Gaussians.spherical([-2, 0.5], [0.5, 2], [0.2, 0.8]),
+    "far": Gaussians.spherical([-6, 4], [1, 0.3]),
+}
+
+
+@pytest.mark.parametrize("weights", ["equal", "free"])
+@pytest.mark.parametrize("assignment", ["hard", "posterior"])
+@pytest.mark.parametrize("name", MODELS)
+def test_bounds_are_below_the_distance_and_in_order(name, assignment, weights):
+    """Eqs. (34), (35) and (38) of Kearns et al., and Pinsker's inequality."""
+    Q = Gaussians.spherical([-1, 1.5], [1, 0.8], [0.4, 0.6])
+    found = variation_bounds(MODELS[name], Q, assignment=assignment, weights=weights)
+    assert found.distance >= found.triangle - 1e-8
+    assert found.triangle >= found.pinsker - 1e-8
+    assert found.triangle >= found.weighted - 1e-8
+    assert (found.misfits <= np.sqrt(2 * np.log(2) * found.divergences) + 1e-8).all()
+    assert (found.partition_distance == pytest.approx(2)) == (assignment == "hard")
+
+
+def test_parts_of_a_partition_are_the_integrals():
+    P, Q = (norm(-1, 1), norm(2, 0.5)), norm(0, 1.5)
+    found = variation_bounds(Gaussians.spherical([-1, 2], [1, 0.5]), Gaussians.spherical([0], 1.5))
+    x = np.linspace(-12, 12, 2_000_001)
+    p, q = np.stack([each.pdf(x) for each in P]), Q.pdf(x)
+    winner = p.argmax(axis=0)
+    for b in (0, 1):
+        share = np.trapezoid(q * (winner == b), x)
+        assert found.shares[b] == pytest.approx(share, abs=1e-5)
+        assert found.misfits[b] == pytest.approx(np.trapezoid(np.abs(q * (winner == b) / share - p[b]), x), abs=1e-4)
+
+
+def test_draws_in_the_plane_agree_with_quadrature():
+    line = variation_bounds(Gaussians.spherical([-1, 1], [1, 1]), Gaussians.spherical([-1, 1], [1, 1]))
+    plane = Gaussians.spherical([[-1, 0], [1, 0]], [1, 1])
+    found = variation_bounds(plane, plane, random_state=0)
+    for name in ("distance", "triangle", "pinsker", "weighted", "printed"):
+        assert getattr(found, name) == pytest.approx(getattr(line, name), abs=0.02)
+
+
+def test_the_printed_inequality_is_false():
+    """V ≤ √KL, with KL in bits, does not hold; V ≤ √(2 ln 2 KL) does."""
+    steps = rv_histogram((np.array([0.6, 0.4]), np.array([0.0, 0.5, 1.0])))
+    distance = variation_distance(Univariate([uniform(0, 1), steps])).distance[0, 1]
+    kl = 0.5 * np.log2(0.5 / 0.6) + 0.5 * np.log2(0.5 / 0.4)
+    assert distance == pytest.approx(0.2)
+    assert np.sqrt(kl) < distance <= np.sqrt(2 * np.log(2) * kl)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "message"),
+    [
+        (Gaussians.spherical([0, 1, 2], 1.0), {}, "model must have two components, got 3"),
+        (Gaussians.spherical([0, 1], 1.0), {"assignment": "soft"}, "assignment must be one of"),
+        (Gaussians.spherical([0, 900], 1.0), {}, "must get a part of Q, got the shares"),
+    ],
+)
+def test_bounds_refuse(model, given, message):
+    with pytest.raises(ValueError, match=message):
+        variation_bounds(model, Gaussians.spherical([0], 1.0), **given)

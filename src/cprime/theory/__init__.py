@@ -7,7 +7,7 @@ from cprime.theory.ledger import Identity, Ledger, ledger
 from cprime.theory.loss import PartitionLoss, partition_loss
 from cprime.theory.mixtures import Gaussians, Univariate
 from cprime.theory.posterior import posterior_loss, repulsion, repulsion_zero
-from cprime.theory.variation import VariationDistance, variation_distance
+from cprime.theory.variation import VariationBounds, VariationDistance, variation_bounds, variation_distance
 
 __all__ = [
     "AssignmentFit",
@@ -17,6 +17,7 @@ __all__ = [
     "Ledger",
     "PartitionLoss",
     "Univariate",
+    "VariationBounds",
     "VariationDistance",
     "fit_assignment",
     "kl_divergence",
@@ -26,6 +27,7 @@ __all__ = [
     "posterior_mean",
     "repulsion",
     "repulsion_zero",
+    "variation_bounds",
     "variation_distance",
 ]
 

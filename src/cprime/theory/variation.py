@@ -1,13 +1,15 @@
-"""Overlap of densities: the variation distance of Kearns, Mansour & Ng, eq. (33)."""
+"""Overlap of densities: the variation distance of Kearns, Mansour & Ng, eq. (33), and its bounds, eqs. (34) to (40)."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.estimators.validation import check_integer
+from cprime.estimators.validation import check_choice, check_integer
 from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
-from cprime.theory.mixtures import Floats, as_mixture
+from cprime.theory.loss import partition_loss
+from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density, log_weights
+from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 
 class VariationDistance(NamedTuple):
@@ -84,3 +86,148 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return result
 
     return VariationDistance(square(found.values), *map(square, found.intervals))
+
+
+class VariationBounds(NamedTuple):
+    """How different a partition forces two densities P_0 and P_1 to be; Q_b is Q conditioned on F(x) = b.
+
+    Attributes
+    ----------
+    distance : float
+        V(P_0, P_1), eq. (33), from 0 to 2.
+    partition_distance : float
+        V(Q_0, Q_1); 2 if the assignment is hard.
+    shares : ndarray of shape (2,)
+        w_b = Pr[F(x) = b].
+    misfits : ndarray of shape (2,)
+        V(Q_b, P_b).
+    divergences : ndarray of shape (2,)
+        KL(Q_b‖P_b) [bits].
+    triangle : float
+        V(Q_0, Q_1) − V(Q_0, P_0) − V(Q_1, P_1), the lower bound of `distance` in eqs. (34) and (35).
+    weighted : float
+        V(Q_0, Q_1) − 2 Σ_b w_b V(Q_b, P_b) − 2 (1 − 2 min_b w_b), the lower bound of `distance` in eq. (38).
+    pinsker : float
+        V(Q_0, Q_1) − Σ_b √(2 ln 2 KL(Q_b‖P_b)), a lower bound of `triangle` by Pinsker's inequality.
+    printed : float
+        V(Q_0, Q_1) − 1/2 − 2 Σ_b w_b KL(Q_b‖P_b) − 2 (1 − 2 min_b w_b), eq. (40); it is not a bound, see Notes.
+
+    Notes
+    -----
+    The source derives eqs. (39) and (40) from V(P, Q) ≤ √KL(P‖Q), which is false: of P = (1/2 + ε, 1/2 − ε) and
+    Q = (1/2, 1/2), V = 2ε and √KL = 1.70 ε in bits. Pinsker's inequality is V ≤ √(2 ln 2 KL), with KL in bits. In
+    (39) the sign of the term 1/4 also differs from what its derivation gives, −2 Σ_b w_b (KL_b + 1/4).
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, variation_bounds
+    >>> P = Gaussians.spherical([-1, 1], [1, 1])
+    >>> found = variation_bounds(P, P)
+    >>> found.pinsker <= found.triangle <= found.distance + 1e-9
+    True
+    """
+
+    distance: float
+    partition_distance: float
+    shares: Floats
+    misfits: Floats
+    divergences: Floats
+    triangle: float
+    weighted: float
+    pinsker: float
+    printed: float
+
+
+def variation_bounds(
+    model: Any,
+    Q: Any,
+    *,
+    assignment: str = "hard",
+    weights: str = "equal",
+    n_samples: int = 100_000,
+    random_state: Any = None,
+) -> VariationBounds:
+    """Compute how different two densities must be if they fit the parts of a partition, section 5 of the source.
+
+    Parameters
+    ----------
+    model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
+        Two densities P_0 and P_1 and their weights; an estimator must be fitted.
+    Q : Gaussians, Univariate or fitted estimator
+        The sampling density. Data are refused, because V(Q_b, P_b) needs a density.
+    assignment : {"hard", "posterior"}, default="hard"
+        As in `partition_loss`.
+    weights : {"equal", "free"}, default="equal"
+        As in `partition_loss`.
+    n_samples : int, default=100_000
+        Number of draws from Q in more than one dimension; quadrature is used in one dimension.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers.
+
+    Returns
+    -------
+    result : VariationBounds
+
+    Raises
+    ------
+    ValueError
+        If the model does not have two components, an argument is out of its range, or a component gets no part of Q.
+
+    References
+    ----------
+    Kearns, Mansour & Ng, *An information-theoretic analysis of hard and soft assignment methods for clustering*.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, variation_bounds
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> found = variation_bounds(Q, Q)
+    >>> round(found.distance, 2), round(found.triangle, 2), round(found.pinsker, 2)
+    (1.64, 1.64, 1.07)
+    """
+    check_choice(assignment, "assignment", ASSIGNMENTS)
+    check_choice(weights, "weights", WEIGHTS)
+    mixture, known = as_mixture(model, "model"), as_mixture(Q, "Q")
+    if len(mixture.weights) != 2:
+        raise ValueError(f"model must have two components, got {len(mixture.weights)}.")
+    options: dict[str, Any] = {"n_samples": n_samples, "random_state": random_state}
+    loss = partition_loss(model, Q, assignment=assignment, weights=weights, unit="bits", **options)
+    if not loss.shares.all():
+        raise ValueError(f"Each component of model must get a part of Q, got the shares {loss.shares.tolist()}.")
+    log_alpha = log_weights(mixture.weights if weights == "free" else np.full(2, 0.5))
+    log_shares = np.log(loss.shares)
+
+    def log_ratios(X: Floats, log_q: Floats) -> tuple[Floats, Floats]:
+        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), (n, 2)."""
+        log_p = mixture.log_densities(X)
+        return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
+
+    def overlaps(X: Floats, log_q: Floats) -> Floats:
+        """Return the columns of ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1): V(f, g) = 2 − 2 ∫ min(f, g)."""
+        part, own = log_ratios(X, log_q)
+        return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
+
+    def pieces(X: Floats) -> NDArray[np.intp]:
+        """Return which of two densities is larger; the overlap has a kink wherever this changes."""
+        part, own = log_ratios(X, log_mixture_density(known, X))
+        return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
+
+    mean: MeanEstimator
+    if known.n_features == 1:
+        mean = Quadrature(known, mixture, pieces)
+    else:
+        mean = Sample.drawn(known, check_integer(n_samples, "n_samples", 2), random_state)
+    *misfits, between = (2 - 2 * mean(overlaps).values).tolist()
+    distance = float(variation_distance(model, **options).distance[0, 1])
+    uneven, kl = 2 * (1 - 2 * float(loss.shares.min())), loss.kl
+    return VariationBounds(
+        distance=distance,
+        partition_distance=between,
+        shares=loss.shares,
+        misfits=np.array(misfits),
+        divergences=kl,
+        triangle=between - sum(misfits),
+        weighted=between - 2 * float(loss.shares @ misfits) - uneven,
+        pinsker=between - float(np.sqrt(2 * np.log(2) * np.maximum(kl, 0)).sum()),
+        printed=between - 0.5 - 2 * float(loss.shares @ kl) - uneven,
+    )

@@ -89,7 +89,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
 
 
 class VariationBounds(NamedTuple):
-    """How different a partition forces two densities P_0 and P_1 to be; Q_b is Q conditioned on F(x) = b.
+    """Lower bounds of V(P_0, P_1) if P_0 and P_1 fit the parts of a partition F; Q_b is Q conditioned on F(x) = b.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence
+from cprime.theory.energy import free_energy
 from cprime.theory.fits import AssignmentFit, fit_assignment
 from cprime.theory.ledger import Identity, Ledger, ledger
 from cprime.theory.loss import PartitionLoss, partition_loss
@@ -20,6 +21,7 @@ __all__ = [
     "VariationBounds",
     "VariationDistance",
     "fit_assignment",
+    "free_energy",
     "kl_divergence",
     "ledger",
     "partition_loss",

@@ -1,0 +1,80 @@
+"""The free energy F of any responsibilities, eq. (6) of Lücke & Forster."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr
+
+from cprime.estimators.validation import check_weights
+from cprime.sources.checked import checked
+from cprime.theory.mixtures import Floats, as_mixture, log_weights
+
+_BLOCK = 2**20  # log densities computed at a time
+_SUM = 1e-6  # largest difference of the sum of a row of q from 1
+
+
+def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -> float:
+    """Compute F(q, Θ) = Σ_n w_n [Σ_c q_nc log p(c, x_n) + H(q_n)] / Σ_n w_n for any given q.
+
+    F is at most the log-likelihood, and equal to it if q are the exact posteriors p(c | x_n). If q are the posteriors
+    of truncated sets K(n), F is the bound that truncated EM raises.
+
+    Parameters
+    ----------
+    mixture : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
+        p(c, x) = π_c p(x | c); an estimator must be fitted. A k-means has equal weights and the variance `variance_`.
+    X : array-like of shape (n_samples, n_features)
+        The points.
+    q : array-like of shape (n_samples, n_components)
+        Responsibilities: nonnegative, rows sum to 1.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights w_n; None is 1 for each.
+
+    Returns
+    -------
+    F : float
+        Per point, or unit of weight [nats]; −∞ if q is positive where p(c, x_n) is 0.
+
+    Raises
+    ------
+    ValueError
+        If the shape of q is wrong, q has negative or nonfinite entries, or a row does not sum to 1.
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eqs. (6) and (7).
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, free_energy
+    >>> P = Gaussians.spherical([-2, 2], [1, 1])
+    >>> round(free_energy(P, [[-2.0], [2.0]], [[1, 0], [0, 1]]), 3)
+    -1.612
+    """
+    densities = as_mixture(mixture, "mixture")
+    X = checked(X, dtype=np.float64)
+    weights = check_weights(sample_weight, X)
+    weights = np.ones(len(X)) if weights is None else weights
+    C = len(densities.weights)
+    q = _check_responsibilities(np.asarray(q, dtype=np.float64), (len(X), C))
+    log_prior, total = log_weights(densities.weights), 0.0
+    step = max(1, _BLOCK // C)
+    for begin in range(0, len(X), step):
+        rows = slice(begin, begin + step)
+        log_joint = densities.log_densities(X[rows]) + log_prior
+        expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # 0 log 0 is 0
+        total += float(weights[rows] @ (expected + entr(q[rows])).sum(axis=1))
+    return total / float(weights.sum())
+
+
+def _check_responsibilities(q: Floats, shape: tuple[int, int]) -> Floats:
+    if q.shape != shape:
+        raise ValueError(f"q must have the shape {shape}, one row for each point, got {q.shape}.")
+    if not (q >= 0).all() or not np.isfinite(q).all():
+        raise ValueError("q must be nonnegative and finite, got other entries.")
+    wrong = np.abs(q.sum(axis=1) - 1) > _SUM
+    if wrong.any():
+        n = int(wrong.argmax())
+        raise ValueError(f"Rows of q must sum to 1, row {n} sums to {q[n].sum():.6g}.")
+    return q

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
+
+from cprime.selection import purity
 
 
 class Agreement(NamedTuple):
@@ -18,14 +19,6 @@ class Agreement(NamedTuple):
     def combined(self) -> float:
         """Their sum, by which Lücke & Forster choose parameters and runs."""
         return self.purity + self.nmi
-
-
-def purity(target: NDArray[np.integer], labels: NDArray[np.integer]) -> float:
-    """Share of the points that are of the commonest class among those of their label.
-
-    target, labels (n,) integers    Source: Manning, Raghavan, Schütze, *Introduction to Information Retrieval*, (16.1)
-    """
-    return float(contingency_matrix(target, labels).max(axis=0).sum() / len(target))
 
 
 def agreement(target: NDArray[np.integer], labels: NDArray[np.integer]) -> Agreement:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from reproduction.scores import agreement, purity
+from reproduction.scores import agreement
 from sklearn.datasets import make_blobs
 
+from cprime.selection import purity
 from reproduction import dbscan
 
 

@@ -1,6 +1,7 @@
 """Choice of the number of clusters: criteria over a range of C, estimators that find C themselves, and merging.
 
-`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws. `XMeans`
+`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
+`stability` compares fits to halves of the data. `XMeans`
 and `GMeans` split and merge clusters until their criterion or test requires no further change. `merge` joins the
 components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package calls the
 estimators as a user would.
@@ -10,10 +11,22 @@ from cprime.selection.display import SelectionDisplay
 from cprime.selection.gmeans import GMeans
 from cprime.selection.merging import MergeTree, merge
 from cprime.selection.results import Sweep
+from cprime.selection.stability import Stability, purity, stability
 from cprime.selection.sweep import sweep
 from cprime.selection.xmeans import XMeans
 
-__all__ = ["GMeans", "MergeTree", "SelectionDisplay", "Sweep", "XMeans", "merge", "sweep"]
+__all__ = [
+    "GMeans",
+    "MergeTree",
+    "SelectionDisplay",
+    "Stability",
+    "Sweep",
+    "XMeans",
+    "merge",
+    "purity",
+    "stability",
+    "sweep",
+]
 
 
 def __dir__() -> list[str]:

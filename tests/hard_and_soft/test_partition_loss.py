@@ -219,7 +219,7 @@ def test_text_shows_every_part():
         ((A, A), {"assignment": "soft"}, "assignment must be one of"),
         ((A, A), {"weights": "other"}, "weights must be one of"),
         ((A, A), {"unit": "bans"}, "unit must be one of"),
-        ((A, np.zeros((20, 1))), {}, "more than n_neighbors=5 equal rows"),
+        ((A, np.zeros((20, 1))), {}, "Q has 20 equal rows: such data have no density"),
         ((A, np.zeros((4, 1))), {}, "more than n_neighbors=5 rows, got 4"),
         ((A, np.zeros((9, 2))), {}, "Q has 2 features, but model has 1"),
         ((A, Gaussians.spherical(np.zeros((2, 2)), 1.0)), {}, "Q has 2 features, but model has 1"),
@@ -236,3 +236,17 @@ def test_what_is_no_model_is_named():
         partition_loss(3, A)
     with pytest.raises(TypeError, match="Q must be Gaussians"):
         kl_divergence(3, A)
+
+
+@pytest.mark.parametrize("D", [1, 2, 6])
+def test_repeated_rows_have_a_density(D):
+    """Rounded data, each row of which occurs many times, have about the entropy of the data before rounding."""
+    X = np.random.default_rng(0).normal(size=(4000, D))
+    exact = D / 2 * np.log2(2 * np.pi * np.e)
+    model = Gaussians.spherical(np.stack([np.full(D, -1.0), np.full(D, 1.0)]), 1.0)
+    fine = partition_loss(model, X)
+    coarse = partition_loss(model, X.round(0 if D > 2 else 1))
+    assert fine.entropy == pytest.approx(exact, abs=0.1 * D)
+    assert coarse.entropy == pytest.approx(exact, abs=0.6 * D)
+    some = np.vstack([X, np.tile(X[:1], (12, 1))])
+    assert partition_loss(model, some).entropy == pytest.approx(fine.entropy, abs=0.05 * D)

@@ -111,16 +111,30 @@ class Sample:
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     """Return ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n), (n,) [nats], with ρ_k the distance to the k-th neighbor.
 
-    Raise ValueError if more than k rows are equal, because such data have no density.
+    k is `n_neighbors`. A point with at least as many equal points has the radius of its nearest different points, and k
+    is the mean of the numbers of points inside this radius and up to it, because those at the radius stand for points
+    on both sides of it, as in rounded data. Raise ValueError if all rows are equal: such data have no density.
     """
     n, D = X.shape
     if n <= n_neighbors:
         raise ValueError(f"Q must have more than n_neighbors={n_neighbors} rows, got {n}.")
-    if D <= _TREE:
-        radius = cKDTree(X).query(X, [n_neighbors + 1])[0][:, 0]
-    else:
-        radius = np.sqrt(Dense(X).nearest(X, n_neighbors + 1)[1].max(axis=1))
-    if not radius.all():
-        raise ValueError(f"Q has more than n_neighbors={n_neighbors} equal rows: such data have no density.")
+    tree = cKDTree(X) if D <= _TREE else None
+    ranks, radius = np.full(n, float(n_neighbors)), np.zeros(n)
+    left, most = np.arange(n), n_neighbors
+    while len(left):
+        if tree is not None:
+            distances = tree.query(X[left], most + 1)[0][:, n_neighbors:]
+        else:
+            distances = np.sort(np.sqrt(Dense(X[left]).nearest(X, most + 1)[1]), axis=1)[:, n_neighbors:]
+        if most == n - 1 and not distances.any():
+            raise ValueError(f"Q has {n} equal rows: such data have no density.")
+        first = (distances > 0).argmax(axis=1)
+        found = distances[np.arange(len(left)), first]
+        known = (first == 0) & (found > 0) | (distances[:, -1] > found) & (found > 0) | (most == n - 1)
+        radius[left[known]] = found[known]
+        tied = known & (first > 0)
+        at_most = (distances[tied] <= found[tied, np.newaxis]).sum(axis=1)
+        ranks[left[tied]] = n_neighbors - 1 + (first[tied] + at_most) / 2
+        left, most = left[~known], min(2 * most, n - 1)
     log_volume = D / 2 * np.log(np.pi) - gammaln(D / 2 + 1)
-    return digamma(n_neighbors) - np.log(n - 1) - log_volume - D * np.log(radius)
+    return digamma(ranks) - np.log(n - 1) - log_volume - D * np.log(radius)

@@ -145,8 +145,8 @@ def partition_loss(
     Raises
     ------
     ValueError
-        If an argument is out of its range, dimensions differ, or too many rows of the data are equal, so that they have
-        no density.
+        If an argument is out of its range, dimensions differ, or all rows of the data are equal, so that they have no
+        density.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Small data in a file, and the folder from which `benchmarks` is imported."""
+"""Fixtures with small data in a file; the folder of the package `benchmarks` is added to the import path."""
 
 import multiprocessing
 import sys
@@ -15,7 +15,7 @@ if str(ROOT) not in sys.path:
 
 @pytest.fixture(autouse=True)
 def _small_products(monkeypatch):
-    """The peak of sgemm is of no interest here, and takes a second."""
+    """Use small matrices in the measurement of sgemm's peak rate, which takes a second and does not matter here."""
     from benchmarks.measures import iteration
 
     from benchmarks import machine
@@ -27,7 +27,7 @@ def _small_products(monkeypatch):
 
 @pytest.fixture
 def own_choice_of_kernels(monkeypatch):
-    """Which of OpenBLAS's kernels is the fastest is not tried: it takes seconds for every peer."""
+    """Skip the trial of OpenBLAS's kernels, which takes seconds for every peer."""
     from benchmarks import blas
 
     monkeypatch.setattr(blas, "fastest", lambda *_: blas.OWN_CHOICE)
@@ -35,7 +35,7 @@ def own_choice_of_kernels(monkeypatch):
 
 @pytest.fixture
 def loaded_once(monkeypatch):
-    """Processes of peers are forked from one that has loaded the package: how long that takes is measured elsewhere."""
+    """Fork the processes of peers from one that has already imported the package; other tests measure the import."""
     from benchmarks import worker
 
     if "forkserver" in multiprocessing.get_all_start_methods():
@@ -46,7 +46,7 @@ def loaded_once(monkeypatch):
 
 @pytest.fixture
 def points(rng) -> np.ndarray:
-    """Six hundred points in forty dimensions, twelve clusters."""
+    """Return 600 points of twelve clusters in 40 dimensions, (600, 40) float32."""
     centers = 3 * rng.standard_normal((12, 40), dtype=np.float32)
     return centers[rng.integers(0, 12, 600)] + rng.standard_normal((600, 40), dtype=np.float32)
 

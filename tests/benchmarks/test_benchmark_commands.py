@@ -1,4 +1,4 @@
-"""Commands from end to end on small data: records, tables, figures, the page, and what they say to bad arguments."""
+"""Benchmark commands from end to end on small data: records, tables, figures, the page, and errors of bad arguments."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Embeddings as they are stored: what is generated, how it is rounded, and what fits of it are worth."""
+"""Embeddings of narrow types: the generated data, their rounding, and the quality of fits of them."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def test_directions_have_length_one_and_what_is_asked_for():
     middle = np.polyfit(np.log(np.arange(1, D + 1)), np.log(steep), 1)[0]
     assert middle == pytest.approx(-0.6, abs=0.2)
     turned = np.abs(np.linalg.eigh(np.cov(falling, rowvar=False))[1][:, -1])
-    assert turned.max() < 0.9  # the widest direction is no axis
+    assert turned.max() < 0.9  # the direction of largest variance is not a coordinate axis
     assert np.linalg.norm(shared.mean(axis=0)) > 2 * np.linalg.norm(plain.mean(axis=0))
 
 

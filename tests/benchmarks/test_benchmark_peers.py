@@ -1,4 +1,4 @@
-"""Every adapter gives centers (or a mixture) of the asked size, the better for a larger budget."""
+"""Adapters of all peers return as many centers or components as requested, and better ones for a larger budget."""
 
 import multiprocessing
 import warnings
@@ -24,7 +24,7 @@ def called(name: str, task: Task, settings: Settings) -> Fitted:
 
 @pytest.fixture(scope="module")
 def elsewhere():
-    """Calls a peer in another process, so that the threads of all these libraries do not meet those of the tests."""
+    """Yield a function that runs a peer in another process, apart from the threads of the tests."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         yield lambda *arguments: pool.submit(called, *arguments).result(timeout=120)
 
@@ -60,7 +60,7 @@ def test_adapter(name, points, elsewhere):
 
 @pytest.mark.parametrize("name", ["cprime-lloyd", "faiss", "sklearn-lloyd", "sklearn-elkan", "intelex"])
 def test_peers_that_do_lloyd_from_the_given_start_agree(name, points, elsewhere):
-    """The same two iterations by NumPy alone: what is given as the start is used, and what is timed is Lloyd's."""
+    """Two iterations of a peer equal two of Lloyd's algorithm in NumPy from the same initial centers."""
     peer = installed(name)
     start = centers = random_start(points, 5, 3)
     for _ in range(2):
@@ -99,7 +99,7 @@ def test_peers_that_are_not_suitable_say_why():
     ("seconds", "chosen"),
     [
         ({"": 3.0, "Haswell": 2.0, "SkylakeX": float("inf"), "Zen": 1.0}, "Zen"),
-        ({"": 1.0, "Haswell": 0.92, "SkylakeX": 2.0, "Zen": 1.1}, ""),  # within the noise
+        ({"": 1.0, "Haswell": 0.92, "SkylakeX": 2.0, "Zen": 1.1}, ""),  # the difference is within the noise
         ({"": 1.0, "Haswell": float("inf"), "SkylakeX": float("inf"), "Zen": float("inf")}, ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the benchmarks report of a result is recomputed, and is right."""
+"""Quality figures in benchmark reports equal recomputed ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What an iteration costs on many machines: the formulas, what they are checked by, and the executions side by side."""
+"""Costs of an iteration on many machines: formulas, measurements that check them, and a comparison of executions."""
 
 import re
 from functools import partial
@@ -27,7 +27,7 @@ SMALL += ["--iterations", "4", "--repetitions", "1"]
 
 @pytest.fixture(autouse=True)
 def _small_products(monkeypatch):
-    """The peak of sgemm is of no interest here, and takes a second."""
+    """Use small matrices in the measurement of sgemm's peak rate, which takes a second and does not matter here."""
     monkeypatch.setattr(machine, "sgemm_rate", partial(machine.sgemm_rate, n=64))
 
 
@@ -41,12 +41,12 @@ def test_bytes_of_jobs_and_parts_are_those_of_the_formulas():
     for run in found:
         if run["dense"]:
             assert run["part"] == pytest.approx(sizes.dense_part, rel=0.05)
-        elif run["moved"] is not None:  # clusters are of unlike sizes: fewer are touched than if all were as likely
+        elif run["moved"] is not None:  # clusters differ in size, so fewer are touched than if all were equally likely
             assert 0.6 * sizes.movers_part(run["moved"] / 4) < run["part"] < 1.1 * sizes.movers_part(run["moved"] / 4)
 
 
 def test_chunks_of_an_iteration_are_the_same_algorithm():
-    """But for the exchange of the second iteration, of which each chunk takes a share."""
+    """As many points are reassigned with 16 chunks as with one in each compared iteration."""
     X = clusters(3000, 100, 8, random_state=0).data
     start = started(X, 100, 5, 1)
     one, many = ([run["moved"] for run in iterations(start, n, 1, 1)] for n in (1, 16))
@@ -88,7 +88,7 @@ def test_more_machines_compute_faster_and_wait_longer():
         assert ways["reduced by rows"] < ways["tree of 2"] <= ways["tree of 8, as it is"] <= ways["all to the driver"]
     one = Sizes(1, 16, 1000, 33, 1).dense_part * (1 + 1e-9)
     ways = merged(Sizes(10**7, 16, 1000, 33, 10**7), links[3], ONES)
-    assert ways["tree of 8, as it is"] == pytest.approx(22 * one, rel=1e-3)  # 512, 64, 8 parts, and the driver's eight
+    assert ways["tree of 8, as it is"] == pytest.approx(22 * one, rel=1e-3)  # parts: 512, 64, 8, and 8 of the driver
     assert ways["all to the driver"] == pytest.approx(512 * one, rel=1e-3)
 
 
@@ -130,7 +130,7 @@ def test_the_page_of_scale_has_the_tables_of_its_results():
         assert marked[name] == table
 
 
-@pytest.mark.filterwarnings("ignore")  # of Dask: of ports, and of processes that end
+@pytest.mark.filterwarnings("ignore")  # Dask warns of ports and of processes that end
 @pytest.mark.long
 def test_growth_compares_executions(file, tmp_path, capsys, monkeypatch):
     pytest.importorskip("pyarrow")

@@ -1,4 +1,4 @@
-"""The measures of few clusters: optima that are known, and small fits beside scikit-learn's."""
+"""Benchmarks with few clusters: data with known optima, and small fits compared with scikit-learn."""
 
 import json
 

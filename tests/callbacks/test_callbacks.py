@@ -1,4 +1,4 @@
-"""Callbacks are told of every iteration and may end a fit; so are those of scikit-learn's protocol."""
+"""Callbacks, also those of scikit-learn's protocol, are called after every iteration and may end a fit."""
 
 import copy
 
@@ -164,7 +164,7 @@ has_protocol = pytest.mark.skipif(
 
 
 class OfTasks:
-    """A callback of scikit-learn's protocol, which records the tasks; `stop`: after which iteration."""
+    """Callback of scikit-learn's protocol that records its tasks and ends the fit after iteration `stop`."""
 
     def __init__(self, stop=None):
         self.stop, self.told, self.scores = stop, [], []

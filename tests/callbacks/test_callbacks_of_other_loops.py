@@ -1,4 +1,4 @@
-"""Callbacks of the members whose loops are their own: fuzzy k-means, k-medoids, X-means and G-means."""
+"""Callbacks of estimators with their own loops: fuzzy k-means, k-medoids, X-means and G-means."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def n_passes(fitted):
 
 
 def course(fitted):
-    """What it has come to by iteration."""
+    """Return the objective after each iteration of a fitted estimator."""
     if hasattr(fitted, "n_rounds_"):
         return fitted.history_["criterion"][1:].tolist()
     return fitted.objectives_[-fitted.n_iter_ :]

@@ -1,4 +1,4 @@
-"""The estimator that a callback is given predicts rows as they come, also where the data of the fit were prepared."""
+"""The estimator passed to a callback predicts rows of the user's data, even if the fit transformed its data first."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ X = np.random.default_rng(0).standard_normal((300, 2)) * [1, 1000] + [5, 70_000]
 
 
 class Predicting:
-    """Predicts the rows as they came after every iteration."""
+    """Callback that predicts the labels of the user's untransformed rows after every iteration."""
 
     def __init__(self):
         self.labels = []

@@ -1,4 +1,4 @@
-"""Estimators with callbacks that cannot be pickled or copied: pickles, copies, clones, processes."""
+"""Pickles, copies and clones of estimators whose callbacks cannot be pickled or copied, also in other processes."""
 
 import copy
 import logging
@@ -30,11 +30,11 @@ MAKERS = {
 
 
 def ignore(row):
-    """A callback that pickle takes by its name."""
+    """Do nothing: a callback at module level, which pickle stores by its name."""
 
 
 class ToFile:
-    """A callback that holds an open file."""
+    """Callback with an open file."""
 
     def __init__(self):
         self.file = sys.__stderr__
@@ -44,7 +44,7 @@ class ToFile:
 
 
 class ToRich:
-    """A callback that holds a bar of rich, which has a lock."""
+    """Callback with a progress bar of rich, which contains a lock."""
 
     def __init__(self):
         self.progress = Progress(disable=True)
@@ -54,7 +54,7 @@ class ToRich:
 
 
 class Last:
-    """A callback that holds the estimators that it was called with, which hold it again."""
+    """Callback with a reference to the estimator that calls it, so the two refer to each other."""
 
     def on_iteration(self, row, estimator):
         self.estimator = estimator
@@ -144,7 +144,7 @@ def predict(estimator):
 
 
 def test_processes_and_files_of_joblib(tmp_path):
-    """Lambdas reach fits in other processes; fitted models do, whatever their callbacks were."""
+    """Lambdas are passed to fits in other processes; fitted models can be passed whatever their callbacks are."""
     fitted = KMeans(2, random_state=0, callbacks=[ToFile(), ignore]).fit(X)
     with ProcessPoolExecutor(max_workers=1) as process:
         stopped = process.submit(fit, KMeans(5, init="random", random_state=0, callbacks=lambda row: True)).result()

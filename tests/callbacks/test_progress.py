@@ -1,4 +1,4 @@
-"""The bar on a terminal, the lines in a file, and what is foreseen."""
+"""The progress bar on a terminal, its lines in a file, and its estimate of the remaining iterations."""
 
 import io
 import logging
@@ -15,7 +15,7 @@ from cprime.datasets import clusters
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """What a progress bar writes to a terminal."""
+    """Return the stream that receives the output of progress bars, as if it were a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=140)
     monkeypatch.setattr(bar, "_console", lambda: console)
@@ -28,7 +28,7 @@ def row(iteration, start=1, change=1.0, agreement=None):
 
 
 def told(estimator, *rows, **options):
-    """A bar that is told of these rows."""
+    """Return a progress bar that was called with these rows of the convergence history."""
     progress = ProgressBar(**options)
     progress.on_fit_begin(estimator)
     for one in rows:
@@ -142,21 +142,21 @@ def paced(changes, max_iter=100, tol=1e-4, seconds=2.0):
 
 def test_a_geometric_fall_is_foreseen():
     pace = paced([np.inf, *(0.5**i for i in range(1, 8))])
-    assert pace.iterations_left == 7  # 2⁻¹⁴ is the first below 10⁻⁴
+    assert pace.iterations_left == 7  # 2⁻¹⁴ is the first change below 10⁻⁴
     assert pace.seconds_left == pytest.approx(14.0)
 
 
 @pytest.mark.parametrize(
     ("changes", "max_iter", "tol", "left"),
     [
-        ([0.5, 0.4], 100, 1e-4, None),  # too few for a trend
-        ([0.1, 0.1, 0.1, 0.2], 100, 1e-4, None),  # none
-        ([0.1, 0.09, 0.08, 0.07], 10, 1e-4, 6),  # max_iter comes first
-        ([0.5, 0.4, 0.3], 100, 0.0, 97),  # no tolerance
+        ([0.5, 0.4], 100, 1e-4, None),  # too few iterations for a trend
+        ([0.1, 0.1, 0.1, 0.2], 100, 1e-4, None),  # the changes do not fall
+        ([0.1, 0.09, 0.08, 0.07], 10, 1e-4, 6),  # max_iter is reached first
+        ([0.5, 0.4, 0.3], 100, 0.0, 97),  # without a tolerance, max_iter ends the fit
         ([0.5, 0.05, 0.00005], 100, 1e-4, 1),
         ([0.5, 0.4], 2, 1e-4, 0),
         ([0.0, 0.0, 0.0, 0.0], 100, 1e-4, None),
-        ([3.0, 2.0, 1.0], 100, None, None),  # ends by itself
+        ([3.0, 2.0, 1.0], 100, None, None),  # the number of iterations cannot be estimated
     ],
 )
 def test_what_is_foreseen(changes, max_iter, tol, left):

@@ -1,4 +1,4 @@
-"""Data, fits that die and what two fits must have in common."""
+"""Data for tests of checkpoints, fits that are aborted, and comparisons of two fits."""
 
 import numpy as np
 
@@ -10,24 +10,24 @@ FITTED = (
 
 
 class Died(Exception):
-    """What a fit is killed with."""
+    """Exception that aborts a fit."""
 
 
 def clustered(n=400, D=3, seed=0, n_clusters=6):
-    """Points (n, D) around random places, near enough to each other to need some iterations."""
+    """Return points (n, D) around random centers, with clusters that overlap enough to need some iterations."""
     rng = np.random.default_rng(seed)
     places = 3.0 * rng.standard_normal((n_clusters, D))
     return places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))
 
 
 def weights_of(n, seed=1):
-    """Weights (n,) with zeros among them."""
+    """Return weights (n,), some of which are zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def dying(estimator, passes):
-    """The estimator, whose fit dies once it has called back so many times, over all its starts."""
+    """Return the estimator with a callback that aborts its fit after `passes` calls, counted over all starts."""
     left = [passes]
 
     def callback(row):
@@ -39,7 +39,7 @@ def dying(estimator, passes):
 
 
 def died(estimator, passes, X, **arguments):
-    """Whether the fit was long enough to die then."""
+    """Return whether the fit was aborted after `passes` calls of its callback, rather than ended before."""
     try:
         dying(estimator, passes).fit(X, **arguments)
     except Died:
@@ -50,7 +50,7 @@ def died(estimator, passes, X, **arguments):
 
 
 def assert_same(found, expected):
-    """All that is fitted, bit for bit, but for the seconds of the history."""
+    """Check that two fits agree bit for bit in all fitted attributes, except the seconds in the history."""
     for name in FITTED:
         assert hasattr(found, name) == hasattr(expected, name), name
         if hasattr(expected, name):
@@ -61,7 +61,7 @@ def assert_same(found, expected):
 
 
 def assert_equal(found, expected, name):
-    """Two values of one attribute."""
+    """Check that two values of one attribute are equal."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys(), name
         for key, value in expected.items():
@@ -75,5 +75,5 @@ def assert_equal(found, expected, name):
 
 
 def content(folder):
-    """Every file below a folder, with its bytes."""
+    """Return the bytes of every file below a folder, by relative path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,4 +1,4 @@
-"""Every pass of these fits leaves a state, however long it takes."""
+"""A fixture that writes a checkpoint in every pass, however long that takes."""
 
 import pytest
 

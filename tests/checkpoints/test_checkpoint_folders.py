@@ -1,4 +1,4 @@
-"""The folder: what is refused, what is damaged, what is left, and what nobody but the fit touches."""
+"""Checkpoint folders: which are refused, how damage is handled, which files remain, and what is left untouched."""
 
 import errno
 import os
@@ -30,7 +30,7 @@ def expected(X):
 
 @pytest.fixture
 def folder(X, tmp_path):
-    """Of a fit that has died after some passes."""
+    """Return the checkpoint folder of a fit that was aborted after some passes."""
     assert died(KMeans(**MAKE, checkpoint=tmp_path / "folder"), 5, X)
     return tmp_path / "folder"
 
@@ -124,7 +124,7 @@ def states(folder):
 
 
 def damages(path):
-    """Contents that a torn file may have."""
+    """Yield truncated and altered contents of a file."""
     whole = path.read_bytes()
     for n in sorted({0, 1, 8, 15, 16, 17, len(whole) // 2, len(whole) - 17, len(whole) - 16, len(whole) - 1}):
         yield whole[:n]
@@ -162,7 +162,7 @@ def test_chunks_of_another_state_are_passed_over(folder, expected):
 
 
 def test_a_state_that_holds_what_points_no_longer_keep_is_read(X, tmp_path, expected, monkeypatch):
-    """Of an earlier version, in whose states a field was there and empty."""
+    """Checkpoints of an earlier version, with the unused field `squares` set to None, can be resumed."""
 
     def encode(value, name, tensors):
         node = _storable.encode(value, name, tensors)
@@ -197,7 +197,7 @@ def test_a_folder_none_of_whose_states_can_be_read_is_refused_and_stays(name, co
     for state in states(folder):
         if content_of_it is not None:
             (state / name).write_bytes(content_of_it)
-        elif name != "head.safetensors":  # without its head a state has never been complete
+        elif name != "head.safetensors":  # a state without a head is incomplete, so it is skipped instead of refused
             (state / name).unlink()
         else:
             (state / name).unlink()
@@ -266,7 +266,7 @@ def test_nothing_beside_the_folder_is_touched(X, tmp_path, monkeypatch):
 
 
 def full(after):
-    """A disk that is full after so many files."""
+    """Return a replacement of os.fsync that raises "disk full" after `after` calls."""
     left = [after]
 
     def fsync(descriptor):

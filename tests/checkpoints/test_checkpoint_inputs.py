@@ -1,4 +1,4 @@
-"""What a fit was given and comes back: data in every form, names of columns, seeds, functions, earlier fits."""
+"""Arguments of a fit are restored from its checkpoint: data of every form, column names, seeds, earlier fits."""
 
 import numpy as np
 import pandas as pd
@@ -136,7 +136,7 @@ def test_a_generator_is_gone_on_with_by_its_first_seed(tmp_path):
     expected = KMeans(6, exchange=False, init="random", tol=0, random_state=np.random.RandomState(7)).fit(X)
     estimator = KMeans(6, exchange=False, init="random", tol=0, random_state=rng, checkpoint=tmp_path / "folder")
     assert died(estimator, 3, X)
-    assert_same(estimator.fit(X), expected)  # the generator has moved on meanwhile
+    assert_same(estimator.fit(X), expected)  # the generator has advanced meanwhile
 
 
 def first_rows(X, n_clusters, random_state):
@@ -147,8 +147,8 @@ def test_a_function_as_start(tmp_path, caplog):
     X, make = clustered(), {"n_clusters": 6, "exchange": False, "init": first_rows, "tol": 0, "random_state": 0}
     expected = KMeans(**make).fit(X)
     assert died(KMeans(**make, checkpoint=tmp_path / "a"), 3, X)
-    assert_same(cprime.resume(tmp_path / "a"), expected)  # is not called again
-    assert died(KMeans(**make, checkpoint=tmp_path / "b"), 1, X)  # before there is a state
+    assert_same(cprime.resume(tmp_path / "a"), expected)  # the function is not called again
+    assert died(KMeans(**make, checkpoint=tmp_path / "b"), 1, X)  # the fit is aborted before its first state is written
     with pytest.raises(ValueError, match="first_rows"):
         cprime.resume(tmp_path / "b")
     assert_same(KMeans(**make, checkpoint=tmp_path / "b").fit(X), expected)
@@ -210,7 +210,7 @@ def test_arrays_that_were_not_written_in_time_are_written_then(tmp_path):
     X, folder = clustered(), tmp_path / "folder"
     make = {"n_clusters": 6, "exchange": False, "init": "random", "tol": 0, "random_state": 0}
     assert died(KMeans(**make, checkpoint=folder), 3, X)
-    (folder / "data.npy").rename(folder / "data.npy.part")  # as if killed while it was written
+    (folder / "data.npy").rename(folder / "data.npy.part")  # as if the process was killed while it wrote this file
     with pytest.raises(ValueError, match="without X"):
         cprime.resume(folder)
     with pytest.raises(Died):

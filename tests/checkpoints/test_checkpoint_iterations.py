@@ -1,4 +1,4 @@
-"""A fit that dies after any of its passes goes on, by `resume` or by the same call, and ends in the same bits."""
+"""A fit aborted after any pass continues, by `resume` or by the same call, and ends with bit-identical results."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_a_fit_may_die_again_and_again(tmp_path):
     X, make = clustered(), FITS["k-means, graph"]
     expected = make().fit(X)
     deaths = sum(died(make(tmp_path / "folder"), 2, X) for _ in range(expected.n_iter_))
-    assert deaths == expected.n_iter_ - 1  # the pass after which it dies is lost
+    assert deaths == expected.n_iter_ - 1  # the pass after which the fit is aborted is lost
     assert_same(cprime.resume(tmp_path / "folder"), expected)
 
 

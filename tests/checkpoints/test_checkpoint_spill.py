@@ -1,4 +1,4 @@
-"""What points keep in the folder of a checkpoint while the fit runs: states, deaths and bits are as in memory."""
+"""Active sets in files of the checkpoint folder: states, aborted fits and results are as with sets in memory."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ FITS = {
 
 @pytest.fixture
 def folders(monkeypatch):
-    """The folders that what points keep has been in so far."""
+    """Return the list of folders to which active sets have been written."""
     found, begin = [], Spill.__init__
 
     def begun(self, folder):
@@ -38,7 +38,7 @@ def folders(monkeypatch):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(base, "SPILLED", 400 * 12)  # bytes of ids and costs of 400 points that keep one component
+    monkeypatch.setattr(base, "SPILLED", 400 * 12)  # bytes of ids and costs of 400 points with one component each
 
 
 @pytest.mark.usefixtures("small")

@@ -66,7 +66,7 @@ def release(request, tmp_path_factory):
 
 
 def test_classes_in_files_keep_their_names():
-    """A class may be renamed in the code; what files call it stays. Some are imported with what needs them."""
+    """Names of classes in files stay, even if a class is renamed in the code; two are imported to register them."""
     assert SoftKMeans
     assert Papers
     found = {name for name, cls in _storable._classes.items() if cls.__module__.startswith("cprime.")}
@@ -83,7 +83,7 @@ def test_model_files_load(release):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_checkpoints_continue(release, tmp_path):
-    """The result is that of the whole fit; last digits depend on the processor."""
+    """A resumed fit scores as the uninterrupted one, except for last digits, which depend on the processor."""
     expected = json.loads((release / "expected.json").read_text())
     for folder in sorted(path for path in release.iterdir() if path.is_dir()):
         fitted = cprime.resume(shutil.copytree(folder, tmp_path / folder.name))

@@ -1,4 +1,4 @@
-"""Real files of every format, and the command line as a function."""
+"""Fixtures that write files of every format and call the command line as a function."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cprime.datasets import birch
 
 @dataclass
 class Outcome:
-    """How a command ended: exit code, stdout, stderr."""
+    """Result of a command: exit code, stdout and stderr."""
 
     code: int
     out: str
@@ -20,14 +20,14 @@ class Outcome:
 
     @property
     def json(self):
-        """The one JSON object on stdout."""
+        """Return the one JSON object on stdout."""
         assert self.out.count("\n") == 1
         return json.loads(self.out)
 
 
 @pytest.fixture
 def cprime():
-    """Runs the command line in this process."""
+    """Return a function that runs the command line in this process."""
     from cprime.cli.app import app
 
     def run(*args, stdin=None):
@@ -41,7 +41,10 @@ def cprime():
 
 @pytest.fixture
 def fails(cprime, tmp_path):
-    """Runs a command that must end with one line on stderr, exit code 1 and no new file; returns the line."""
+    """Return a function that checks that a command fails and returns its error line.
+
+    The command must write one line on stderr, exit with code 1 and create no file.
+    """
 
     def run(*args, code=1, stdin=None):
         before = sorted(tmp_path.rglob("*"))
@@ -59,13 +62,13 @@ def fails(cprime, tmp_path):
 
 @pytest.fixture(scope="session")
 def X():
-    """Nine clusters in the plane, 180 points, exact in float32 and in decimal text."""
+    """Return 180 points of nine clusters in the plane, whose values are exact in float32 and in decimal text."""
     return np.round(birch(3, 20, random_state=0).data * 64) / 64
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a matrix, or columns by name, to a file of the format that its name says; returns the path."""
+    """Return a function that writes a matrix, or named columns, in the format of the file's extension."""
 
     def write(name, columns):
         path = tmp_path / name
@@ -93,7 +96,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def model(cprime, write, X, tmp_path):
-    """A k-means model of nine clusters, fitted on columns a and b."""
+    """Return the path of a k-means model of nine clusters, fitted on columns a and b."""
     path = tmp_path / "model.safetensors"
     assert cprime("fit", write("train.csv", X), "-k", 9, "-o", path, "--threads", 1, "-q").code == 0
     return path

@@ -1,4 +1,4 @@
-"""In how many chunks data are read, and how large these are: said before a fit or predictions begin."""
+"""Number and size of the chunks in which data are read are printed before a fit or a prediction begins."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cprime._bytes import shown_bytes
 
 @pytest.fixture
 def commands(cprime, model, write, X, tmp_path):
-    """Runs `cprime fit` and `cprime predict` on the same file, 180 rows of two columns in double precision."""
+    """Return a function that runs `cprime fit` and `cprime predict` on one file of 180 rows, two float64 columns."""
     source = write("x.npy", X)
 
     def run(*options):

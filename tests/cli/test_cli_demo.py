@@ -1,4 +1,4 @@
-"""`cprime demo --small`: two tables, two models, three pictures and a report."""
+"""`cprime demo --small` writes two tables, two models, three pictures and a report."""
 
 import json
 
@@ -21,7 +21,7 @@ FILES = [
 
 
 def quickly(monkeypatch):
-    """Few iterations for few clusters and components, of a tenth of the photographs."""
+    """Reduce the demo to few clusters, few iterations and smaller photographs."""
     for module in ("matplotlib", "PIL", "jinja2"):
         pytest.importorskip(module)
     half = demo._half
@@ -36,7 +36,7 @@ def quick(monkeypatch):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder of a demo, and its figures."""
+    """Return the folder that a demo wrote, and the figures that it printed."""
     folder = tmp_path_factory.mktemp("made") / "new" / "demo"
     with pytest.MonkeyPatch.context() as monkeypatch:
         quickly(monkeypatch)

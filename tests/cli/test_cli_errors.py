@@ -1,4 +1,4 @@
-"""What can go wrong: one line that says what, exit code 1, and no file."""
+"""Every error of a command: one line that names the cause, exit code 1, and no new file."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from cprime.cli.errors import describe
 
 @pytest.fixture
 def fit_fails(fails, tmp_path):
-    """The error line of a fit of three clusters."""
+    """Return a function that runs a fit of three clusters that must fail, and returns its error line."""
 
     def run(source, *options):
         return fails("fit", source, "-k", 3, "--threads", 1, "-o", tmp_path / "m.safetensors", *options)

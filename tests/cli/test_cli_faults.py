@@ -1,4 +1,4 @@
-"""Faults of the machine under a command: one line that says what, exit code 1, the old file whole, and no litter."""
+"""Faults of the machine during a command: one error line, exit code 1, old files unchanged, no temporary files left."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ app(["predict", model, data, "-o", labels, "--chunk-rows", "100000000"])
 
 @contextmanager
 def small_files():
-    """No file can have more than 300 bytes, as if the disk were full."""
+    """Limit the size of files to 300 bytes, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     assert signal.getsignal(signal.SIGXFSZ) is signal.SIG_IGN
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))

@@ -1,4 +1,4 @@
-"""`cprime fit`: from files of each format to a model that can be loaded."""
+"""`cprime fit` turns files of every format into a model that can be loaded."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def test_json_is_one_object_with_the_figures(cprime, write, X, tmp_path):
 def test_table_for_people(cprime, write, X, tmp_path):
     outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-o", tmp_path / "m.safetensors")
     assert outcome.code == 0
-    assert outcome.err.count("\n") == 1  # the note about chunks
+    assert outcome.err.count("\n") == 1  # the note about chunks is the only line
     for word in (
         "points N",
         "180",
@@ -327,7 +327,7 @@ def test_a_data_set_of_lance_is_data_with_names(cprime, tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """What a progress bar writes to a terminal."""
+    """Return the stream that receives the output of progress bars, as if it were a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120)
     monkeypatch.setattr(bar, "_console", lambda: console)

@@ -1,4 +1,4 @@
-"""What `cprime fit` and `predict` take: text of every kind, streams, columns, missing values, scales, names of rows."""
+"""Inputs of `cprime fit` and `predict`: text formats, streams, columns, missing values, scaling, names of rows."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 
 @pytest.fixture
 def text(X, tmp_path):
-    """Writes a file of lines; returns the path."""
+    """Return a function that writes lines to a file and returns its path."""
 
     def write(name, lines):
         path = tmp_path / name
@@ -34,7 +34,7 @@ def text(X, tmp_path):
 
 @pytest.fixture
 def fitted(cprime, tmp_path):
-    """Fits nine clusters; returns the model."""
+    """Return a function that fits nine clusters by the command line and returns the loaded model."""
 
     def fit(source, *options, notes=(), stdin=None):
         rest = ("-k", 9, "--threads", 1, "-q", "-o", tmp_path / "m.safetensors", *options)
@@ -159,7 +159,7 @@ def test_a_first_line_that_may_be_names_is_refused_and_the_options_are_named(tex
 
 @pytest.fixture
 def gaps(X, text):
-    """A table of two columns, in three rows of which a value is missing, with names of the rows and weights."""
+    """Return the path of a table with names and weights of rows and two columns; three values are missing."""
     rows = [f"r{i},{a},{b},{1 + i % 3}" for i, (a, b) in enumerate(X.tolist())]
     for i in (0, 7, 179):
         name, a, _, weight = rows[i].split(",")
@@ -216,7 +216,7 @@ def test_missing_values_become_means_and_columns_are_scaled_in_the_model_too(gap
     np.testing.assert_allclose(
         model.cluster_centers_, KMeans(9, random_state=0).fit(scaled).cluster_centers_, atol=1e-12
     )
-    np.testing.assert_array_equal(model.predict(holes), model.labels_)  # in Python too, of data as they came
+    np.testing.assert_array_equal(model.predict(holes), model.labels_)  # also untransformed rows in Python
     assert "scaled" in repr(model)
     assert cprime("predict", model_of(tmp_path), gaps, "-o", tmp_path / "l.npy", "-q").code == 0
     np.testing.assert_array_equal(np.load(tmp_path / "l.npy"), model.labels_)

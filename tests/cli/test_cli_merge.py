@@ -1,4 +1,4 @@
-"""`cprime merge`: the same clusters as in Python, of rows and of components, and what it says of wrong options."""
+"""`cprime merge`: clusters of rows and of components are those of the Python API, and wrong options are errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`cprime predict --partition-by-cluster`: a folder of Parquet files, one for each cluster, whole or not at all."""
+"""`cprime predict --partition-by-cluster` writes a folder with one Parquet file per cluster, or nothing if it fails."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 @pytest.fixture
 def documents(X, tmp_path):
-    """A folder of two Parquet files: ids that are text, and a column of lists."""
+    """Return a folder of two Parquet files with text ids and a column of lists."""
     folder = tmp_path / "documents"
     folder.mkdir()
     for part in range(2):
@@ -34,7 +34,7 @@ def of_documents(cprime, documents, tmp_path):
 
 
 def expected(model, X):
-    """The rows as the partition should have them, in its order."""
+    """Return the rows in the order of the partition: sorted by cluster, then by row."""
     estimator = package.load(model)
     estimator.__dict__.pop("feature_names_in_", None)
     labels, distances = estimator.nearest(X)
@@ -159,7 +159,7 @@ def test_what_needs_a_partition_or_an_output(cprime, model, write, X):
 
 
 def test_the_folder_is_read_again(cprime, model, write, X, tmp_path, caplog):
-    """Rows of all clusters; the cluster is no feature, but can be chosen, and written beside the labels."""
+    """A partitioned folder is read as one data set: its column `cluster` is no feature unless it is selected."""
     table = pd.DataFrame(X, columns=["a", "b"])
     folder = tmp_path / "clusters"
     table.to_parquet(tmp_path / "x.parquet")

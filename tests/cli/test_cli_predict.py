@@ -1,4 +1,4 @@
-"""`cprime predict` and `cprime info`: labels in every format, and what is in a model."""
+"""`cprime predict` writes labels in every format, and `cprime info` describes models."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import cprime as package
 
 @pytest.fixture
 def new(X):
-    """Other points than those of the fit."""
+    """Return points that differ from those of the fit."""
     return X[::-1] + 0.25
 
 

@@ -1,6 +1,6 @@
-"""The command line as a process of its own: entry points, streams, exit codes, a quick start.
+"""The command line in a process of its own: entry points, streams, exit codes, start-up time.
 
-What a command does to its data is the same in a process that has loaded the libraries already.
+Other tests cover what commands do to data, in a process that has already loaded the libraries.
 """
 
 import json
@@ -22,7 +22,7 @@ def run(*args, module="cprime"):
 
 @pytest.fixture
 def loaded(forked):
-    """Runs the command line without the time that loading takes."""
+    """Return a function that runs the command line in a forked process, which need not load the libraries."""
     return lambda *args: forked("from cprime.cli import main; main()", *args)
 
 
@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_
         [sys.executable, "-m", "cprime", *map(str, command)],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job of a shell may ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it in its jobs
     )
     while not list(tmp_path.glob("run/state-*/head.safetensors")) and process.poll() is None:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""`cprime report`: a page of a model file and a data file."""
+"""`cprime report` writes a page from a model file and a data file."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cprime.report.comparison import comparison
 
 @pytest.fixture
 def fitted(tmp_path):
-    """A model, one to compare with, and their data."""
+    """Write a model, a second one to compare with, and their data."""
     X = birch(n_side=4, n_per_cluster=30, random_state=0).data
     np.savetxt(tmp_path / "table.csv", X, delimiter=",", header="x,<b>y</b>", comments="")
     import pandas as pd
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said_in_a_line(cprime, fails, fitted, tmp_path):
 
 @pytest.fixture
 def gaps(tmp_path):
-    """A table in two rows of which a value is missing, and its whole rows."""
+    """Return a table with missing values in two rows, and the data without these rows."""
     X = birch(n_side=2, n_per_cluster=30, random_state=0).data * [1, 1000]
     holes = X.copy()
     holes[[3, 77], [0, 1]] = np.nan

@@ -1,4 +1,4 @@
-"""`cprime fit --checkpoint` and `cprime resume`: a fit that is killed or interrupted goes on to the same model."""
+"""`cprime fit --checkpoint` and `cprime resume`: an interrupted or killed fit continues and ends in the same model."""
 
 import signal
 import subprocess
@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX"),
 ]
-PASSES = 4  # in the last of which a fit hangs
-# The command line, whose fit keeps every state, and says so on stdout when it hangs.
+PASSES = 4  # the fit hangs in the last of them
+# Runs the command line with a fit that stores every state, then hangs and reports this on stdout.
 HANGING = f"""
 import sys, time
 from cprime.checkpoints import folder
@@ -50,14 +50,14 @@ def points():
 
 
 def hanging(*args):
-    """A process of the command line, once its fit hangs."""
+    """Start the command line and return its process as soon as its fit hangs."""
     command = [sys.executable, "-c", HANGING, *map(str, args)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job of a shell may ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it in its jobs
     )
     assert process.stdout.readline() == "hangs\n", process.communicate()[1]
     return process
@@ -70,7 +70,7 @@ def killed(*args):
 
 
 def interrupted(*args):
-    """What an interrupted command writes to stderr."""
+    """Return the text that an interrupted command writes to stderr."""
     process = hanging(*args)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
@@ -80,7 +80,7 @@ def interrupted(*args):
 
 @pytest.fixture
 def stopped(cprime, monkeypatch):
-    """Runs a command in this process whose fit is interrupted in its third pass, having kept the states before."""
+    """Return a function that runs a command in this process and interrupts its fit in the third pass."""
 
     def run(*args):
         def interrupt(self, row):
@@ -209,7 +209,7 @@ def test_a_checkpoint_remembers_the_output_of_its_fit(cprime, stopped, write, po
     assert cprime("resume", folder, "--json").json["output"] == str(tmp_path / "m.safetensors")
     assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
 
-    # What has ended is written there too, and -o is heard.
+    # `cprime resume` of a complete fit writes the model again, or writes it to the path given by -o.
     (tmp_path / "m.safetensors").unlink()
     assert cprime("resume", folder, "-q").code == 0
     assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")

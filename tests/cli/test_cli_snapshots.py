@@ -1,6 +1,6 @@
-"""The text of help and of common mistakes, as it was looked at and approved: `approved/` has it.
+"""Help texts and error messages of common mistakes equal the approved ones in `approved/`.
 
-After a change that is meant: CPRIME_APPROVE=1 pytest tests/cli/test_cli_snapshots.py, and a look at the difference.
+After an intended change, run CPRIME_APPROVE=1 pytest tests/cli/test_cli_snapshots.py and review the difference.
 """
 
 import os
@@ -76,7 +76,7 @@ MISTAKES = (
 
 @pytest.fixture
 def folder(X, cprime, tmp_path, monkeypatch):
-    """Files to make mistakes with, in the current folder."""
+    """Write valid and invalid input files to the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     np.save("x.npy", X)
@@ -88,7 +88,7 @@ def folder(X, cprime, tmp_path, monkeypatch):
 
 
 def approved(name, text):
-    """Whether a text is the approved one; with CPRIME_APPROVE it becomes that."""
+    """Check that a text equals the approved one; if CPRIME_APPROVE is set, approve it first."""
     path = APPROVED / name
     if os.environ.get("CPRIME_APPROVE"):
         path.parent.mkdir(exist_ok=True)
@@ -122,7 +122,7 @@ def test_common_mistakes(cprime, folder):
 def test_the_installed_command_says_the_same(folder):
     command = Path(sys.executable).with_name("cprime")
     whole = (APPROVED / "mistakes.txt").read_text()
-    for mistake in MISTAKES[::12]:  # each is a process; all of them are run in this one above
+    for mistake in MISTAKES[::12]:  # only a sample, because each needs a process; the test above runs all
         arguments = shlex.split(mistake.replace(";", "';'").replace("||", "'||'"))
         result = subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
         assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""Data of every source, in chunks: what `fit`, `predict` and `info` make of it."""
+"""`fit`, `predict` and `info` on data of every source format, read in chunks."""
 
 import io
 import struct
@@ -19,7 +19,7 @@ CHUNK = 50
 
 @pytest.fixture(params=["folder", ".npy", ".parquet", ".csv", ".arrow", ".fvecs", ".h5", ".zarr"])
 def source(request, X, tmp_path):
-    """The same rows in a file or folder of each kind."""
+    """Return the path of the data X in one file format, or in a folder."""
     path = tmp_path / f"x{request.param}"
     if request.param == "folder":
         path.mkdir()
@@ -145,7 +145,7 @@ def test_data_that_change_while_labels_are_made_leave_none(fails, model, write, 
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """What a progress bar writes to a terminal."""
+    """Return the stream that receives the output of progress bars, as if it were a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120)
     monkeypatch.setattr(bar, "_console", lambda: console)

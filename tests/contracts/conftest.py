@@ -1,4 +1,4 @@
-"""Both implementations of the kernels, for contracts which each must keep."""
+"""Fixture with both implementations of the kernels, compiled and NumPy reference, which obey the same contracts."""
 
 import pytest
 from kernel_calls import native, reference

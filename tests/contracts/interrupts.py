@@ -1,4 +1,4 @@
-"""Signals whose handlers raise, for tests of what they interrupt."""
+"""Timers whose signals raise an exception, for tests that interrupt kernels."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def interrupting(signum: signal.Signals, timer: int) -> Iterator[Callable[[float], object]]:
-    """Gives what sets the timer [s], whose signal raises in the main thread; ends with both as they were."""
+    """Yield a function that sets a timer [s] whose signal raises in the main thread; restore both afterwards."""
 
     def interrupt(signum, frame):
         raise Interrupted

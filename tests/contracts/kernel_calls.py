@@ -1,4 +1,4 @@
-"""Every kernel as a function of rows, arrays or others, compiled or by its twin: for contracts that both must keep."""
+"""Every kernel as a function of arrays or rows, in its compiled and its NumPy reference implementation."""
 
 from types import ModuleType
 
@@ -10,7 +10,10 @@ ROWLESS = ("posterior", "pull", "potentials", "means", "grouped_order", "changed
 
 
 def calls(kind, table):
-    """A module of functions: `nearest(X, centers, …)` and the like, by rows of this kind; table: of what needs none."""
+    """Return a module of the kernels as functions, such as `nearest(X, centers, ...)`.
+
+    Those with rows X convert them to the class `kind`; those without rows are called with `kernels=table`.
+    """
     module = ModuleType(kind.__name__.lower())
 
     def verb(name):

@@ -1,4 +1,4 @@
-"""Inputs and tolerances which the kernel contracts share."""
+"""Inputs, tolerances and assertions that the tests of kernels share."""
 
 from pathlib import Path
 
@@ -14,25 +14,25 @@ THREADS = (1, 3, 8)
 
 
 def clustered(n, D, dtype, seed=0, n_clusters=12):
-    """Points (n, D) around a few random places, in units of the clusters' standard deviation."""
+    """Return points (n, D) around a few random centers, in units of the clusters' standard deviation."""
     rng = np.random.default_rng(seed)
     places = 4 * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def sixteenths(n, D, dtype, seed=0, span=64):
-    """Points on multiples of 1/16: their differences are exact, also after 1e6 is added in float32."""
+    """Return points on multiples of 1/16, whose differences are exact, even after 1e6 is added in float32."""
     return (np.random.default_rng(seed).integers(-span, span, size=(n, D)) / 16).astype(dtype)
 
 
 def weights(n, seed=1):
-    """Weights (n,) float64 with zeros among them."""
+    """Return weights (n,) float64, some of which are zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def arrange(array, layout, folder: Path):
-    """The same matrix in another memory layout; what lies between its entries is poison."""
+    """Return the same matrix in another memory layout, with NaN or large numbers in the memory between its entries."""
     n, D = array.shape
     poison = np.nan if array.dtype.kind == "f" else 10**6
     if layout == "C":
@@ -64,12 +64,12 @@ def arrange(array, layout, folder: Path):
 
 
 def rounding(dtype, D):
-    """Relative error bound of ‖x − μ‖² summed from D squared differences in the given dtype."""
+    """Return a bound of the relative error of ‖x − μ‖² summed from D squared differences in the given dtype."""
     return (D + 8) * np.finfo(dtype).eps
 
 
 def assert_moments(found, expected, X, means, kept, q, w):
-    """Matrices in double precision; of diagonals the sums of a run of rows are in that of the data."""
+    """Check moments; diagonals are compared in the data's precision, counts and matrices in double precision."""
     count, _, second = reference.moments(X, means, kept, None if q is None else np.abs(q), w, full=False)
     share = 1e-11 if expected[2].ndim == 3 else 64 * float(np.finfo(X.dtype).eps)
     most = second if expected[2].ndim == 2 else np.sqrt(second[:, :, np.newaxis] * second[:, np.newaxis])
@@ -79,8 +79,8 @@ def assert_moments(found, expected, X, means, kept, q, w):
 
 
 def looked_at(lists, previous, extra=None):
-    """G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n), −1 being no component: (n, C) bool."""
-    there = np.zeros((len(previous), len(lists) + 1), dtype=bool)  # the last column stands for no component
+    """Return a mask (n, C) of the candidates: K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n), with −1 for no component."""
+    there = np.zeros((len(previous), len(lists) + 1), dtype=bool)  # the last column is for index −1
     for n, kept in enumerate(previous):
         there[n, kept] = there[n, lists[kept[kept >= 0]]] = True
         there[n, () if extra is None else extra[n]] = True
@@ -88,7 +88,10 @@ def looked_at(lists, previous, extra=None):
 
 
 def assert_evidence(evidence, values, looked, winners, w=None, rtol=1e-12, atol=0.0):
-    """The sums of w_n · value (n, C), and of w_n, over the points that a component wins and that have looked."""
+    """Check, for each best component, the sums over its points of w_n · value (n, C) and w_n of each candidate.
+
+    looked (n, C): mask of candidates; winners (n,): best components, −1 for none.
+    """
     C = values.shape[1]
     w = np.ones(len(values)) if w is None else w
     expected, dense = np.zeros((2, C, C)), np.zeros((2, C, C))
@@ -107,7 +110,7 @@ def assert_evidence(evidence, values, looked, winners, w=None, rtol=1e-12, atol=
 
 
 def same_bits(left, right):
-    """Equal to the last bit, for arrays, floats and tuples of them."""
+    """Return whether arrays, floats or tuples of them are bit-identical."""
     if left is None or right is None:
         return left is right
     if isinstance(left, tuple):
@@ -117,7 +120,7 @@ def same_bits(left, right):
 
 
 def gaussians(C, D, dtype, full, seed=0):
-    """Costs of Gaussians among clustered points; factors lower triangular (C, D, D) if full, else (C, D)."""
+    """Return Gaussians around clustered means; factors (C, D, D) lower triangular if full, else (C, D)."""
     rng = np.random.default_rng(seed)
     means = clustered(C, D, dtype, seed)
     if full:
@@ -129,7 +132,7 @@ def gaussians(C, D, dtype, full, seed=0):
 
 
 def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
-    """As `gaussians`, with exact costs for `sixteenths`, in float32 too; the last `twins` are the first again."""
+    """Return Gaussians whose costs of `sixteenths` are exact, also in float32; the last `twins` copy the first ones."""
     rng = np.random.default_rng(seed)
     means = sixteenths(C, D, dtype, seed, span)
     factors = rng.integers(-4, 5, (C, D, D) if full else (C, D)) / 4
@@ -142,7 +145,10 @@ def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
 
 
 def cost_rounding(X, given):
-    """What rounding may change in costs, (n, C): products relative to an origin among the means lose its distance."""
+    """Return a bound (n, C) of the rounding errors of costs.
+
+    Products are computed relative to an origin among the means, so the bound includes the distance to it.
+    """
     means = np.abs(given.means.astype(np.float64)).max(axis=0)
     reach = np.abs(X.astype(np.float64)) + 3 * means
     D = X.shape[1]
@@ -151,14 +157,14 @@ def cost_rounding(X, given):
         out[:, c] = np.square(reach * A if A.ndim == 1 else reach @ A.T).sum(axis=1)
     eps = float(np.finfo(X.dtype).eps)
     found = (D + 8) * eps * (out + np.abs(given.offsets.astype(np.float64)))
-    if given.dof is not None:  # costs rise by 1 + D/ν at most where squares do by 1
+    if given.dof is not None:  # costs grow at most 1 + D/ν times as fast as squared distances
         dof = given.dof.astype(np.float64)
         found = (1 + D / dof) * found + 8 * eps * (dof + D) * np.log1p(out / dof)
     return found
 
 
 def random_ids(n, width, n_components, seed=0, holes=0.2):
-    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
+    """Return component ids (n, width) int32 with repetitions and −1 for none; the first of each row is not −1."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
     ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
@@ -166,7 +172,10 @@ def random_ids(n, width, n_components, seed=0, holes=0.2):
 
 
 def neighbours(C, length, seed=0):
-    """Lists of distinct components without the one they are of; some of them end early, with rubbish behind the end."""
+    """Return neighbor lists (C, length) without the component itself.
+
+    Some lists end early, with −1; entries after the −1 are arbitrary.
+    """
     rng = np.random.default_rng(seed)
     length = min(length, C - 1)
     step = 1 + np.argsort(rng.random((C, max(C - 1, 0))), axis=1)[:, :length]
@@ -181,7 +190,7 @@ def whole_costs(X, given):
 
 
 def assert_kept(kept, costs, X, given, expected):
-    """Costs are those of what is kept and of the reference; which of two is better may differ within rounding."""
+    """Check active sets and their costs against the reference; sets may differ if costs tie within rounding."""
     assert kept.dtype == np.int32
     assert costs.dtype == X.dtype
     there = kept >= 0

@@ -1,6 +1,6 @@
-"""Rows as bytes times a scale: their products are exact, and what rounding takes from them is measured.
+"""Rows rounded to bytes times a scale: products of bytes are exact, and the rounding error is measured.
 
-With the instructions of AVX512-VNNI where the processor has them, and in software.
+Tested with AVX512-VNNI instructions if the processor has them, and in software.
 """
 
 import ctypes
@@ -62,14 +62,14 @@ def pointer(array):
 
 
 def aligned(size, dtype):
-    """Zeros at an address that is a multiple of a vector's bytes."""
+    """Return zeros at an address that is a multiple of a vector's bytes."""
     memory = np.zeros(size * np.dtype(dtype).itemsize + 64, dtype=np.uint8)
     begin = -memory.ctypes.data % 64
     return memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype)
 
 
 def rounded(library, X, shift=None, sign=1.0):
-    """The tiles of at most 16 rows, what is known of the rows, and the coarse numbers (16, D)."""
+    """Return the tiles of at most 16 rows, the record of their scales and errors, and the rounded numbers (16, D)."""
     X = np.ascontiguousarray(X, dtype=np.float32)
     n, D = X.shape
     depth = -(-D // 64) * 64
@@ -80,7 +80,7 @@ def rounded(library, X, shift=None, sign=1.0):
 
 
 def product(library, X, Y):
-    """Products of 32 rows with 32 others, and the coarse numbers of both."""
+    """Return the products of 32 rows with 32 others, and the rounded numbers of both."""
     left, right = ([rounded(library, half) for half in (rows[:ROWS], rows[ROWS:])] for rows in (X, Y))
     tiles = [aligned(sum(len(part[0]) for part in parts), np.int8) for parts in (left, right)]
     for whole, parts in zip(tiles, (left, right), strict=True):

@@ -1,4 +1,4 @@
-"""The matrix unit in software: products as the manual has them, and an end where the instruction would raise one."""
+"""The matrix unit emulated in software: products follow the manual, and invalid instructions end the process."""
 
 import ctypes
 import os
@@ -65,14 +65,14 @@ def pointer(array):
 
 
 def halves(numbers):
-    """Numbers of eight bits as bfloat16."""
+    """Convert numbers that bfloat16 can represent to the 16 bits of bfloat16."""
     bits = np.asarray(numbers, dtype=np.float32).view(np.uint32)
     assert not (bits & 0xFFFF).any()
     return (bits >> 16).astype(np.uint16)
 
 
 def product(library, left, right, onto):
-    """onto + left (16, 32) @ right (32, 16), by tiles."""
+    """Return onto + left (16, 32) @ right (32, 16), computed by emulated tiles."""
     pairs = halves(right).reshape(16, 2, 16).transpose(0, 2, 1)
     out = np.ascontiguousarray(onto, dtype=np.float32)
     arguments = [np.ascontiguousarray(halves(left)), np.ascontiguousarray(pairs), out]
@@ -88,7 +88,7 @@ def test_products_of_whole_numbers_are_exact(library):
 
 
 def test_even_and_odd_numbers_are_summed_apart(library):
-    """2²⁴ + 1 + … is 2²⁴ in one sum; what stands at odd places is added at the end."""
+    """Products at even and odd positions have separate sums: one sum of 2²⁴ and ones would remain at 2²⁴."""
     left, right = np.ones((16, 32)), np.zeros((32, 16))
     right[0], right[2:] = 2.0**24, 1
     np.testing.assert_array_equal(product(library, left, right, np.zeros((16, 16))), 2.0**24 + 16)
@@ -112,7 +112,7 @@ def test_what_overflows_is_infinite(library):
 
 
 def test_numbers_are_rounded_to_even_halves(library):
-    step = 2.0**-7  # of a half at 1
+    step = 2.0**-7  # distance of bfloat16 numbers at 1
     given = [
         1,
         1 + step / 2,

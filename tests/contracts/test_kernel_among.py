@@ -1,4 +1,4 @@
-"""`nearest_among`: one point-major partial E-step; and the copies of rows in the order of their components."""
+"""`nearest_among`, the partial E-step by points, and kernels that sort, gather and sum rows by component."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from kernel_data import (
 
 
 def random_ids(n, width, n_components, seed=0, holes=0.2):
-    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
+    """Return component ids (n, width) int32 with repetitions and −1 for none; the first of each row is not −1."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
     ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
@@ -27,7 +27,7 @@ def random_ids(n, width, n_components, seed=0, holes=0.2):
 
 
 def assert_among(X, centers, lists, previous, n_kept, extra):
-    """Against float64 distances; which of two is nearer may differ within rounding."""
+    """Compare `among` with float64 distances; ids may differ only if distances tie within rounding."""
     found = native.among(X, centers, lists, previous, n_kept, extra, evidence=True, n_threads=1)
     expected = reference.among(X, centers, lists, previous, n_kept, extra, evidence=True)
     assert [a.dtype for a in found[:3]] == [np.int32, X.dtype, np.int32]
@@ -69,7 +69,7 @@ def test_finds_the_nearest_of_what_is_offered(length, D, dtype):
 @pytest.mark.parametrize("n_kept", [1, 4, 30])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, offset):
-    """All differences and sums are exact here, so results are equal and not only close."""
+    """All differences and sums are exact here, so results must be bit-identical."""
     X, centers = sixteenths(150, 3, dtype, span=9), sixteenths(60, 3, dtype, seed=1, span=9)
     centers[40:50] = centers[:10]
     lists, previous, extra = random_ids(60, 9, 60), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
@@ -138,7 +138,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, C):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_accumulate_of_some_rows(dtype, weighted):
-    """Rows in any order, some twice; shares of any sign, as when a point leaves one component for another."""
+    """Rows may come in any order and repeatedly, with shares of any sign, as for reassigned points."""
     X = clustered(300, 7, dtype)
     rng = np.random.default_rng(0)
     w = rng.exponential(size=300) if weighted else None
@@ -159,7 +159,7 @@ def test_accumulate_of_some_rows(dtype, weighted):
 @pytest.mark.parametrize(("n", "n_components"), [(6000, 300), (6000, 2000), (70, 300)])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_of_several_components_a_row(dtype, n, n_components):
-    """By blocks of rows where the sums of all components lie near the processor, else by components."""
+    """Sums equal the reference, both by blocks of rows (if all sums fit in a cache) and by components."""
     X, D = clustered(n, 90, dtype), 90
     rng = np.random.default_rng(1)
     means = X[rng.integers(n, size=n_components)]

@@ -1,4 +1,4 @@
-"""What the kernels refuse: each error names the argument."""
+"""Arguments that the kernels refuse; each error names the argument."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ DIAG, FULL = gaussians(5, 3, np.float64, False), gaussians(5, 3, np.float64, Tru
 
 
 def altered(array, value, place=(3,)):
-    """The array with one entry replaced."""
+    """Return a copy of the array with one entry replaced."""
     array = array.copy()
     array[place] = value
     return array
@@ -43,7 +43,7 @@ def moments(k, X=X, means=CENTERS, kept=KEPT, q=Q, weight=None):
 
 
 def of_any_costs(name, call):
-    """What every function of costs refuses; call(kernels, X, gaussians)."""
+    """Return the invalid calls, by description, of a kernel of component costs: call(kernels, X, gaussians)."""
     return {
         f"{name}: X of integers": ("X", lambda k: call(k, X.astype(int), DIAG)),
         f"{name}: X of one dimension": ("X", lambda k: call(k, X[:, 0], DIAG)),
@@ -289,7 +289,7 @@ def test_every_kernel_has_a_twin():
 
 @pytest.mark.parametrize("empty", [X[:0], np.empty((0, 3))], ids=["of some", "new"])
 def test_no_rows_give_no_results(kernels, empty):
-    """An empty chunk is no special case for the caller, whatever strides it has."""
+    """Callers need not treat empty chunks as a special case, whatever their strides."""
     kept, distances = kernels.nearest(empty, CENTERS, 2)
     assert kept.shape == distances.shape == (0, 2)
     assert kernels.distances(empty, CENTERS).shape == (5, 0)

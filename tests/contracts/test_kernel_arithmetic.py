@@ -1,4 +1,4 @@
-"""The same bits whatever floating-point mode other libraries have left the calling thread in, which is left so."""
+"""Kernels are bit-identical in every floating-point mode of the calling thread, and do not change this mode."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from floating_point import MODES, control_word, mode
 
 
 def calls(dtype):
-    """Calls of kernels with numbers that are subnormal, or make some, and with ordinary ones."""
+    """Return kernel calls with numbers that are subnormal or have subnormal products, and with ordinary numbers."""
     rng = np.random.default_rng(0)
     smallest = np.finfo(dtype).smallest_subnormal
     X = rng.standard_normal((5003, 5)).astype(dtype)

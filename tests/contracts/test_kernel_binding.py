@@ -1,4 +1,4 @@
-"""What stands between NumPy and the kernels: arrays are taken as they are, or refused."""
+"""The binding of kernels to NumPy: arrays are used without a copy, or refused."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CENTERS = clustered(C, D, np.float32, seed=2)
 
 
 def outputs(dtype=np.float32, layout="C"):
-    """Where `nearest` writes the two nearest of every row, with a mark in every place."""
+    """Return output arrays of `nearest` for two centers per row, filled with −7."""
     kept = np.full((N, 2), -7, dtype=np.int32, order=layout)
     return kept, np.full((N, 2), -7, dtype=dtype, order=layout)
 
@@ -53,7 +53,7 @@ def test_inputs_of_another_dtype_are_refused_not_copied():
 
 
 def test_columns_beyond_the_kernels_integers_are_refused():
-    """2³² + 3 columns are not 3: a row that is repeated by strides of 0 costs no memory."""
+    """2³² + 3 columns must not be taken for 3. A row with strides of 0 needs no memory."""
     wide = np.lib.stride_tricks.as_strided(np.zeros(1, dtype=np.float32), (2, 2**32 + D), (0, 4))
     with pytest.raises(ValueError, match="columns"):
         _core.distances(wide, wide[:1], None, np.zeros((1, 2), dtype=np.float32), 1)
@@ -62,7 +62,7 @@ def test_columns_beyond_the_kernels_integers_are_refused():
 
 
 def test_lists_too_wide_to_count_are_refused():
-    """Candidates of a row are counted in 32 bits: 2^16 kept ones with 2^16 neighbours each are not none."""
+    """Candidates of a row are counted in 32 bits: 2^16 ids with 2^16 neighbors each must not overflow to 0."""
     many = np.lib.stride_tricks.as_strided(np.zeros(1, dtype=np.int32), (1, 2**16), (0, 0))
     lists = np.broadcast_to(np.int32(0), (C, 2**16))
     kept, distances, counts = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32), np.zeros(1, np.int32)
@@ -87,7 +87,7 @@ def test_lists_too_wide_to_count_are_refused():
 
 
 def unaligned(array):
-    """The same numbers, one byte beside where their type belongs."""
+    """Return the same numbers at an address that is off by one byte from the alignment of their type."""
     memory = np.empty(array.nbytes + 1, dtype=np.uint8)
     out = memory[1:].view(array.dtype).reshape(array.shape)
     out[...] = array

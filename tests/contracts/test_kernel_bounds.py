@@ -1,4 +1,4 @@
-"""`nearest_bounded`: what `nearest` finds, by bounds that stay true while centers move."""
+"""`nearest_bounded` finds the result of `nearest`, with distance bounds that stay valid while centers move."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,16 @@ twins = pytest.mark.parametrize("kernels", [native, reference], ids=["native", "
 
 
 def nothing(n, C, n_others, dtype):
-    """Bounds that say nothing."""
+    """Return trivial bounds, which exclude no center."""
     others = np.tile(np.arange(1, n_others + 1, dtype=np.int32), (n, 1))
     return DistanceBounds(np.zeros(n, dtype=np.int32), others, np.zeros((n, n_others), dtype), np.zeros(n, dtype))
 
 
 def moves_between(before, after, n_listed=None):
-    """What may have happened to distances when centers went from `before` to `after`: all sorted, or the first few."""
+    """Return bounds of changes in distance when centers move from `before` to `after`.
+
+    The centers around each center are sorted by distance, all of them or the first `n_listed`.
+    """
     C = len(after)
     old, new = before.astype(np.float64), after.astype(np.float64)
     drift = np.sqrt(np.square(new - old).sum(axis=1)) * (1 + 1e-6)
@@ -91,7 +94,7 @@ def test_centers_at_rest_cost_one_evaluation(kernels, dtype):
 
 @twins
 def test_bounds_are_believed(kernels):
-    """Points are left where they are by bounds that exclude all else, true or not: nothing else is looked at."""
+    """Bounds are trusted even if they are wrong: a center that they exclude is not evaluated."""
     X, centers = clustered(100, 3, np.float64), clustered(9, 3, np.float64, seed=2)
     bounds = nothing(100, 9, 2, np.float64)
     bounds.lows[:], bounds.rest[:] = 1e9, 1e9
@@ -104,7 +107,7 @@ def test_bounds_are_believed(kernels):
 @twins
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_go_to_the_lower_id(kernels, dtype):
-    """On a grid, with centers that coincide."""
+    """Ties go to the lower id, for points on a grid and centers of which some coincide."""
     X, centers = sixteenths(500, 2, dtype, span=4), sixteenths(24, 2, dtype, seed=2, span=4)
     centers[7], centers[3] = centers[20], centers[11]
     bounds = nothing(500, 24, 3, dtype)

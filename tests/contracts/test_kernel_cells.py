@@ -1,4 +1,4 @@
-"""`CenterCells`: the nearest centers in those of a few cells that may hold a nearer one."""
+"""`CenterCells` finds the nearest centers within a few cells of centers, those that may contain the nearest."""
 
 import pickle
 from itertools import pairwise
@@ -14,13 +14,13 @@ SIZES = [(1, 1, 1), (60, 3, 7), (300, 20, 9), (400, 70, 5), (900, 70, 90)]
 
 
 def cells_of(C, n_cells, seed=0):
-    """Where cells begin among C centers; some are empty."""
+    """Return the index of each cell's first center, and C at the end; some cells are empty."""
     inner = np.random.default_rng(seed).integers(0, C + 1, n_cells - 1)
     return np.concatenate([[0], np.sort(inner), [C]]).astype(np.int64)
 
 
 def by_cells(X, C, n_cells, offset=0):
-    """The parts of a structure over C centers like these rows: those of cells lie anywhere among them."""
+    """Return centers like the rows X sorted by cell: cell centers and centers, first indices, and cell distances."""
     centers = clustered(C, X.shape[1], X.dtype.type, seed=1) + X.dtype.type(offset)
     begins = cells_of(C, n_cells)
     cells = np.stack([centers[b:e].mean(axis=0) if e > b else centers[0] for b, e in pairwise(begins)]).astype(X.dtype)
@@ -58,7 +58,7 @@ def test_all_cells_together_are_a_search_of_all(C, D, n_cells, dtype, H):
 @pytest.mark.parametrize(("C", "D", "n_cells"), SIZES)
 @pytest.mark.parametrize("most", [1, 3])
 def test_finds_what_the_twin_finds(C, D, n_cells, dtype, H, most):
-    """But where cells are as near as rounding can tell: from double precision, everywhere."""
+    """Results equal those of the NumPy reference, except if cells are equally near within rounding of float32."""
     X = clustered(300, D, dtype)
     parts = by_cells(X, C, n_cells)
     kept, squares, n_distances = native.CenterCells(*parts).find(as_rows(X), H, most)
@@ -100,7 +100,7 @@ def test_more_equal_centers_than_a_screen_holds(H):
 
 
 def test_what_is_beyond_the_plane_is_left_out():
-    """A cell's center may be near while nothing in it is: there it is left out, and without bars it is looked at."""
+    """A cell beyond the plane between two cell centers is skipped, even if its center is the next nearest."""
     X = np.array([[0.4, 0]], dtype=np.float32)
     places = np.array([[0, 0], [2, 0], [0, 0], [0.5, 0]], dtype=np.float32)
     begins, between = np.array([0, 1, 2], dtype=np.int64), np.full((2, 2), 4, dtype=np.float32)

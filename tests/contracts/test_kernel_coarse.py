@@ -1,4 +1,4 @@
-"""The searches where coarse numbers screen them: many numbers a row, and many centers, or many points of each."""
+"""Searches that screen centers with rounded (coarse) numbers: many columns, and many centers or points of each."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from test_kernel_nearest import assert_nearest
 from test_kernel_range import SCALES
 from test_kernel_reassign import assert_reassigned, random_factors, random_labels, random_lists
 
-SHAPES = [(300, 64), (300, 130), (1000, 17), (270, 300)]  # centers, and numbers of each
+SHAPES = [(300, 64), (300, 130), (1000, 17), (270, 300)]  # number of centers, number of columns
 shapes = pytest.mark.parametrize(("C", "D"), SHAPES)
 
 
 def heavy(n, D, seed=0):
-    """Points (n, D) float32 in most of which one number is much greater than the others."""
+    """Return points (n, D) float32, most of which have one number much greater than the others."""
     return np.random.default_rng(seed).standard_t(1.3, (n, D)).astype(np.float32)
 
 

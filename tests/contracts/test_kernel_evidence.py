@@ -1,4 +1,4 @@
-"""The evidence of `nearest_among`: sums of what points have looked at, by their winner and by component."""
+"""The evidence of `nearest_among`: sums of distances to candidates, by nearest center and candidate."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,10 @@ from kernel_data import DTYPES, THREADS, assert_evidence, clustered, gaussians, 
 
 
 def searched(n, C, width, length, dtype, n_extra=1):
-    """X (n, 6), centers (C, 6), lists (C, length), sets (n, width), extra (n, n_extra), with holes and repetitions."""
+    """Return X (n, 6), centers (C, 6), and ids with −1 and repetitions.
+
+    The ids are lists (C, length), sets (n, width) and extra (n, n_extra).
+    """
     rng = np.random.default_rng(n)
     ids = [rng.integers(-1, C, size=size).astype(np.int32) for size in ((C, length), (n, width), (n, n_extra))]
     return clustered(n, 6, dtype), clustered(C, 6, dtype, seed=1), *ids

@@ -58,7 +58,7 @@ def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
 @pytest.mark.parametrize("variance", [1e-30, 1e-12, 1e-6, 1e-3])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_small_variance_is_hard_assignment(dtype, variance, kernels):
-    """σ² → 0: each point belongs to its nearest center, which here is alone by a wide margin."""
+    """For σ² → 0 each point belongs to its nearest center, if no other center is nearly as near."""
     places = (100 * np.arange(20)[:, np.newaxis] * np.ones(3)).astype(dtype)
     X = (np.repeat(places, 5, axis=0) + clustered(100, 3, dtype) / dtype(16)).astype(dtype)
     counts, sums, squares, log_sum, entropy, least = kernels.expect_all(X, places, variance)
@@ -75,7 +75,7 @@ def test_small_variance_is_hard_assignment(dtype, variance, kernels):
 @pytest.mark.parametrize("variance", [1e-12, 1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_identical_points_and_centers(dtype, variance, kernels):
-    """Everything equal: uniform responsibilities, whatever the variance."""
+    """If all points and centers are equal, responsibilities are uniform for every variance."""
     X = np.full((30, 4), 1e6 + 0.5, dtype=dtype)
     counts, sums, squares, log_sum, entropy, least = kernels.expect_all(X, X[:8], variance)
     np.testing.assert_allclose(counts, 30 / 8, rtol=1e-6)
@@ -87,7 +87,7 @@ def test_identical_points_and_centers(dtype, variance, kernels):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_far_outliers_leave_the_others_alone(dtype, kernels):
-    """Three rows and one component at 1e8: what the other rows give is what they give without them."""
+    """Three rows and one component at 1e8 do not change the results of the other rows."""
     X, centers = clustered(60, 5, dtype), clustered(20, 5, dtype, seed=2)
     X[::20] = 1e8
     centers[7] = -1e8
@@ -112,7 +112,7 @@ def test_far_outliers_leave_the_others_alone(dtype, kernels):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_offset_of_a_million(dtype):
-    """The differences are exact, so only the sums over x_n may feel the offset."""
+    """Differences are exact, so only the sums over x_n may depend on the offset."""
     X, centers, w = sixteenths(120, 6, dtype), sixteenths(33, 6, dtype, seed=1), weights(120)
     near = native.expect_all(X, centers, 1.5, w)._asdict()
     far = native.expect_all(X + dtype(1e6), centers + dtype(1e6), 1.5, w)._asdict()
@@ -129,8 +129,8 @@ def test_an_integer_weight_is_a_repeat(dtype, kernels):
     repeats = np.random.default_rng(0).integers(0, 4, size=40)
     weighted = kernels.expect_all(X, centers, 2.0, repeats.astype(np.float64))
     repeated = kernels.expect_all(np.repeat(X, repeats, axis=0), centers, 2.0)
-    # In float32 products are summed in it for up to 64 rows, and sums of both signs cancel: over sixty seeds they are
-    # up to 5e-6 beyond the relative 1e-6. Everything else is summed in double precision.
+    # Sums of products of up to 64 rows are computed in float32, and terms of both signs cancel: over sixty seeds the
+    # error exceeds the relative 1e-6 by up to 5e-6. Everything else is summed in double precision.
     single = {"counts": (1e-6, 0), "sums": (1e-6, 1e-5)} if dtype == np.float32 else {}
     for name, left in weighted._asdict().items():
         rtol, atol = single.get(name, (1e-12, 1e-12))
@@ -146,7 +146,7 @@ def test_log_sum_is_the_sum_of_log_sum_exp(dtype, kernels):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_entropy_and_squares_belong_to_the_log_sum(dtype, kernels):
-    """Σ r log(exp(−d²/2σ²) / r) = log Σ exp(−d²/2σ²): the free energy of exact responsibilities is tight."""
+    """Σ r log(exp(−d²/2σ²) / r) = log Σ exp(−d²/2σ²): exact responsibilities make the free energy tight."""
     X, centers, w = clustered(90, 5, dtype), clustered(25, 5, dtype, seed=2), weights(90)
     result = kernels.expect_all(X, centers, 2.0, w)
     np.testing.assert_allclose(result.entropy - result.squares / 4.0, result.log_sum, rtol=1e-5)
@@ -155,7 +155,7 @@ def test_entropy_and_squares_belong_to_the_log_sum(dtype, kernels):
 @pytest.mark.parametrize("variance", [1e-300, 0.01, 1.0, 1e308])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sum_over_many_components_is_relative_to_the_nearest(dtype, variance):
-    """However late the nearest comes among those that are looked at a few at a time."""
+    """The sum is accurate at any position of the nearest center among components that are processed in batches."""
     X, centers = clustered(30, 3, dtype), clustered(1500, 3, dtype, seed=1)
     far_first = centers[np.argsort(-np.square(centers - X[0]).sum(axis=1))]
     for order in (far_first, far_first[::-1]):

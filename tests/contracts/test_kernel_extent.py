@@ -1,4 +1,4 @@
-"""How large numbers are and how far they spread, which says whether their squares can be had."""
+"""`extent`: the largest absolute value and the spread of data, which decide whether their squares can be computed."""
 
 import numpy as np
 import pytest

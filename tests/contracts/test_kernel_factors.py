@@ -1,4 +1,4 @@
-"""Factor analysers: what they cost rows, the best of a list, and the moments of their M-step."""
+"""Factor analyzers: costs of rows, the best of a list of components, and the moments of the M-step."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from kernel_data import DTYPES, THREADS, clustered, neighbours, random_ids, same
 from cprime.kernels import FactorAnalysers
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
-# rows, features, factors, components: below and above a vector, and below and above the factors of one product
+# rows, features, factors, components: smaller and larger than a vector register and than one block of factors
 SIZES = [(1, 1, 0, 1), (7, 5, 1, 3), (70, 19, 5, 6), (33, 40, 7, 17), (140, 9, 11, 2)]
 
 
@@ -55,7 +55,7 @@ def test_moments_equal_the_reference(n, D, H, C, dtype):
 
 
 def test_noise_that_is_far_below_what_factors_explain_is_measured(kernels):
-    """Squared distances whose two terms are some 10¹⁶ times as large as their difference."""
+    """Squared distances are accurate, though their two terms are about 10¹⁶ times as large as their difference."""
     rng = np.random.default_rng(0)
     given = analysers(2, 6, 2, np.float64, noise=1e-18)
     given = given._replace(means=np.zeros((2, 6)), offsets=np.zeros(2))

@@ -1,4 +1,4 @@
-"""Costs of Gaussians that are narrow beside their distance from the other means: exact arithmetic is the reference."""
+"""Costs of Gaussians that are narrow compared with distances of means; the reference is exact rational arithmetic."""
 
 from fractions import Fraction
 
@@ -8,13 +8,13 @@ from kernel_data import DTYPES
 
 from cprime.kernels import GaussianParameters
 
-# The means lie `distance` apart, whole numbers that the type holds. The standard deviations are about 1 / `inverse`.
+# distance between means (integers that the type represents exactly), and about 1 / standard deviation
 CASES = {np.float32: (2.0**22, 2**10), np.float64: (2.0**50, 2**6)}
 C, D, N = 5, 3, 40
 
 
 def narrow(dtype, full, tails):
-    """Rows that equal a mean or differ from it by whole numbers, and the components."""
+    """Return rows that equal a mean or differ from it by integers, and the components."""
     rng = np.random.default_rng(5)
     distance, inverse = CASES[dtype]
     means = np.round(rng.normal(size=(C, D)) * distance)
@@ -29,7 +29,7 @@ def narrow(dtype, full, tails):
 
 
 def exact_costs(X, given):
-    """Return the costs, and the squares of |A| |x - m| that bound how far rounding may move them; both (N, C)."""
+    """Return costs and the values |A| |x − m|, squared, that bound their rounding errors; both (N, C)."""
     costs, bounds = np.empty((2, len(X), len(given.means)))
     for c, (mean, factor) in enumerate(zip(given.means.tolist(), given.factors, strict=True)):
         rows = (np.diag(factor) if factor.ndim == 1 else factor).tolist()

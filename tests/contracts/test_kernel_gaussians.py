@@ -1,4 +1,4 @@
-"""`best`, `keep_best`, `best_among`: the components of least cost −2 log p(c, x); and `products`."""
+"""`best`, `keep_best` and `best_among`: the components of least cost −2 log p(c, x); and `products`."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra
 @every_shape
 @every_dtype
 def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, full):
-    """Several rows at once, bit for bit as one by one, with holes and repetitions."""
+    """Several rows at once are bit-identical to row by row, with repeated ids and −1 for none."""
     X, given, no_lists = clustered(n, D, dtype), gaussians(21, D, dtype, full), np.empty((21, 0), dtype=np.int32)
     kept = np.random.default_rng(D).integers(-1, 21, size=(n, H)).astype(np.int32)
     together = native.among(X, given, no_lists, kept, n_kept)
@@ -93,7 +93,7 @@ def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, 
 @every_shape
 @every_dtype
 def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offset):
-    """All costs are exact here, so results are equal and not only close."""
+    """All costs are exact here, so results must be bit-identical."""
     X, given = sixteenths(150, 3, dtype, span=9), exact_gaussians(60, 3, dtype, full, twins=10)
     far = X + dtype(offset), given._replace(means=given.means + dtype(offset))
     lists, previous, extra = neighbours(60, 9), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
@@ -139,7 +139,7 @@ def test_full_lists_give_the_best_of_all(dtype, full, n_kept):
 @every_shape
 @every_dtype
 def test_sums_that_end_early_change_nothing(D, dof, dtype, full):
-    """Of rows that keep the same, those that are likely come first, and others are left where they cost too much."""
+    """Sums that end early, because a cost already exceeds the best ones, give the same results as single rows."""
     X, given = clustered(150, D, dtype), gaussians(40, D, dtype, full)
     if dof:
         given = given._replace(dof=np.linspace(2, 30, 40).astype(dtype))
@@ -159,7 +159,7 @@ def test_sums_that_end_early_change_nothing(D, dof, dtype, full):
 
 @every_dtype
 def test_spherical_costs_of_one_variance_are_distances(dtype):
-    """The order of (31) is that of distances where covariances and weights are equal (Prop. 1)."""
+    """Costs (31) of Lücke & Forster are ordered as distances if covariances and weights are equal (Prop. 1)."""
     X, means = sixteenths(300, 6, dtype, span=40), sixteenths(50, 6, dtype, seed=2, span=40)
     given = GaussianParameters(means, np.full_like(means, 0.5), np.full(50, 3, dtype=dtype))
     kept, costs = native.nearest(X, given, 7)

@@ -1,4 +1,4 @@
-"""Arrays that end where memory ends: a read behind them, which elsewhere is silent, ends the process."""
+"""Kernels read nothing behind the end of an array: the next page of memory is protected, so a read ends the process."""
 
 import ctypes
 import faulthandler
@@ -16,12 +16,12 @@ from cprime.kernels import as_rows
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
-# (n, D, C): around the sizes of tiles and of vectors, and one that is larger than a block.
+# (n, D, C): around the sizes of tiles and of vectors, and one larger than a block
 SIZES = [(1, 1, 3), (13, 7, 5), (33, 16, 41), (50, 33, 64), (777, 19, 130), (777, 66, 300), (400, 129, 260)]
 
 
 def at_page_end(array):
-    """A copy whose last byte is the last that may be read."""
+    """Return a copy whose last byte is followed by a protected page."""
     n_bytes = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     pages = mmap.mmap(-1, n_bytes + mmap.PAGESIZE)
     beyond = ctypes.addressof(ctypes.c_char.from_buffer(pages, n_bytes))
@@ -33,7 +33,7 @@ def at_page_end(array):
 
 
 def cells(X, centers, n_kept, place):
-    """The nearest in two cells, of which each row is searched in one or in both."""
+    """Return the nearest centers found in two cells, of which each row is searched in one or in both."""
     C = len(centers)
     begins, between = place(np.array([0, C // 2, C])), place(np.full((2, 2), X.shape[1] ** 0.5, dtype=X.dtype))
     known = kernels.CenterCells(place(np.concatenate([centers[:2], centers])), begins, between)
@@ -41,7 +41,7 @@ def cells(X, centers, n_kept, place):
 
 
 def results(dtype, n, D, C, place):
-    """What every kernel makes of arrays that `place` puts somewhere."""
+    """Return the results of every kernel for arrays that the function `place` has copied to a place in memory."""
     X, centers = place(clustered(n, D, dtype)), place(clustered(C, D, dtype, seed=2))
     w, H = place(weights(n)), min(3, C - 1)
     kept, distances = map(place, kernels.nearest(X, centers, H))

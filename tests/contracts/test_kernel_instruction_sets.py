@@ -1,4 +1,4 @@
-"""The contracts on the instruction sets below the best one that this machine has."""
+"""The contracts hold for every instruction set below the best one of this machine."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 from cprime.kernels import instruction_set
 
 HERE = Path(__file__)
-# What they do not depend on: how much memory kernels take, and when they look for signals.
+# memory and response to signals do not depend on the instruction set
 ELSEWHERE = {HERE.name, "test_kernel_memory.py", "test_kernel_interrupt.py", "test_kernel_interrupt_pieces.py"}
-# Where kernels are tested that coarse_kernels.cpp compiles anew for the sets beyond avx512f.
+# tests of kernels that coarse_kernels.cpp compiles again for the sets beyond avx512f
 COARSE = {"test_kernel_bounds.py", "test_kernel_cells.py", "test_kernel_coarse.py", "test_kernel_keep.py"}
 COARSE |= {"test_kernel_nearest.py", "test_kernel_reassign.py"}
-PARTS = 3  # of the files, so that several processors share them
+PARTS = 3  # parts of the files, so that several processors share them
 
 
 def run(isa, *arguments):
@@ -40,7 +40,7 @@ def test_the_contracts_hold(isa, part):
     if chosen.stdout.strip() != isa or isa == instruction_set():
         pytest.skip(f"{isa} is not below {instruction_set()}, the best of this machine")
     contracts = [str(path) for path in sorted(HERE.parent.glob("test_kernel_*.py")) if path.name not in ELSEWHERE]
-    if isa.startswith("avx512"):  # the best set has its kernels, but for those with coarse numbers
+    if isa.startswith("avx512"):  # only kernels with coarse numbers differ from those of the best set
         contracts = [path for path in contracts if Path(path).name in COARSE]
     options = ["-x", "-p", "no:cacheprovider", "-m", "not long", "-k", "not reference-"]
     result = run(isa, "-m", "pytest", *options, *contracts[part::PARTS])

@@ -1,4 +1,4 @@
-"""A signal that arrives while a kernel works is handled then, not when it has ended."""
+"""A signal that arrives while a kernel runs is handled at once, not only when the kernel has ended."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ from kernel_calls import native as kernels
 
 @pytest.fixture
 def alarm():
-    """Raises in the main thread after a while."""
+    """Yield a function that sets a timer [s] whose signal raises in the main thread."""
     with interrupting(signal.SIGALRM, signal.ITIMER_REAL) as after:
         yield after
 
@@ -25,7 +25,7 @@ def test_a_kernel_ends_when_a_signal_handler_raises(alarm, n_threads):
     alarm(0.3)
     with pytest.raises(Interrupted):
         kernels.nearest(X, centers, n_threads=n_threads)
-    assert time.perf_counter() - begin < 2  # the whole takes many times that
+    assert time.perf_counter() - begin < 2  # the uninterrupted call takes many times as long
     kept, _ = kernels.nearest(X[:100], centers[:50], n_threads=n_threads)
     assert kept.shape == (100, 1)
 

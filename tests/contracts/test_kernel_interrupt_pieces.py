@@ -1,6 +1,6 @@
-"""A signal is answered within a long piece of work too, and between passes that are short each.
+"""A signal is handled within a long piece of work, and between passes that are each short.
 
-Time is what the process computes, not what passes: others may keep the processors busy.
+Time is the computing time of the process, because other processes may use the processors.
 """
 
 import signal
@@ -13,12 +13,12 @@ from kernel_calls import native as kernels
 
 from cprime import KMeans
 
-BEFORE, WITHIN = 0.2, 0.9  # seconds of computing: when the signal comes, and when the call has ended
+BEFORE, WITHIN = 0.2, 0.9  # seconds of computing: until the signal, and until the call must have ended
 
 
 @pytest.fixture
 def alarm():
-    """Raises in the main thread when the process has computed for a while."""
+    """Yield a function that sets a timer [s] of the computing time, whose signal raises in the main thread."""
     with interrupting(signal.SIGVTALRM, signal.ITIMER_VIRTUAL) as after:
         yield after
 

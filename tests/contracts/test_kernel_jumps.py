@@ -1,4 +1,4 @@
-"""`jumped`: J falls, to the optimum that is known where there is one, by the same jumps as in the twin."""
+"""`jumped` lowers J, to the known optimum if there is one, by the same jumps as the NumPy reference."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from cprime.kernels import as_rows
 
 
 def groups(C, n, D, seed=0):
-    """Rows of C groups that lie apart, n of each, and the means of the groups."""
+    """Return rows of C well separated groups of n rows each, the means of the groups, and J at these means."""
     rng = np.random.default_rng(seed)
     places = 20.0 * np.stack(np.unravel_index(rng.permutation(5**D)[:C], (5,) * D), axis=1)
     X = (places[:, np.newaxis] + rng.standard_normal((C, n, D))).reshape(C * n, D)
@@ -27,7 +27,7 @@ def error_of(X, centers, w=1.0):
 def test_from_the_worst_start_to_the_optimum(C, n, D, dtype, kernels):
     X, means, least = groups(C, n, D)
     X = X.astype(dtype)
-    start = X[np.square(X - X[0]).sum(axis=1).argsort()[:C]]  # all of them next to each other
+    start = X[np.square(X - X[0]).sum(axis=1).argsort()[:C]]  # all starting centers lie next to each other
     centers, error = kernels.jumped(X, start)
     assert error == pytest.approx(least, rel=1e-5)
     assert centers.dtype == dtype
@@ -38,7 +38,7 @@ def test_from_the_worst_start_to_the_optimum(C, n, D, dtype, kernels):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "C", "D"), [(40, 3, 1), (500, 20, 2), (800, 9, 17), (5000, 12, 4)])
 def test_jumps_are_those_of_the_twin(n, C, D, weighted):
-    """Coordinates are multiples of 1/16, so that sums are exact, and clusters overlap."""
+    """Jumps equal those of the reference for overlapping clusters; multiples of 1/16 make all sums exact."""
     X = sixteenths(n, D, np.float64, seed=D, span=200)
     w = np.random.default_rng(1).integers(0, 4, n).astype(float) if weighted else None
     found, expected = (kernels.jumped(X, X[:C], w) for kernels in (native, reference))

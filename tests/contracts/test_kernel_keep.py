@@ -1,4 +1,4 @@
-"""`keep_nearest`: the cluster-major partial E-step that keeps several components."""
+"""`keep_nearest`: the partial E-step by clusters for active sets of several components."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from kernel_data import DTYPES, clustered, rounding
 
 
 def random_sets(n, width, n_components, seed=0):
-    """Distinct components in each row, (n, width) int32."""
+    """Return distinct components for each row, (n, width) int32."""
     rng = np.random.default_rng(seed)
     return np.argsort(rng.random((n, n_components)), axis=1)[:, :width].astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""`cut_line`: the best cut of sorted values into runs, against all cuts, the twin, and what is known of the optimum."""
+"""`cut_line`: the best cut of sorted values into runs, compared with all cuts and with the NumPy reference."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -17,7 +17,7 @@ def kernels(request):
 
 
 def values_of(kind, n, rng):
-    """At most n distinct values, rising."""
+    """Return at most n distinct values in ascending order, drawn from the distribution named `kind`."""
     drawn = {
         "normal": lambda: rng.standard_normal(n),
         "integers": lambda: rng.integers(0, 3 * n, size=n).astype(float),
@@ -34,7 +34,7 @@ def weights_of(n, weighted, rng):
 
 
 def cost(values, weights, starts):
-    """J of the runs, from differences to each mean."""
+    """Return J of the runs, computed from differences to each mean."""
     total = 0.0
     for x, w in zip(np.split(values, starts[1:]), np.split(weights, starts[1:]), strict=True):
         x = x - x[0]
@@ -43,7 +43,7 @@ def cost(values, weights, starts):
 
 
 def exact_cost(values, weights, starts):
-    """J of the runs in rational numbers."""
+    """Return J of the runs in rational numbers."""
     total = Fraction(0)
     for begin, end in zip(starts, [*starts[1:], len(values)], strict=True):
         x = [Fraction(v) for v in values[begin:end].tolist()]
@@ -91,8 +91,10 @@ def test_as_good_as_the_reference(kind, weighted):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_values_in_few_and_many_runs(kind):
-    """Over enough values for a coarse line to give the first price; the twin is too slow, so optima of all C at once:
-    their costs are convex in C, and each run's neighbors could not be cut better between them."""
+    """Cuts of 50,000 values are optimal by two necessary conditions; the NumPy reference would be too slow.
+
+    The optimal costs are convex in C, and no two neighboring runs can be cut better between them.
+    """
     rng = np.random.default_rng(0)
     values = values_of(kind, 50_000, rng)
     weights = weights_of(len(values), True, rng)
@@ -111,7 +113,7 @@ def test_many_values_in_few_and_many_runs(kind):
 
 
 def best_of_two(values, weights):
-    """The least J of two runs, by sums from the left, and that of one."""
+    """Return the least J of two runs, from cumulative sums, and the J of one run."""
     x = values - values[0]
     x -= np.average(x, weights=weights)
     left, first = np.cumsum(weights)[:-1], np.cumsum(weights * x)[:-1]
@@ -120,7 +122,7 @@ def best_of_two(values, weights):
 
 
 def test_equal_steps_have_many_optima():
-    """E(k) is straight from n/2 to n: no price gives most of its points, which are spliced from two cuts."""
+    """The optimal cost E(C) is linear from n/2 to n, so cuts for most C are combined from two penalized optima."""
     values = np.arange(1000.0)
     for C in (1, 7, 333, 499, 500, 501, 600, 777, 999, 1000):
         short, long = divmod(1000, C)
@@ -138,14 +140,14 @@ def test_as_many_runs_as_values(kernels):
 
 @pytest.mark.parametrize("offset", [0.0, 1e9, -1e12])
 def test_small_distances_far_from_zero(kernels, offset):
-    """Four groups whose distances are some thousand units in the last place of their offset."""
+    """Four groups are found whose distances are only some thousand units in the last place of their offset."""
     step = 2.0**-42 * max(abs(offset), 1)
     values = offset + step * np.concatenate([5000 * g + np.arange(40) for g in range(4)])
     assert np.array_equal(kernels.cut_line(values, np.ones(160), 4), [0, 40, 80, 120])
 
 
 def test_small_distances_beside_large_ones():
-    """Values 1e-4 apart are cut in their gap, though nearly all of the weight is 1e9 away."""
+    """Values 1e-4 apart are cut at their gap, even if nearly all of the weight is 1e9 away."""
     values = np.append(1e-4 * np.concatenate([np.arange(5.0), 20 + np.arange(5.0)]), 1e9)
     assert np.array_equal(native.cut_line(values, np.append(np.ones(10), 1000), 3), [0, 5, 10])
 

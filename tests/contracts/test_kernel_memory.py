@@ -1,4 +1,4 @@
-"""What kernels take beside arguments and results is bounded, whatever C and D are. Measured in fresh processes."""
+"""Kernels need a bounded amount of memory beyond arguments and results, for any C and D; measured in new processes."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-BUDGET = 64 << 20  # bytes beside arguments and results
+BUDGET = 64 << 20  # bytes beyond arguments and results
 
 PROGRAM = """
 import json, sys

@@ -1,4 +1,4 @@
-"""`min_distances` and `potentials`: the distance updates of seeding, and what J would be by each."""
+"""`min_distances` updates the distances to the nearest seed, and `potentials` returns J for each candidate seed."""
 
 import numpy as np
 import pytest

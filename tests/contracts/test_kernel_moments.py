@@ -1,4 +1,4 @@
-"""`respond`, `responsibilities` and `moments`: exact E-steps of general Gaussian mixtures, and their M-steps' sums."""
+"""`respond`, `responsibilities` and `moments`: exact E-steps of general Gaussian mixtures, and sums for M-steps."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 
 
 
 def assert_responses(found, expected, X, given, w=None):
-    """What costs in error is exponentiated; sums may be off by that share of their absolute parts."""
+    """Compare with the reference; errors of costs are exponentiated and bound the relative errors of the sums."""
     tiny = 1e-13 if X.dtype == np.float64 else 1e-5
     error = tiny + 2 * cost_rounding(X, given).max()
     total = len(X) if w is None else w.sum()
@@ -71,7 +71,7 @@ def test_respond_equals_the_reference(n, D, C, dtype, full, weighted):
 @pytest.mark.parametrize("unit", [1e40, 1e-44])
 @pytest.mark.parametrize("scale", [2.0**50, 2.0**-50])
 def test_moments_hold_all_numbers_that_data_may_have(unit, scale, kernels):
-    """Also of a column that is so much smaller than the others that its squares are no numbers of single precision."""
+    """Moments are accurate even if one column's squares would underflow in single precision."""
     X, means = clustered(300, 20, np.float32), clustered(7, 20, np.float32, seed=1)
     kept = np.random.default_rng(0).integers(7, size=(300, 3)).astype(np.int32)
     q, w, columns = np.full((300, 3), 1 / 3), weights(300), np.where(np.arange(20) == 3, 1 / scale, scale)
@@ -83,7 +83,7 @@ def test_moments_hold_all_numbers_that_data_may_have(unit, scale, kernels):
 
 
 def test_moments_of_subnormal_numbers(kernels):
-    """The power of two that would bring them near 1 is none of single precision's."""
+    """Moments of subnormal numbers are exact, though their scaling factor exceeds the range of single precision."""
     X, means = np.full((6, 2), 2.0**-140, np.float32), np.zeros((1, 2), np.float32)
     counts, first, second = kernels.moments(X, means, np.zeros((6, 1), np.int32), full=False)
     assert counts == 6
@@ -96,7 +96,7 @@ def test_moments_of_subnormal_numbers(kernels):
 @every_dtype
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
 def test_moments_equal_the_reference(n, D, C, dtype, full, weighted):
-    """Matrices in double precision whatever the data are; diagonals within a few units of theirs."""
+    """Matrices are accurate to double precision for all data; diagonals to a few units in the data's last place."""
     X, means = clustered(n, D, dtype, seed=D), clustered(C, D, dtype, seed=n)
     w = weights(n) if weighted else None
     rng = np.random.default_rng(n)
@@ -114,7 +114,7 @@ def test_moments_equal_the_reference(n, D, C, dtype, full, weighted):
 
 @every_dtype
 def test_large_matrices_are_summed_in_parts(dtype):
-    """By their rows, and in batches of segments: the same sums for any number of threads."""
+    """Large matrices, summed by rows and in batches of segments, are bit-identical for any number of threads."""
     X, given, w = clustered(700, 400, dtype), gaussians(1, 400, dtype, True), weights(700)
     found = [native.respond(X, given, w, n_threads=n) for n in THREADS]
     assert_responses(found[0], reference.respond(X, given, w), X, given, w)
@@ -129,7 +129,7 @@ def test_large_matrices_are_summed_in_parts(dtype):
 @every_shape
 @every_dtype
 def test_an_offset_of_a_million_changes_nothing(dtype, full):
-    """Costs and moments are relative to the means, so nothing is lost where differences are exact."""
+    """Costs and moments are relative to the means, so an offset changes nothing if differences are exact."""
     X, given, w = sixteenths(120, 3, dtype, span=9), exact_gaussians(33, 3, dtype, full), weights(120)
     far = X + dtype(1e6), given._replace(means=given.means + dtype(1e6))
     near, moved = native.respond(X, given, w), native.respond(*far, w)
@@ -145,7 +145,7 @@ def test_an_offset_of_a_million_changes_nothing(dtype, full):
 @every_shape
 @every_dtype
 def test_far_points_and_narrow_components_stay_finite(dtype, full, kernels):
-    """Costs beyond the range of the numbers are no responsibility at all; the nearest component takes the point."""
+    """Costs beyond the range of the type give responsibility 0, and the nearest component gets the point."""
     X, given = clustered(60, 4, dtype), gaussians(20, 4, dtype, full)
     X[::20] = 1e5
     factors = given.factors.copy()
@@ -203,7 +203,7 @@ def test_moments_of_exact_responsibilities_are_those_of_respond(dtype, full, ker
 @every_shape
 @every_dtype
 def test_mean_cost_and_log_sum_belong_together(dtype, full, kernels):
-    """Entropy of the responsibilities is log-sum + mean cost / 2, the free energy of exact posteriors is tight."""
+    """The entropy of responsibilities is log-sum + mean cost / 2: the free energy of exact posteriors is tight."""
     X, given = clustered(80, 5, dtype), gaussians(9, 5, dtype, full)
     found, r = kernels.respond(X, given), kernels.responsibilities(X, given)
     entropy = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
@@ -231,7 +231,7 @@ def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
 @every_shape
 @every_dtype
 def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, D, C):
-    """Several blocks, several pieces of a component, and more components than rows in a piece."""
+    """Results are bit-identical for several blocks, several pieces of a component, and few rows in a piece."""
     X, given, w = clustered(n, D, dtype), gaussians(C, D, dtype, full), weights(n)
     kept = np.random.default_rng(0).integers(C, size=(n, 2)).astype(np.int32)
     q = np.full((n, 2), 0.5)
@@ -248,7 +248,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, D, C):
 
 @every_shape
 def test_blocks_of_rows_add_up(full):
-    """More rows than a block has: the sums are those of the reference."""
+    """The sums over more rows than a block has equal those of the reference."""
     n, C = 70_001, 3
     X, given = clustered(n, 2, np.float64), gaussians(C, 2, np.float64, full)
     assert_responses(native.respond(X, given), reference.respond(X, given), X, given)

@@ -1,4 +1,4 @@
-"""`nearest`: the C′ nearest centers, in order, ties to the lower id, distances from differences."""
+"""`nearest`: the C′ nearest centers in ascending order, ties to the lower id, distances from differences."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits
 
 
 def assert_nearest(X, centers, kept, distances):
-    """Check a result against float64 distances; ids may differ only where distances tie within rounding."""
+    """Compare a result with float64 distances; ids may differ only if distances tie within rounding."""
     n_kept = kept.shape[1]
     assert kept.dtype == np.int32
     assert distances.dtype == X.dtype
@@ -70,7 +70,7 @@ def test_a_hint_never_changes_the_result(n_kept, dtype):
 @pytest.mark.parametrize("D", [1, 2, 5, 64])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, D, n_kept, offset, kernels):
-    """All differences and sums are exact here, so results are equal and not only close."""
+    """All differences and sums are exact here, so results must be bit-identical."""
     X, centers = sixteenths(150, D, dtype), sixteenths(60, D, dtype, seed=1)
     centers[40:50] = centers[:10]
     expected_kept, expected_distances = reference.nearest(X.astype(np.float64), centers.astype(np.float64), n_kept)
@@ -110,7 +110,7 @@ def test_tightly_packed_clusters_beside_far_outliers(dtype):
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
 def test_packed_clusters_far_from_the_origin_in_float32(offset):
-    """Few distinct coordinates survive the rounding; the nearest of what is stored is still found."""
+    """The nearest center of the float32 data is found, though rounding leaves few distinct coordinates."""
     X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
     noise = offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))
     centers = X[:90] + noise.astype(np.float32)

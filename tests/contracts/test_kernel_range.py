@@ -1,4 +1,4 @@
-"""Numbers at the edge of their type: ids stay within range and results are those of a search by differences."""
+"""Numbers near the limits of their type: ids are valid, and results equal those of a search by differences."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from kernel_calls import native as kernels
 from kernel_calls import reference
 from kernel_data import DTYPES, clustered
 
-# The squares of differences at these scales overflow, nearly overflow, are subnormal, and are zero.
+# Squares of differences at these scales overflow, nearly overflow, are subnormal, or are zero.
 SCALES = {
     np.float32: (1e20, 2e19, 1e19, 3e18, 1e-18, 1e-20, 1e-22, 1e-30),
     np.float64: (1e155, 1e154, 5e153, 1e152, 1e-153, 1e-160, 1e-162, 1e-200),
@@ -15,19 +15,19 @@ CASES = [(dtype, scale) for dtype in DTYPES for scale in SCALES[dtype]]
 
 
 def scaled(n, D, dtype, scale, seed=0):
-    """Points whose coordinates are of the order of `scale`, all of them finite."""
+    """Return points with finite coordinates of the order of `scale`."""
     with np.errstate(under="ignore"):
         return (clustered(n, D, np.float64, seed) * scale).astype(dtype)
 
 
 def scaled_centers(X, dtype, scale):
-    """41 centres, so that lanes of a panel are empty; what follows them in memory is nearer to X than they are."""
+    """Return 41 centers, which leave part of a panel empty; points nearer to X follow them in memory."""
     memory = np.concatenate([scaled(41, X.shape[1], dtype, scale, seed=1), X[:128]])
     return memory[:41]
 
 
 def by_differences(X, centers, n_kept):
-    """The nearest by squared distances as their type has them, infinite ones included; ties go to the lower id."""
+    """Return the nearest centers by squared distances in the data's type, even infinite; ties go to the lower id."""
     with np.errstate(over="ignore", under="ignore"):
         squares = ((X[:, None, :] - centers) ** 2).sum(axis=2)
     kept = np.argsort(squares, axis=1, kind="stable")[:, :n_kept]
@@ -84,11 +84,11 @@ def test_one_candidate_that_overflows_leaves_memory_and_the_others_alone(value, 
 
 @pytest.mark.parametrize("scale", [1e153, 1e200])
 def test_spread_out_chooses_candidates_where_masses_overflow(scale):
-    """Every place of the result is written: ids within the group, at whatever scale."""
+    """All entries of the result are written, and ids are valid within their group, at every scale."""
     candidates = clustered(200, 3, np.float64) * scale
     uniform = np.random.default_rng(0).random((20, 4))
     sizes, n_chosen = np.array([0, 120, 200]), np.array([12, 8])
-    for _ in range(20):  # what memory held before is not chosen
+    for _ in range(20):  # freed memory with invalid ids must not appear in the result
         np.full(20, -(10**6))
         chosen = kernels.spread_out(candidates, sizes, np.full(200, 1e15), n_chosen, uniform)
         assert ((chosen[:12] >= 0) & (chosen[:12] < 120)).all()
@@ -98,7 +98,7 @@ def test_spread_out_chooses_candidates_where_masses_overflow(scale):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_kept", [1, 2, 4])
 def test_equal_centres_are_kept_in_the_order_of_their_ids(dtype, n_kept):
-    """More copies than a screen can hold, of which those with the least ids are the nearest."""
+    """If there are more copies of a center than a screen can hold, those with the lowest ids are returned."""
     X = clustered(600, 8, dtype)
     centers = clustered(3, 8, dtype, seed=1)[np.arange(900) % 3]
     expected, _ = by_differences(X, centers, n_kept)
@@ -109,7 +109,7 @@ def test_equal_centres_are_kept_in_the_order_of_their_ids(dtype, n_kept):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_kept", [1, 3])
 def test_groups_far_apart_are_searched_as_one_by_one(dtype, n_kept):
-    """What is near within a group is lost in the rounding of products relative to another group's origin."""
+    """Groups far apart are searched accurately, though products relative to one common origin would be rounded."""
     far = 3e4 if dtype == np.float32 else 1e9
     X, centers = clustered(2000, 6, dtype), clustered(700, 6, dtype, seed=1)
     for place, group in enumerate(np.array_split(np.arange(2000), 4)):
@@ -119,4 +119,4 @@ def test_groups_far_apart_are_searched_as_one_by_one(dtype, n_kept):
     expected, squares = by_differences(X, centers, n_kept)
     kept, distances = kernels.nearest(X, centers, n_kept)
     np.testing.assert_allclose(distances, squares, rtol=20 * np.finfo(dtype).eps)
-    assert (kept == expected).mean() > 0.999  # but where squares are equal to the last digits
+    assert (kept == expected).mean() > 0.999  # squares that are equal to the last digits may differ in id

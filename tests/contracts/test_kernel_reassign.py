@@ -1,4 +1,4 @@
-"""`reassign`: one cluster-major partial E-step, with and without the factors of an exchange."""
+"""`reassign`: one partial E-step by clusters, with and without the factors of the exchange criterion."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, 
 
 
 def random_lists(n_components, length, seed=0, emptied=0.0):
-    """Distinct neighbours without the component itself (C, length) int32; some lists end early, in −1."""
+    """Return distinct neighbors of each component, without itself, (C, length) int32; short lists end with −1."""
     rng = np.random.default_rng(seed)
     lists = np.full((n_components, length), -1, dtype=np.int32)
     for c in range(n_components):
@@ -23,13 +23,13 @@ def random_labels(n, n_components, seed=0):
 
 
 def random_factors(n_components, dtype, seed=0):
-    """Factors as an exchange has them: above one inside, below one outside."""
+    """Return factors of an exchange: above one for the own component, below one for others."""
     size = np.random.default_rng(seed).integers(2, 40, size=n_components)
     return (size / (size - 1)).astype(dtype), (size / (size + 1)).astype(dtype)
 
 
 def assert_reassigned(X, centers, lists, labels, inside=None, outside=None, share=1.0):
-    """Check a result against all scores in float64; labels may differ from the best only within rounding."""
+    """Compare a result with all scores in float64; labels may differ from the best only within rounding."""
     winners, distances = native.reassign(X, centers, lists, labels, inside, outside, share, n_threads=1)
     assert winners.dtype == np.int32
     assert distances.dtype == X.dtype
@@ -46,7 +46,7 @@ def assert_reassigned(X, centers, lists, labels, inside=None, outside=None, shar
     assert ((winners == labels) | (offered == winners[:, np.newaxis]).any(axis=1)).all(), "not in the list"
     np.testing.assert_allclose(distances, truth[row, winners], rtol=rounding(X.dtype, X.shape[1]))
     assert (achieved <= own * (1 + rounding(X.dtype, X.shape[1]))).all(), "a point went where it is worse"
-    # Products are relative to the own centre: their rounding is that of the squares about it.
+    # Products are relative to the own center, so their rounding error is that of squares about it.
     about = truth[row, labels] + np.where(offered < 0, 0, _between(centers)[labels[:, np.newaxis], offered]).max(
         axis=1, initial=0
     )
@@ -86,7 +86,7 @@ def test_equals_the_reference_in_float64(C, D, share):
 @pytest.mark.parametrize("D", [1, 2, 5, 64])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_go_to_the_own_and_then_to_the_earlier_and_an_offset_changes_nothing(dtype, D, offset):
-    """All differences and sums are exact here, so results are equal and not only close."""
+    """All differences and sums are exact here, so results must be bit-identical."""
     X, centers = sixteenths(600, D, dtype, span=9), sixteenths(60, D, dtype, seed=1, span=9)
     centers[40:50] = centers[:10]
     lists, labels = random_lists(60, 45), random_labels(600, 60)
@@ -99,11 +99,11 @@ def test_ties_go_to_the_own_and_then_to_the_earlier_and_an_offset_changes_nothin
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 1.0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_only_a_share_of_a_component_goes_where_it_is_farther(dtype, share):
-    """On a line, 0 inside and 1 outside: factors pull all of it over; numbers are exact, so the choice is too."""
+    """At most a share of each segment moves to a farther center, though the factors favor moves of all points."""
     X = (np.random.default_rng(0).integers(-8, 9, size=(9000, 1)) / 16).astype(dtype)
     centers = np.array([[0], [1], [1]], dtype=dtype)
     lists = np.array([[2, 1], [0, 2], [0, 1]], dtype=np.int32)
-    labels = (np.arange(9000) % 3 == 0).astype(np.int32)  # more than one segment in the first component
+    labels = (np.arange(9000) % 3 == 0).astype(np.int32)  # the first component has more than one segment
     outside = np.array([1, 2**-6, 2**-6], dtype=dtype)
     winners, distances = native.reassign(X, centers, lists, labels, None, outside, share)
     assert same_bits((winners, distances), reference.reassign(X, centers, lists, labels, None, outside, share))
@@ -115,7 +115,7 @@ def test_only_a_share_of_a_component_goes_where_it_is_farther(dtype, share):
 
 
 def test_who_gets_nearer_does_not_count_as_an_exchange():
-    """All points of a component lie on its neighbour: they all go, whatever the share."""
+    """Points that move to a nearer center do not count towards the limit: all of them move, for every share."""
     X = np.full((5000, 3), 2.0)
     centers = np.array([[0.0] * 3, [2.0] * 3])
     lists = np.array([[1], [0]], dtype=np.int32)
@@ -207,7 +207,7 @@ def test_the_arguments_are_left_alone(dtype, kernels):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n", "C"), [(9001, 3), (3001, 700)])
 def test_any_number_of_threads_gives_the_same_bits(dtype, n, C):
-    """Segments of large components, and many small ones; on a grid, so that gains tie."""
+    """Results are bit-identical for large components in segments and for many small ones, on a grid with ties."""
     X, centers = sixteenths(n, 3, dtype, span=40), sixteenths(C, 3, dtype, seed=1, span=40)
     lists, labels = random_lists(C, 33), random_labels(n, C)
     factors = random_factors(C, dtype)

@@ -1,8 +1,8 @@
-"""What a kernel answers for a row depends on that row: not on how many come with it, and not on its place among them.
+"""A kernel's result for a row depends on this row only, not on the number of rows in the call nor on its position.
 
-Centers lie in groups that differ in their last places alone, so that any path which decides by other numbers than the
-one beside it decides otherwise. Two partial searches share what they pack among the rows of a component, and add up in
-another order where there are few: of costs that tie within rounding, they may keep another one.
+Centers lie in groups that differ in their last places only, so another order of computation would change results.
+Two partial searches are exceptions: they pack data for all rows of a component and sum in another order if there are
+few, so if costs tie within rounding, their results may differ.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from cprime.kernels import DistanceBounds, GaussianParameters, Moves
 from cprime.kernels.compute import as_rows
 
 MOST = 70
-N = 300  # enough for the paths that pack centers, and find those that are equal
+N = 300  # enough rows for the kernels that pack centers, and enough to detect equal centers
 
 
 def crowded(n_groups, copies, D, dtype, seed):
-    """Centers (n_groups · copies, D): in each group they are at most three last places apart."""
+    """Return centers (n_groups · copies, D) in groups that differ by at most three units in the last place."""
     rng = np.random.default_rng(seed)
     centers = np.repeat(3 + 2 * rng.standard_normal((n_groups, D)), copies, axis=0).astype(dtype)
     places = rng.integers(-3, 4, size=centers.shape)
@@ -27,7 +27,7 @@ def crowded(n_groups, copies, D, dtype, seed):
 
 
 def rows_near(centers, n, seed):
-    """A third at centers, a third around them, a third far away."""
+    """Return rows of which a third equal centers, a third lie around them and a third lie far away."""
     rng = np.random.default_rng(seed)
     X = centers[rng.integers(len(centers), size=n)].astype(np.float64)
     X[n // 3 :] += 0.5 * rng.standard_normal(X[n // 3 :].shape)
@@ -36,7 +36,7 @@ def rows_near(centers, n, seed):
 
 
 def questions(C, D, dtype, copies, seed):
-    """Functions of rows and of their numbers, each answering a tuple of arrays of as many rows; the last ones costs."""
+    """Return functions of (rows, their indices) that return tuples of arrays of equal length, the last one costs."""
     rng = np.random.default_rng(seed)
     centers = crowded(-(-C // copies), copies, D, dtype, seed)[:C]
     lists = np.array([rng.permutation(C)[: min(C, 8)] for _ in range(C)], dtype=np.int32)

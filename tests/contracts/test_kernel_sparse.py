@@ -1,4 +1,4 @@
-"""Sparse rows: every kernel that takes them does what its twin makes of the same rows as an array."""
+"""Every kernel for sparse rows gives the result of the NumPy reference for the same rows as a dense array."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from test_kernel_guard_pages import at_page_end
 from cprime.kernels import Dense, SparseRows
 from cprime.kernels.measures import costs_of
 
-# (n, D, C): one of each, fewer entries than a vector, around panels, and lists of several panels.
+# (n, D, C): one of each, fewer entries than a vector, around the size of a panel, and lists of several panels
 SIZES = [(1, 1, 1), (9, 5, 3), (300, 40, 17), (211, 333, 140), (700, 90, 300)]
 
 
 def rows_of(n, D, dtype, seed=0, density=0.15, offset=0.0):
-    """Rows (n, D), most of whose numbers are zeros; some rows have none, and one has all."""
+    """Return rows (n, D) that are mostly zero; some rows are all zero, and one has no zeros."""
     rng = np.random.default_rng(seed)
     X = (offset + rng.standard_normal((n, D))) * (rng.random((n, D)) < density)
     X[::37] = 0
@@ -26,7 +26,7 @@ def rows_of(n, D, dtype, seed=0, density=0.15, offset=0.0):
 
 
 def centers_near(X, C, seed=1):
-    """Some of the rows, moved a little in few places; two coincide, one is a row, one has no zeros."""
+    """Return slightly moved rows as centers; two are equal, one equals a row, one has no zeros."""
     rng = np.random.default_rng(seed)
     centers = X[rng.choice(len(X), C)] + 0.2 * rng.standard_normal((C, X.shape[1])) * (rng.random(X.shape[1]) < 0.3)
     centers[C // 2], centers[-1] = centers[0], X[len(X) // 2]
@@ -47,7 +47,7 @@ def labels_of(n, C, seed=3):
 
 
 def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
-    """What every kernel makes of rows X; Y are the same as an array, from which other arguments are drawn."""
+    """Return the results of every kernel for rows X; the dense array Y of the same rows gives other arguments."""
     n, C, dtype = len(Y), len(centers), Y.dtype
     H, w, labels, lists = min(3, C), place(weights(n) + 0.1), place(labels_of(n, C)), place(lists_of(C, 40))
     factors = place(np.linspace(0.9, 1.1, C).astype(dtype))
@@ -109,7 +109,7 @@ def test_results_are_those_of_the_rows_as_an_array(n, D, C, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_squared_distances_are_true_far_from_the_origin(dtype):
-    """Products cancel there, and would leave nothing; a row that is a center has distance 0."""
+    """Products cancel far from the origin, so distances must be exact; a row that is a center has distance 0."""
     Y = rows_of(150, 60, dtype, density=0.5, offset=1000.0)
     near = (Y + dtype(0.01) * (Y != 0)).astype(dtype)
     for centers in (near[:40], Y[:40]):
@@ -125,7 +125,7 @@ def test_squared_distances_are_true_far_from_the_origin(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_more_near_centers_than_a_screen_holds(dtype):
-    """Of equal ones the first, and of many that differ by less than scores show the nearest."""
+    """The first of many equal centers is found, and the nearest of many that differ by less than scores resolve."""
     Y = rows_of(60, 30, dtype)
     many = np.repeat(Y[1:2], 90, axis=0)
     many[45:] += dtype(1e-6)
@@ -141,7 +141,7 @@ def test_more_near_centers_than_a_screen_holds(dtype):
 
 
 def test_many_columns_are_taken_in_pieces():
-    """More columns in the rows of a component than a panel has room for."""
+    """Rows of a component may have more columns than fit in a panel."""
     rng = np.random.default_rng(0)
     Y = rows_of(300, 20_000, np.float32, density=0.01)
     centers = (Y[:70] + 0.05 * rng.standard_normal((70, 20_000)) * (rng.random(20_000) < 0.02)).astype(np.float32)

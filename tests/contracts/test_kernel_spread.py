@@ -1,4 +1,4 @@
-"""`spread_out`: greedy D² sampling within groups; `means`: the M-step's centers."""
+"""`spread_out`: greedy D² sampling within groups; `means`: centers of the M-step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`posterior`, `accumulate` and `along`: responsibilities, the sums of the M-step, and how far points lie aside."""
+"""`posterior`, `accumulate` and `along`: responsibilities, M-step sums, and projections of points on directions."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from kernel_data import DTYPES, LAYOUTS, arrange, clustered, same_bits, weights
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):
-    """Distinct ids (n, H) int32 and rows that sum to one (n, H) float64."""
+    """Return distinct ids (n, H) int32, and responsibilities (n, H) float64 whose rows sum to one."""
     rng = np.random.default_rng(seed)
     kept = np.argsort(rng.random((n, n_components)), axis=1)[:, :n_kept].astype(np.int32)
     q = rng.exponential(size=(n, n_kept))
@@ -47,7 +47,7 @@ def test_posterior_of_extreme_rows(dtype, kernels):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [-0.05, -1e22, 3e19])
 def test_posterior_of_values_whose_products_are_rounded(dtype, scale, kernels):
-    """What is subtracted is a rounded product: taken from the product that is not rounded, it leaves far too much."""
+    """The maximum is subtracted as a rounded product, so scale · value must be rounded before the subtraction."""
     values = np.array([[1.1, 1.1, 1.1], [6e20 / 7, 6e20 / 7, 6e20 / 7]], dtype=dtype)
     q, log_sum, mean = kernels.posterior(values, scale)
     np.testing.assert_allclose(q, 1 / 3, rtol=1e-15)

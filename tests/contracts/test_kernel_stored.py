@@ -1,4 +1,4 @@
-"""Rows of narrow types: every verb finds, bit for bit, what it finds of the same numbers in the wider type."""
+"""Kernels on rows of narrow types (such as uint8) are bit-identical to kernels on the same numbers in a wider type."""
 
 import pickle
 
@@ -29,7 +29,7 @@ SIZES = {"few": (5, 3, 2), "more": (700, 70, 40)}
 
 
 def numbers(dtype, n, D, seed=0):
-    """Numbers of a type, some of them subnormal where it has such, and zeros of both signs."""
+    """Return numbers of a type, some of them subnormal if the type has such, and zeros of both signs."""
     rng = np.random.default_rng(seed)
     groups = 40 * rng.standard_normal((1 + n // 20, D))
     X = groups[rng.integers(len(groups), size=n)] + 20 * rng.standard_normal((n, D))
@@ -43,7 +43,7 @@ def numbers(dtype, n, D, seed=0):
 
 
 def given(n, D, C, dtype):
-    """Centers, Gaussians and what rows keep: arguments of the verbs."""
+    """Return centers, Gaussians and active sets, as arguments of the kernels."""
     rng = np.random.default_rng(1)
     m = (30 * rng.standard_normal((C, D))).astype(dtype)
     return {
@@ -135,7 +135,7 @@ def in_cells(X, g):
 
 
 def flat(found):
-    """All arrays and numbers in it."""
+    """Return all arrays and numbers in a nested result as a flat list."""
     if isinstance(found, list | tuple):
         return [one for part in found for one in flat(part)]
     if hasattr(found, "__dict__"):

@@ -1,4 +1,4 @@
-"""Costs of t distributions, their exact E-step, and `pull`: what points far out count for."""
+"""Costs of t distributions, their exact E-step, and `pull`, the weights of points in the tails."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ SIZES = [(1, 1, 1), (33, 2, 17), (70, 19, 5), (65, 3, 300)]
 
 
 def tailed(C, D, dtype, full, seed=0):
-    """t distributions from wild to nearly normal."""
+    """Return t distributions from very heavy-tailed to nearly normal."""
     dof = np.exp(np.random.default_rng(seed).uniform(-1, 8, C))
     return gaussians(C, D, dtype, full, seed)._replace(dof=dof.astype(dtype))
 
 
 def spread(n, D, dtype):
-    """Points, of which some are far out."""
+    """Return points (n, D), of which about a fifth are outliers."""
     rng = np.random.default_rng(3)
     return (clustered(n, D, np.float64) * np.where(rng.random((n, 1)) < 0.2, 40, 1)).astype(dtype)
 
@@ -122,9 +122,9 @@ def test_what_is_far_beyond_all_costs_a_finite_number(dtype, full):
 
 @every_dtype
 def test_many_small_shares_add_up(dtype):
-    """Of a component that each point has some 1e-8 in, nothing is left out but the shares that are far less."""
+    """Many responsibilities of 1e-8 add up; only those that are far smaller may be omitted."""
     X = np.random.default_rng(0).normal(size=(3000, 2)).astype(dtype)
-    X[::3] = 1e9  # where the tail of the other reaches farther
+    X[::3] = 1e9  # the tail of the other component is heavier there
     means, dof = np.array([[0, 0], [1, 1]], dtype), np.array([4, 30], dtype)
     given = GaussianParameters(means, np.ones((2, 2), dtype), np.array([0, 37], dtype), dof)
     found, expected = (k.respond(X, given) for k in (native, reference))
@@ -134,7 +134,7 @@ def test_many_small_shares_add_up(dtype):
 
 
 def test_a_far_point_adds_its_square_though_it_pulls_little(kernels):
-    """u falls as the squared distance grows: their product stays."""
+    """The weight u falls as the squared distance grows, so their product converges to a constant."""
     X = np.array([[0.0], [1e12], [-1e12]])
     given = GaussianParameters(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1))
     np.testing.assert_allclose(kernels.respond(X, given).second.ravel(), 2 * 2, rtol=1e-9)

@@ -1,4 +1,4 @@
-"""Threads, callers and forks: the same bits whoever calls and however many threads work."""
+"""Kernels are bit-identical for any number of threads, concurrent callers and forked processes."""
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from kernel_data import DTYPES, THREADS, clustered, gaussians, same_bits, weight
 
 
 def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
-    """The results of every kernel over enough rows for several chunks of uneven size."""
+    """Return the results of every kernel over enough rows for several chunks of uneven size."""
     X, centers, w = clustered(n, D, dtype), clustered(n_centers, D, dtype, seed=2), weights(n)
     kept, distances = kernels.nearest(X, centers, 4, n_threads=n_threads)
     posterior = kernels.posterior(distances, -0.5, n_threads=n_threads)
@@ -65,7 +65,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, n):
 
 
 def test_many_components_over_threads():
-    """More components than rows in a chunk, and more statistics than fit in a cache."""
+    """More components than rows in a chunk, and statistics that exceed the cache, change no bit."""
     one, *others = [all_kernels(np.float32, n_threads, n=3001, D=33, n_centers=2500) for n_threads in THREADS]
     for other in others:
         assert different(one, other) == []

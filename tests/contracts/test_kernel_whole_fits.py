@@ -1,4 +1,4 @@
-"""Whole fits on rows that the twins serve: an oracle for what kernels, searches and the loop make together."""
+"""Whole fits with the NumPy reference kernels, as an oracle for compiled kernels, searches and the loop together."""
 
 import sys
 
@@ -24,7 +24,7 @@ search_any = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.k
 
 
 def points(dtype):
-    """Well apart, so that rounding moves no point."""
+    """Return well separated points, so that rounding changes no assignment."""
     rng = np.random.default_rng(0)
     return (8 * rng.standard_normal((9, 3))[rng.integers(9, size=150)] + rng.standard_normal((150, 3))).astype(dtype)
 
@@ -34,7 +34,7 @@ def as_reference(X):
 
 
 def by_twins(monkeypatch, fit):
-    """The same fit on `Reference` rows; that they are asked at all."""
+    """Return the result of the fit with the NumPy reference kernels, after a check that these were called."""
     asked = []
     nearest = Reference.kernels.nearest
     monkeypatch.setattr(Reference.kernels, "nearest", lambda *args: asked.append(1) or nearest(*args))

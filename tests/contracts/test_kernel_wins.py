@@ -1,4 +1,4 @@
-"""The E-step of a k-means in one call: what the kernels that it consists of give, bit for bit."""
+"""The E-step of k-means in one call is bit-identical to calls of the kernels that it combines."""
 
 import numpy as np
 import pytest

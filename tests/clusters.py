@@ -1,4 +1,4 @@
-"""Dask clusters of two processes, forked from one that has loaded the libraries."""
+"""Dask clusters of two processes, forked from one that has already loaded the libraries."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def cluster_of_two(silence_logs: str) -> Iterator[Any]:
-    """Two workers of a thread each; one that has died is begun again."""
+    """Yield a Dask cluster of two workers with one thread each; a worker that dies is restarted."""
     import dask
     import distributed
 

@@ -1,7 +1,7 @@
-"""What every test may ask for: a seeded generator, the folder of real data, repeatable examples, `reliability`.
+"""Fixtures for all tests: a seeded generator, the folder of real data, forked programs; settings of hypothesis.
 
-Among several workers each has one thread, and so have the processes that it starts: kernels, BLAS. Tests of threads say
-how many.
+If pytest runs several workers, each of them and each process it starts has one thread, in kernels and BLAS. Tests of
+threads set the number of threads explicitly.
 """
 
 import os
@@ -21,7 +21,7 @@ from pairwise import left_out
 ROOT = Path(__file__).parents[1]
 CONTRACTS = ROOT / "tests" / "contracts"
 if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))  # what lies beside the package: reliability
+    sys.path.insert(0, str(ROOT))  # to import the folder `reliability`, which is not part of the package
 
 settings.register_profile("cprime", derandomize=True, deadline=None, max_examples=40, print_blob=False)
 settings.load_profile("cprime")
@@ -43,13 +43,13 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """A generator that starts alike in every test."""
+    """Return a random generator with the same seed in every test."""
     return np.random.default_rng(20260101)
 
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real data, named by CPRIME_DATA; tests that need it are skipped where it is absent."""
+    """Return the folder of real data, named by CPRIME_DATA; skip the test if there is none."""
     folder = (ROOT / os.environ.get("CPRIME_DATA", "../shared/data")).resolve()
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (CPRIME_DATA names another)")
@@ -58,7 +58,7 @@ def data_folder() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_disks():
-    """What a machine without power would leave behind is not tested."""
+    """Disable fsync, because no test simulates a loss of power."""
     with pytest.MonkeyPatch.context() as context:
         context.setattr(os, "fsync", lambda descriptor: None)
         yield
@@ -66,7 +66,7 @@ def _no_waiting_for_disks():
 
 @pytest.fixture(scope="session")
 def forked():
-    """Runs programs in processes of their own that need not load the package."""
+    """Return a function that runs programs in new processes, forked with the package already loaded."""
     if not hasattr(os, "fork"):
         pytest.skip("this system forks no processes")
     with forks(*PACKAGE) as run:
@@ -75,6 +75,6 @@ def forked():
 
 @pytest.fixture
 def cells_for_few(monkeypatch):
-    """Approximate predictions of few components go by cells too, not only those of many."""
+    """Make approximate predictions use cells for few components too, not only for many."""
     for few in ("_FEW", "_FEW_OF_WALKS"):
         monkeypatch.setattr(f"cprime.search.nearby.{few}", 0)

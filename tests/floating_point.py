@@ -1,4 +1,4 @@
-"""Floating-point modes of the calling thread, as other libraries may leave them."""
+"""Floating-point modes of the calling thread, as other libraries may set them."""
 
 import ctypes
 import platform
@@ -11,7 +11,7 @@ import pytest
 X86 = platform.machine() in ("x86_64", "AMD64", "i686")
 ARM = platform.machine() in ("aarch64", "arm64")
 
-# Of each mode the bits of the control word: of MXCSR on x86, of FPCR on ARM.
+# bits of each mode in the control word: MXCSR on x86, FPCR on ARM
 MODES = {
     "subnormals are zero": 0x8040 if X86 else 1 << 24,
     "rounded up": 0x4000 if X86 else 1 << 22,
@@ -20,7 +20,7 @@ MODES = {
 
 
 def _place() -> slice:
-    """Where fenv_t has the control word."""
+    """Return the position of the control word in the structure fenv_t."""
     if sys.platform == "darwin":
         return slice(4, 8) if X86 else slice(8, 12)
     return slice(28, 32) if X86 else slice(0, 4)
@@ -33,14 +33,14 @@ def _environment() -> ctypes.Array:
 
 
 def control_word() -> int:
-    """That of this thread, without the flags of what has occurred."""
+    """Return this thread's control word, without the exception flags."""
     word = int.from_bytes(_environment().raw[_place()], "little")
     return word & ~0x3F if X86 else word
 
 
 @contextmanager
 def mode(name: str) -> Iterator[None]:
-    """This thread computes so while it lasts."""
+    """Set a floating-point mode of this thread within a `with` block."""
     if sys.platform == "win32" or not (X86 or ARM):
         pytest.skip("where fenv_t has the control word of this system and processor is not known here")
     before, changed = _environment(), _environment()

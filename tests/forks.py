@@ -1,4 +1,4 @@
-"""Programs in processes of their own, forked from one that has loaded the libraries, which takes a second."""
+"""Programs in processes forked from one that has already loaded the libraries, because loading takes a second."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Gets a line for each program, and answers with one. What a child inherits is modules alone: nothing has been computed.
+# Reads a program from each line of stdin and answers with one line. Forked processes inherit loaded modules only.
 DRIVER = """
 import importlib, json, os, signal, sys, tempfile, types
 
@@ -39,7 +39,7 @@ PACKAGE = ("cprime.estimators", "cprime.cli.app")
 
 
 class Forks:
-    """Runs programs, one after the other."""
+    """Runner of programs, one after the other, in forked processes."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -47,7 +47,7 @@ class Forks:
     def __call__(
         self, code: str, *arguments: object, folder: str | os.PathLike[str] = ".", seconds: int = 120
     ) -> subprocess.CompletedProcess[str]:
-        """What `python -c` does with a program and its arguments, in a folder; it is ended after so many seconds."""
+        """Run a program as `python -c` does, in a folder and with a time limit, and return its exit code and output."""
         asked = {
             "code": code,
             "arguments": [*map(str, arguments)],
@@ -62,8 +62,8 @@ class Forks:
 
 @contextmanager
 def forks(*modules: str) -> Iterator[Forks]:
-    """Programs that have loaded these modules already."""
-    command = [sys.executable, "-W", "ignore:This process", "-c", DRIVER, *modules]  # that it has threads, and forks
+    """Yield a runner of programs in processes that have already loaded these modules."""
+    command = [sys.executable, "-W", "ignore:This process", "-c", DRIVER, *modules]  # it has threads, and forks
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
         yield Forks(process)

@@ -1,4 +1,4 @@
-"""Marks that several folders of tests give."""
+"""Pytest marks for parameters, used by several test folders."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 
 def long_but(quick: Iterable[Any], values: Iterable[Any], ids: Sequence[str] | None = None) -> list[Any]:
-    """Values of a parameter, those that are not `quick` marked long; of a tuple its first entry says which it is."""
+    """Return the values of a parameter, marked long unless they (or their first entries, if tuples) are in `quick`."""
     values, quick = list(values), list(quick)
     names = [value[0] if isinstance(value, tuple) else value for value in values]
     assert set(quick) <= set(names), f"{set(quick) - set(names)} are none of {names}"

@@ -1,4 +1,4 @@
-"""Of the product of three or more parameters as many cases as hold every pair of their values."""
+"""Pairwise testing: selection of test cases that contain every pair of values of three or more parameters."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -8,7 +8,7 @@ import pytest
 
 
 def covering(rows: Sequence[tuple[Hashable, ...]]) -> list[int]:
-    """Positions, rising, of rows in which every two values occur together that do in any of them; few of them."""
+    """Return sorted indices of a small subset of rows that contains every pair of values that occurs in a row."""
     pairs = [{(i, j, row[i], row[j]) for i, j in combinations(range(len(row)), 2)} for row in rows]
     missing, left, chosen = set().union(*pairs), list(range(len(rows))), []
     while missing:
@@ -20,9 +20,9 @@ def covering(rows: Sequence[tuple[Hashable, ...]]) -> list[int]:
 
 
 def left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """The cases of tests of three or more parameters that have no pair of values which others have not.
+    """Return the cases of tests of three or more parameters that are not needed to cover all pairs of values.
 
-    Of parameters that come as tuples the tuple is the value. Quick and long cases are looked at apart.
+    A tuple of parameters counts as one value. Quick and long cases are covered separately.
     """
     cases = defaultdict(list)
     for item in items:

@@ -1,4 +1,4 @@
-"""A search followed from pass to pass, as the tests of several folders do."""
+"""Repeated passes of a search over the same points, for tests of several folders."""
 
 from cprime._random import Key
 from cprime.block import Block
@@ -8,7 +8,7 @@ KEY = Key(0)
 
 
 class Passes:
-    """A search that goes over the same points again and again, with no M-step between unless one is made."""
+    """Search that runs pass after pass over the same points; components change only if the caller changes them."""
 
     def __init__(self, search, X, components, n_kept=1, sample_weight=None, key=KEY):
         self.search, self.block, self.n_kept, self.key = search, Block(as_rows(X), sample_weight), n_kept, key
@@ -22,7 +22,7 @@ class Passes:
         self.state = self.search.refresh(self.state, components)
 
     def find(self, components):
-        """One pass, of which the search learns; returns what it has found."""
+        """Run one pass, update the state of the search, and return the found active sets."""
         self.key = self.key._replace(iteration=self.key.iteration + 1)
         look = self.search.look(self.state, components, self.key)
         found = look(self.block, self.block.X, self.kept, components, self.n_kept)

@@ -1,4 +1,4 @@
-"""How the core is compiled: for speed, for the processor that the compiler means, and each instruction set apart."""
+"""Compilation of the core: optimization, the target processor, and separate objects for each instruction set."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def tool(name):
-    """The path of a program, of this environment or of the system."""
+    """Return the path of a program in this environment or on the system; skip the test if there is none."""
     path = shutil.which(name, path=BIN) or shutil.which(name)
     return path or pytest.skip(f"{name} is not installed")
 
@@ -29,7 +29,7 @@ def call(*command):
 
 
 def configure(folder, **settings):
-    """CMake's build folder of the core."""
+    """Configure a build of the core by CMake and return the build folder."""
     settings |= {
         "SKBUILD_PROJECT_NAME": "cprime",
         "Python_EXECUTABLE": sys.executable,
@@ -50,7 +50,7 @@ def test_the_core_is_compiled_for_speed(tmp_path):
 
 
 def test_the_fuzzer_of_the_core_fits_its_kernels():
-    """It needs a compiler of its own to run, so that nobody would see when a kernel's arguments change."""
+    """The fuzzer compiles, which must be tested because it runs with a special compiler only."""
     fuzzer = ROOT / "reliability" / "core_fuzz.cpp"
     call(tool(os.environ.get("CXX", "c++")), "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'cpp'}", fuzzer)
 
@@ -62,10 +62,10 @@ def unoptimised(tmp_path_factory):
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512f", "avx512", "amx"])
 def test_a_higher_instruction_set_offers_its_table_and_nothing_else(isa, unoptimised):
-    """Unoptimised, where nothing is inlined but what must be: what could take the place of the baseline's functions.
+    """Objects of a higher instruction set define no weak function that could replace one of the baseline.
 
-    As compiled, functions of the project are of their instruction set, and what a set shares with others is inlined;
-    rewritten for the linker, an object has no weak symbols at all, those of the standard library among them.
+    Without optimization almost nothing is inlined, so such functions would show. As compiled, weak functions of the
+    project must be in the namespace of their instruction set; after objcopy, no other weak symbols may remain at all.
     """
     folder, nm = unoptimised, tool("nm")
     linked = re.search(
@@ -98,7 +98,7 @@ def test_the_compiler_says_for_which_processor(tmp_path, target):
 
 
 def test_a_python_without_a_global_lock_is_refused(tmp_path):
-    """As its headers would have it: nothing is tested there."""
+    """Compilation for a Python without the GIL fails, because the core is not tested there."""
     configure(tmp_path)
     (found,) = [
         unit for unit in json.loads((tmp_path / "compile_commands.json").read_text()) if "module.cpp" in unit["file"]

@@ -1,4 +1,4 @@
-"""The bundled and generated data are what their documentation says."""
+"""Bundled and generated data have the properties that their documentation states."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Programs that are forked end as those that begin from nothing."""
+"""Programs in forked processes give the same output and exit code as in new processes."""
 
 import os
 import subprocess

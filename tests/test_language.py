@@ -1,4 +1,4 @@
-"""The check of the language of docstrings and comments finds what it should, and nothing else."""
+"""The checker of docstrings and comments finds bad phrases, and no others."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Imports point down, only `kernels` imports `_core`, files are short, builds portable."""
+"""Rules of the source code: imports point down, only `kernels` imports `_core`, files are short, builds portable."""
 
 import ast
 import re
@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# From top to bottom. A room may import the rooms below it, and those of its own line if no circle results.
-# "" is the package itself, whose __init__.py hands out the estimators lazily and is therefore not checked.
+# Packages from top to bottom. Each may import packages below it, and those of its own line if no cycle results.
+# "" is cprime itself, whose __init__.py imports the estimators lazily and is therefore not checked.
 LAYERS = (
     ("__main__",),
     ("cli",),
@@ -39,22 +39,22 @@ LAYERS = (
     ("neighbors", "block", "statistics"),
     ("kernels", "sources", "callbacks"),
 )
-DOORS = {("estimators", "report")}  # a method that opens a room above, which is imported when it is called
-BOTTOM = len(LAYERS)  # `_core`, and private modules such as `_threads.py`
+DOORS = {("estimators", "report")}  # allowed upward imports: a method imports the package above it when it is called
+BOTTOM = len(LAYERS)  # level of `_core` and of private modules such as `_threads.py`
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 MOST_LINES = 399
 NOT_PORTABLE = re.compile(r"-m(arch|cpu|tune)=native|[-/]f?openmp\b|pragma\s+omp\b|OpenMP::", re.IGNORECASE)
 
 
 def level_of(room: str) -> int:
-    """The line of LAYERS that a room is on; KeyError for a public one that is on none."""
+    """Return the index in LAYERS of a package; raise KeyError for a public one that is not listed."""
     return BOTTOM if room not in LEVEL and room.startswith("_") else LEVEL[room]
 
 
 def imported_names(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
-    """(line, dotted name below cprime) of every import of the package, those inside functions included.
+    """Yield (line, dotted name below cprime) of every import of the package, also of imports inside functions.
 
-    `package` is where relative imports start from: ["cprime", "seeding"] for a file of the folder seeding.
+    `package` is the origin of relative imports: ["cprime", "seeding"] for a file of the folder seeding.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -71,13 +71,13 @@ def imported_names(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str
 
 
 def room_of(name: str, rooms: set[str]) -> str:
-    """The room an imported name lives in; names that are not a room's, as KMeans, are the package's own."""
+    """Return the package of an imported name; "" if it belongs to cprime itself, as KMeans does."""
     first = name.split(".")[0]
     return first if first in rooms or first == "_core" else ""
 
 
 def violations(package: Path) -> list[str]:
-    """What breaks the rules among the Python files of a package's folder."""
+    """Return the violations of the rules in the Python files of a package's folder."""
     found = []
     files = sorted(package.rglob("*.py"))
     rooms = {path.relative_to(package).parts[0].removesuffix(".py") for path in files} - {"__init__"}

@@ -1,4 +1,4 @@
-"""The installed package: a light import, one version, and types that match the compiled core."""
+"""The installed package: few modules loaded by an import, one version, and stubs that match the compiled core."""
 
 import ast
 import json
@@ -15,7 +15,7 @@ OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "PIL", "rich", "click",
 
 
 def imported_by(*statements: str) -> set[str]:
-    """The top-level modules that a fresh interpreter holds after the last of some statements, and not before it."""
+    """Return the top-level modules that the last of some statements loads in a new interpreter."""
     *first, last = statements
     before = "\n".join([*first, "import json, sys; before = set(sys.modules)"])
     code = f"{before}\n{last}\nsys.stdout.write(json.dumps([*(set(sys.modules) - before)]))"

@@ -1,4 +1,4 @@
-"""What is left of a product of parameters has every pair of values."""
+"""The selected cases of a product of parameters contain every pair of values."""
 
 from itertools import combinations, product
 

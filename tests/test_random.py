@@ -29,7 +29,7 @@ def test_what_is_no_seed_is_refused(random_state):
 
 
 def test_the_older_generator_has_the_stream_of_its_seed():
-    """However it is made: of what NumPy is given for a seed."""
+    """Both ways to make a RandomState give the stream of the same seed words."""
     key = Key(11, run=2)
     words = key._philox(Purpose.START).random_raw(8).astype(np.uint32)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, and a file is whole or not there."""
+"""Model files: loading restores what was saved, and a file is complete or does not exist."""
 
 import json
 import logging
@@ -226,7 +226,7 @@ def test_the_header_is_readable_by_anyone(X, tmp_path):
 
 
 def changed(path, **changes):
-    """The model file at `path` with other metadata; None takes a key away."""
+    """Replace metadata of the model file at `path`; None deletes a key."""
     metadata = {**storage.read_header(path), "checksum": "0" * 32, **changes}
     save_file(load_file(path), path, metadata={key: text for key, text in metadata.items() if text is not None})
     if metadata["checksum"] is not None:

@@ -1,4 +1,4 @@
-"""Searches in model files: their class and options come back, and nothing else is made of what a file says."""
+"""Searches in model files: class and options are restored, and no other classes in a file are instantiated."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How many threads a call uses where nobody says: what the process, its container and those who call it allow."""
+"""Default number of threads: limits of the process, its container and the calling library are obeyed."""
 
 import os
 import subprocess
@@ -70,7 +70,7 @@ def test_limits_of_threadpoolctl(monkeypatch):
         assert resolve_threads(None) == 3
     with threadpool_limits(1):
         assert resolve_threads(None) == 1
-        assert resolve_threads(5) == 5  # what is said counts
+        assert resolve_threads(5) == 5  # an explicit number has priority
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="affinities cannot be set on this system")

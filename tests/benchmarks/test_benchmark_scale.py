@@ -46,7 +46,7 @@ def test_bytes_of_jobs_and_parts_are_those_of_the_formulas():
 
 
 def test_chunks_of_an_iteration_are_the_same_algorithm():
-    """As many points are reassigned with 16 chunks as with one in each compared iteration."""
+    """The number of reassigned points in each iteration is equal with 16 chunks and with one."""
     X = clusters(3000, 100, 8, random_state=0).data
     start = started(X, 100, 5, 1)
     one, many = ([run["moved"] for run in iterations(start, n, 1, 1)] for n in (1, 16))

@@ -1,4 +1,4 @@
-"""Lightweight coresets: their probabilities and weights, unbiased costs, and fits that are judged on all data."""
+"""Lightweight coresets: sampling probabilities and weights, unbiased costs, and fits evaluated on all data."""
 
 import tracemalloc
 
@@ -17,13 +17,13 @@ def points(n=300, D=3, dtype=np.float64, seed=0):
 
 
 def probabilities(X, w):
-    """q by its formula."""
+    """Return the sampling probabilities of a lightweight coreset by their formula, (n,)."""
     squares = ((X - np.average(X, axis=0, weights=w)) ** 2).sum(axis=1)
     return w / (2 * w.sum()) + w * squares / (2 * (w * squares).sum())
 
 
 def cost(X, centers, w):
-    """J at centers that are given."""
+    """Return J = Σ_n w_n min_c ‖x_n − μ_c‖² for given centers."""
     squares = ((X[:, np.newaxis, :].astype(np.float64) - centers) ** 2).sum(axis=2)
     return (w * squares.min(axis=1)).sum()
 
@@ -63,13 +63,13 @@ def test_cost_and_total_weight_are_unbiased(weighted):
 
 
 def test_a_weight_is_a_repetition():
-    """The same distribution: as many draws of a point as of all its copies, with the same weight."""
+    """A point of integer weight w is drawn as often as w copies of it, and with the same coreset weight."""
     X = points(50)
     repeats = np.random.default_rng(0).integers(0, 4, size=50)
     copies = np.repeat(np.arange(50), repeats)
     weighted = lightweight(X, 50_000, sample_weight=repeats, random_state=0)
     repeated = lightweight(X[copies], 50_000, random_state=0)
-    weights = np.zeros((2, 50))  # that a draw has, by the point drawn
+    weights = np.zeros((2, 50))  # coreset weight of each point that was drawn
     weights[0, weighted.indices] = weighted.weights
     weights[1, copies[repeated.indices]] = repeated.weights
     drawn = (weights > 0).all(axis=0)

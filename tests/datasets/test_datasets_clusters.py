@@ -1,4 +1,4 @@
-"""Generated clusters of unlike sizes and spreads are what their documentation says."""
+"""Generated clusters of different sizes and spreads have the documented properties."""
 
 import tracemalloc
 

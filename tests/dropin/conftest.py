@@ -1,4 +1,4 @@
-"""The fixtures that scikit-learn's own tests ask for, and what is known of them: see `differences.py`."""
+"""Fixtures that scikit-learn's own tests use, and the expected differences listed in `differences.py`."""
 
 import logging
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from differences import DIFFERENT, NOT_OURS, SERVED_THERE
 
 
 def matching(name: str, patterns: object) -> str | None:
-    """The first of the patterns that a test's name fits."""
+    """Return the first of the patterns that a test's name matches, or None."""
     return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)  # type: ignore[attr-defined]
 
 
@@ -36,7 +36,7 @@ def global_dtype(request: pytest.FixtureRequest) -> type:
 
 
 class HandedOver(logging.Handler):
-    """Collects the lines that say that scikit-learn's own code runs."""
+    """Log handler that collects the messages about calls of scikit-learn's own code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class HandedOver(logging.Handler):
 
 @pytest.fixture
 def handed_over() -> Iterator[list[str]]:
-    """What scikit-learn's own code has served so far."""
+    """Yield the list of messages about calls of scikit-learn's own code."""
     handler, logger = HandedOver(), logging.getLogger("cprime")
     level = logger.level
     logger.addHandler(handler)
@@ -61,7 +61,7 @@ def handed_over() -> Iterator[list[str]]:
 
 @pytest.fixture
 def served_here(request: pytest.FixtureRequest, handed_over: list[str]) -> Iterator[None]:
-    """Our code has run, but where the table says that it does not."""
+    """Check that a test runs this library's code only, unless `SERVED_THERE` lists it."""
     yield
     if matching(request.node.name, SERVED_THERE) is None:
         assert handed_over == []

@@ -1,9 +1,9 @@
-"""Which of scikit-learn's own tests are not of our classes, which fail and why, and which scikit-learn's code serves.
+"""Lists of scikit-learn's own tests that do not concern our classes, that must fail, or that run scikit-learn's code.
 
-A row is a pattern of names, as `fnmatch` has it: `test_name` is all cases of a test, `test_name[[]case]` is one.
+A key is an `fnmatch` pattern: `test_name` matches all cases of a test, `test_name[[]case]` matches one case.
 """
 
-# Tests of functions that scikit-learn keeps to itself; they see nothing of ours and count for nothing.
+# Tests of private functions of scikit-learn, which use none of our classes and are not counted.
 NOT_OURS = (
     "test_relocate_empty_clusters*",
     "test_minibatch_update_consistency*",
@@ -17,14 +17,14 @@ NOT_OURS = (
     "test_gaussian_mixture_log_probabilities",
 )
 
-# Tests that fail, and must fail: one that passes is to be taken out.
+# Tests that must fail: one that passes must be removed from this table.
 DIFFERENT = {
     "test_gaussian_mixture_all_init_does_not_estimate_gaussian_parameters": (
         "counts the calls of a private function of scikit-learn's EM, which does not run"
     ),
 }
 
-# Tests in which scikit-learn's own code runs, as the log says.
+# Tests in which scikit-learn's own code runs, according to the log.
 SERVED_THERE = {
     "test_init_means_not_duplicated*": "max_iter=0 fits nothing",
     "test_max_iter_zero": "max_iter=0 fits nothing",

@@ -1,4 +1,4 @@
-"""Starts, generators and checks of the drop-in classes: scikit-learn's own, in less time."""
+"""Initializations, random generators and argument checks of the drop-in classes equal scikit-learn's, in less time."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_later_scikit_learn_draws_for_itself(monkeypatch):
 
 
 def test_fits_within_a_fit_draw_for_themselves():
-    """A function of a start may fit in the same thread, where generators are taken up again."""
+    """A callable init may run a fit in the same thread; generators of both fits stay independent."""
     X = np.random.default_rng(0).standard_normal((60, 3))
     alone = cprime.sklearn.KMeans(4, n_init=3, random_state=1).fit(X)
     with seeded(1) as outer:

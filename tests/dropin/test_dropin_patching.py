@@ -1,4 +1,4 @@
-"""An unchanged program gets this library's estimators, and scikit-learn is as it was once that is over."""
+"""An unchanged program gets this library's estimators while scikit-learn is patched, and scikit-learn's afterwards."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""The drop-in classes look and behave like scikit-learn's: signatures, clones, tables, routing, pickles, results."""
+"""The drop-in classes behave as scikit-learn's: signatures, clones, data frames, routing, pickles, results."""
 
 import inspect
 import pickle
@@ -77,7 +77,7 @@ def test_results_are_those_of_scikit_learn(name, dtype, X):
         pytest.skip("this scikit-learn makes mixtures of float32 double")
     rtol = 1e-9 if dtype is np.float64 else 2e-3
     for attribute, expected in vars(there).items():
-        if not attribute.endswith("_") or attribute == "lower_bound_":  # ours is that of the last parameters
+        if not attribute.endswith("_") or attribute == "lower_bound_":  # ours is that of the final parameters
             continue
         found = getattr(here, attribute)
         assert type(found) is type(expected) or isinstance(found, type(expected) | float), attribute
@@ -235,7 +235,7 @@ def test_attributes_that_are_replaced_count(X):
     assert np.array_equal(km.predict(X), 2 - km.labels_)
     gm = made("GaussianMixture").fit(X)
     other = made("GaussianMixture")
-    for name in ("weights_", "means_", "precisions_cholesky_"):  # what people make mixtures of by hand
+    for name in ("weights_", "means_", "precisions_cholesky_"):  # attributes with which users build a mixture by hand
         setattr(other, name, getattr(gm, name))
     other.n_features_in_ = 3
     np.testing.assert_allclose(other.score_samples(X), gm.score_samples(X))

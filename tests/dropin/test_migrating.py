@@ -1,4 +1,4 @@
-"""docs/migrating.md: every cell of its table runs."""
+"""Every cell of the table in docs/migrating.md runs."""
 
 import importlib
 import importlib.util
@@ -27,7 +27,7 @@ def needing(*what: str | None) -> object:
 
 
 def cells() -> list[tuple[str, ...]]:
-    """Rows of the table: what it is, and the code of each column, "" where there is none."""
+    """Return the rows of the table: a description and the code of each column, "" if a cell is empty."""
     table = SECTIONS["The same in each"]
     rows = [line[1:-1].split("|") for line in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:]]
     assert all(len(row) == 4 for row in rows)

@@ -5,6 +5,6 @@ from their_tests import functions_of
 
 pytestmark = [
     pytest.mark.usefixtures("served_here"),
-    pytest.mark.filterwarnings("ignore"),  # which of them are errors is theirs to say
+    pytest.mark.filterwarnings("ignore"),  # scikit-learn's tests decide which warnings are errors
 ]
 globals().update(functions_of("sklearn.cluster.tests.test_k_means"))

@@ -1,4 +1,4 @@
-"""The drop-in classes take series and tables whose values are lists of numbers, each a row."""
+"""The drop-in classes accept series and data frames whose values are lists of numbers, one list per row."""
 
 import numpy as np
 import pytest

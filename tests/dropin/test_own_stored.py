@@ -1,4 +1,4 @@
-"""Rows of narrow types under scikit-learn's names: what these find of the float64 copy, and never a copy of all."""
+"""The drop-in classes on rows of narrow types find the results of a float64 copy, without copying all rows."""
 
 import ml_dtypes
 import numpy as np
@@ -28,7 +28,7 @@ def numbers(dtype, seed=0):
 
 @pytest.fixture(autouse=True)
 def widened(monkeypatch):
-    """The most rows that are widened at once; no data are so small that they start as scikit-learn's would."""
+    """Return a list whose maximum is the number of rows converted at once; small data take no other path."""
     most, dense = [0], StoredRows.dense
     monkeypatch.setattr("cprime.sklearn.kmeans.SAME_DRAWS", 0)
     monkeypatch.setattr("cprime.sklearn.nearest._PIECE", 100 * D)

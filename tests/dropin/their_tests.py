@@ -1,4 +1,4 @@
-"""scikit-learn's own tests, read from the installed package, with this library's classes in the place of its own."""
+"""scikit-learn's own tests, read from the installed package, with its classes replaced by this library's."""
 
 import ast
 import importlib.util
@@ -13,7 +13,7 @@ NAMES = {name for name in cprime.sklearn.__all__ if name not in ("patch", "unpat
 
 
 def with_ours(source: str) -> ast.Module:
-    """The source with its imports of our names from scikit-learn turned to this library."""
+    """Return the parsed source with imports of estimators redirected from scikit-learn to this library."""
     tree = ast.parse(source)
     for node in list(ast.walk(tree)):
         body = getattr(node, "body", None)
@@ -33,7 +33,7 @@ def with_ours(source: str) -> ast.Module:
 
 
 def own_tests(path: str) -> ModuleType:
-    """The module of tests of that dotted name, with our classes."""
+    """Return scikit-learn's test module of this dotted name, with this library's classes."""
     spec = importlib.util.find_spec(path)
     assert spec is not None
     assert spec.origin is not None
@@ -46,7 +46,7 @@ def own_tests(path: str) -> ModuleType:
 
 
 def functions_of(path: str) -> dict[str, object]:
-    """Its test functions by name, for the globals of a module of ours."""
+    """Return the test functions of a scikit-learn module by name, to be added to the globals of a test module here."""
     tests = {name: value for name, value in vars(own_tests(path)).items() if name.startswith("test_")}
     for test in tests.values():
         marks = getattr(test, "pytestmark", [])

@@ -1,4 +1,4 @@
-"""A few points, components and kept sets that the tests of E-steps and rules share."""
+"""A few points, components and active sets that tests of E-steps and assignments share."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def points(n=N, seed=0):
 
 
 def weights_of(n=N, seed=1):
-    """Weights with zeros among them."""
+    """Return weights (n,), some of which are zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
@@ -26,7 +26,7 @@ def block(weighted=False, first=0):
 
 
 def plain(block):
-    """w_n, ones where there are none."""
+    """Return the weights w_n of a block, ones if it has none."""
     return np.ones(len(block)) if block.sample_weight is None else block.sample_weight
 
 
@@ -40,7 +40,7 @@ def squares(X, centers):
 
 
 def kept(X, centers, n_kept):
-    """The best there are."""
+    """Return the active set of the n_kept nearest centers of each point, with their squared distances."""
     all_costs = squares(X, centers)
     ids = np.argsort(all_costs, axis=1)[:, :n_kept].astype(np.int32)
     return ActiveSet(ids, np.take_along_axis(all_costs, ids, axis=1))

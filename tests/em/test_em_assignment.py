@@ -1,4 +1,4 @@
-"""What kept components are given of a point: shares, sums, free energies and movers, written out."""
+"""Assignments within the active set: responsibilities, sums, free energies and reassigned points, written out."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def spread(ids, q):
 
 
 def check(found, moments, b, q, log_sum, entropy):
-    """Sums of shares q (n, C), Σ w log Σ p less log_scale, and Σ w H(q)."""
+    """Check the sums of responsibilities q (n, C), Σ w log Σ p without log_scale, and Σ w H(q)."""
     w, X, centers = plain(b), b.X.given(), model().centers
     np.testing.assert_allclose(moments.counts, w @ q, rtol=1e-12)
     np.testing.assert_allclose(moments.sums, (w[:, np.newaxis] * q).T @ X, rtol=1e-10, atol=1e-12)
@@ -39,7 +39,7 @@ def checked(assignment, b, found, q, log_sum, entropy):
 
 
 def truncated(found):
-    """log Σ_{c∈K} exp(−d²/2σ²), and its shares (n, H)."""
+    """Return log Σ_{c∈K} exp(−d²/2σ²), (n,), and the truncated responsibilities (n, H)."""
     joint = -found.costs / (2 * model().variance)
     total = logsumexp(joint, axis=1)
     return total, np.exp(joint - total[:, np.newaxis])
@@ -56,7 +56,7 @@ def test_soft_is_the_truncated_posterior(weighted):
 @weighted
 @pytest.mark.parametrize("assignment", [Soft(), Hard()])
 def test_all_go_to_the_best_of_one(assignment, weighted):
-    """With one component kept, soft and hard are the same, to the bit."""
+    """Soft and hard assignments are bit-identical if every active set has one component."""
     b = block(weighted)
     found, w = kept(b.X, model().centers, 1), plain(b)
     log_sum = w @ -found.costs[:, 0] / (2 * model().variance)
@@ -87,7 +87,7 @@ def test_drawn_gives_all_to_one_of_the_truncated_posterior(weighted):
 @pytest.mark.parametrize("step", [1, 2**20, 7 * C + 1])
 @weighted
 def test_drawn_from_all_components(weighted, step, monkeypatch):
-    """However many rows have their posteriors at a time."""
+    """Draws are the same for every number of rows whose posteriors are computed at once."""
     monkeypatch.setattr(module, "_BLOCK", step)
     b = block(weighted, first=7)
     w = plain(b)
@@ -97,7 +97,7 @@ def test_drawn_from_all_components(weighted, step, monkeypatch):
     place = (np.cumsum(q, axis=1) <= b.uniform(KEY, Purpose.POSTERIOR)[:, np.newaxis]).sum(axis=1)
     J = w @ squares(b.X, model().centers).min(axis=1)
     entropy = -(w @ (q * np.log(q)).sum(axis=1))
-    # log Σ p less what log_scale leaves out: π_c = 1/C and the normaliser
+    # log Σ p without the constants in log_scale: π_c = 1/C and the normalization
     nothing, totals = DrawFromAll(model(), SampledAssignment(KEY))(b, None)
     assert nothing is None
     check(totals.tally, totals.moments, b, np.eye(C)[place], w @ total, entropy)
@@ -125,7 +125,7 @@ def test_draws_fall_where_the_sums_of_shares_pass_them():
 
 
 def win(b, after, before=None, follow=False):
-    """An E-step of a k-means whose search has found what is given."""
+    """Return the totals of a k-means E-step whose search returns the given active sets."""
 
     def look(block, points, kept, components, n_kept):
         return Lookup(after, 0, SearchStats(block.n_weighted))
@@ -150,7 +150,7 @@ def test_winners_of_a_k_means(weighted):
 
 @weighted
 def test_movers_are_the_difference_of_the_sums(weighted):
-    """Of four points that go elsewhere; one component neither gains nor loses and is not named."""
+    """Four points are reassigned; a component that neither gains nor loses a point is not listed."""
     b = block(weighted)
     after, w = kept(b.X, model().centers, 1), plain(b)
     label, before = after.ids[:, 0], after.ids[:, 0].copy()

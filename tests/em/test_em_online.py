@@ -1,4 +1,4 @@
-"""Steps of batches: rates, running means, and sums that move towards those of a batch, written out."""
+"""Updates by batches: learning rates, running means, and sums that move towards those of the batch, written out."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_rates_fall_with_the_weight_seen(decay):
 
 
 def data(weighted, factor=1.0):
-    """The points, and their weights times a factor where they have any."""
+    """Return the points as an execution and as an array, and their weights times a factor if they have any."""
     b = block(weighted)
     w = plain(b) * (factor if weighted else 1.0)
     return local(b.X.given(), w if weighted else None), b.X.given(), w
@@ -51,7 +51,7 @@ def test_centers_move_by_rates_of_their_own(decay, weighted):
 @pytest.mark.parametrize("decay", [0.7, 1.0])
 @pytest.mark.parametrize("family", ["tied_spherical", "tied"])
 def test_sums_of_a_mixture_move_towards_those_of_the_batch(family, decay):
-    """The scatter too, which the M-step takes its covariance from."""
+    """The scatter, from which the M-step computes the covariance, moves too."""
     batch, X, w = data(True)
     start = (
         TiedSpherical(model().centers, 2.0, 1e-20)

@@ -1,4 +1,4 @@
-"""E-steps as passes over blocks: what points keep, what is counted, what adds up."""
+"""E-steps as passes over blocks: active sets, counts of evaluations, and sums over blocks."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_moves_of_points_of_weight_are_counted(weighted):
 
 
 def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distance():
-    """Of points with a further coordinate, and of those of which numbers may be missing."""
+    """The quantization error contains distances only, also for models whose costs have additional terms."""
     b, weights = block(True), np.arange(1, C + 1) / 15
     for parameters in (
         type(model())(model().centers, 0.7, 1e-20, weights),
@@ -64,7 +64,7 @@ def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distanc
 
 
 def test_an_error_that_would_take_a_pass_of_its_own_is_not_known():
-    """Costs of Gaussians are no distances."""
+    """The error is NaN for full Gaussians, because their costs are not Euclidean distances."""
     skew = np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 0.3]])
     gaussians = FullCovariance(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
     look = Full().look(None, gaussians.components(), KEY)
@@ -73,7 +73,7 @@ def test_an_error_that_would_take_a_pass_of_its_own_is_not_known():
 
 
 def test_a_lazy_point_leaves_only_for_what_is_nearer_by_a_factor():
-    """(1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖, here on a line: at 1 and 0 the edge for ε = 1 is x = 2/3."""
+    """A point moves if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖: here, for centers 0 and 1 and ε = 1, if x > 2/3."""
     line = type(model())(np.array([[0.0, 0, 0], [1.0, 0, 0]]), 1.0, 1e-20)
     x = np.array([0.1, 0.55, 0.65, 0.6666666, 0.67, 0.9])
     b, before = Block(as_rows(np.column_stack([x, np.zeros((6, 2))]))), ActiveSet(np.zeros((6, 1), np.int32))
@@ -111,7 +111,7 @@ def test_points_keep_what_a_pass_has_found(job):
 
 
 def test_other_passes_read_their_rows_and_leave_what_points_keep(tmp_path):
-    """Of a file, whose chunks are read anew in every pass."""
+    """Passes with no search over a file, which is read again in every pass, do not change active sets."""
     np.save(tmp_path / "X.npy", points())
     data = Local(open_data(tmp_path / "X.npy", chunk_rows=25))
     assert data.each(ExactEStep(model())).tally.log_sum == pytest.approx(model().expect_all(block()).log_sum)

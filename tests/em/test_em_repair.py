@@ -1,4 +1,4 @@
-"""Empty components are put on the farthest points, whose sums leave their winners."""
+"""Empty components are relocated to the farthest points, which are subtracted from the sums of their components."""
 
 from types import SimpleNamespace
 
@@ -54,7 +54,7 @@ def test_what_parts_have_found_is_merged():
 
 
 def repaired(centers, x=X, weight=None, floor=1e-20):
-    """What is true after a pass and the repair; J of the sums."""
+    """Run a pass and the repair of empty components, and return the results; check J of the sums."""
     model, data = TiedSpherical(np.array(centers, dtype=float)[:, np.newaxis], 1.0, floor), local(x, weight)
     totals = data.each(HardEStep(model, Full().look(None, model.components(), None)))
     data.commit()
@@ -92,7 +92,7 @@ def test_weights_leave_with_the_points():
 
 
 def test_no_component_is_emptied_for_another():
-    """Of two points far from the center they share, the second stays."""
+    """If two points share a center, only one of them is relocated."""
     _, _, new, after, n, data = repaired([5, 500, 600, 700], x=np.array([[0.0], [10.0]]))
     assert n == 1
     assert after.counts.tolist() == [1, 1, 0, 0]
@@ -103,7 +103,7 @@ def test_no_component_is_emptied_for_another():
 
 
 def test_a_point_that_is_none_of_several_ends_no_search():
-    """The second farthest is alone once the first has left; the third is not."""
+    """A candidate that is the last point of its component is skipped, and the search continues with the next."""
     x = np.array([[0.0], [10.0], [98.0], [101.0]])
     _, _, new, after, n, _ = repaired([5, 500, 600, 700, 100], x=x)
     assert n == 2
@@ -118,7 +118,7 @@ def test_the_farthest_of_many():
 
 
 def test_a_distance_below_what_numbers_can_show_is_none():
-    """4 D σ²_least is how far the mean of equal points may be from them."""
+    """Squared distances up to 4 D σ²_least, the rounding error of a mean of equal points, are not repaired."""
     x = np.array([[0.0], [2.0]])
     assert repaired([0.1, 500], x=x, floor=1.0)[4] == 0  # (2 − 0.1)² = 3.61 <= 4
     assert repaired([0.1, 500], x=x, floor=0.9)[4] == 1

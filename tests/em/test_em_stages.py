@@ -1,4 +1,4 @@
-"""What follows from a pass: parameters, whether it counts, and when a run is at its end."""
+"""Decisions after a pass: new parameters, whether the pass counts as an iteration, and when a run ends."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ RUNNING = Progress(n_steps=3, stepped=True)
 
 
 def pass_of(parameters=None, n_moved=5, X=None, weight=None):
-    """Totals of a k-means pass over the points, as if some had moved; the data, on which points keep their winners."""
+    """Return the totals of a k-means pass with n_moved reassigned points, and the data after the pass."""
     data = local(points() if X is None else X, weight)
     totals = data.each(HardEStep(parameters or model(), LOOK))
     data.commit()
@@ -46,7 +46,7 @@ def pass_of(parameters=None, n_moved=5, X=None, weight=None):
 
 
 def lloyd(X, centers):
-    """Means of the nearest points, and Σ ‖x − mean‖²."""
+    """Return the means of the nearest points, and Σ ‖x − mean‖²."""
     labels = squares(X, centers).argmin(axis=1)
     means = np.array([X[labels == c].mean(axis=0) for c in range(len(centers))])
     return means, np.square(X - means[labels]).sum()
@@ -151,7 +151,7 @@ def test_sums_are_corrected_while_a_quarter_of_the_points_move_at_most(n_moved, 
 
 
 def corrected(peaks, wrong=7.0):
-    """The sums after a pass of movers, from sums of before that are wrong by a number everywhere."""
+    """Return the sums after a pass that updates incorrect sums (off by `wrong`) by the reassigned points."""
     totals, data = pass_of()
     counts, sums = totals.moments.counts, totals.moments.sums
     moved = np.array([1, 3], np.int32), np.ones((2, D))
@@ -180,7 +180,7 @@ def test_sums_are_made_anew_where_a_component_has_lost_nearly_all():
 
 
 def test_what_has_left_an_empty_component_leaves_nothing():
-    """Its peak is no reason to make sums anew, and its sums are 0 whatever rounding says."""
+    """Sums of an empty component are exactly 0, and its former peak does not cause sums to be recomputed."""
     totals, data = pass_of()
     counts, sums = totals.moments.counts.copy(), totals.moments.sums + 7
     counts[2] = 0.0
@@ -191,14 +191,14 @@ def test_what_has_left_an_empty_component_leaves_nothing():
     others = [0, 1, 3, 4]
     np.testing.assert_array_equal(found[others], sums[others])
     np.testing.assert_array_equal(peak, np.full(C, counts.max()))
-    light = np.full(C, 0.25)  # below a 64th of the peak: made anew
+    light = np.full(C, 0.25)  # below a 64th of the peak, so sums are recomputed
     again, peak = _all_sums(replace(totals.moments, counts=light, sums=nothing), before, data)
     np.testing.assert_allclose(again, totals.moments.sums)
     assert peak.tolist() == light.tolist()
 
 
 def test_factors_are_those_of_hartigan():
-    """J falls by W/(W − w) d² where a point leaves and rises by W/(W + w) d² where it arrives."""
+    """J falls by W/(W − w) d² if a point leaves a component and rises by W/(W + w) d² if it arrives."""
     inside, outside = factors_of(np.array([1.0, 4.0, 0.0, 10.0]), 2.0, np.float64)
     np.testing.assert_allclose(inside, [1 / 0.002, 2.0, 0.0, 10 / 8])
     np.testing.assert_allclose(outside, [1 / 3, 4 / 6, 0.002 / 2, 10 / 12])
@@ -256,7 +256,7 @@ def test_an_exchange_that_would_raise_j_does_not_count():
 
 
 def test_a_plain_step_comes_in_between_while_jumps_pay():
-    """They pay while the last ones have lowered J by 24 times `tol`."""
+    """Jumps continue while the last ones have lowered J by 24 times `tol`, with a plain Lloyd step in between."""
     step = exchanged(lloyd(points(), model().centers)[1] * 0.99, gain=0.025)
     assert (type(step), type(step.stage), step.stage.gain) == (Undo, Exchange, 0.025)
     assert step.stage.propose(model(), LOOK, KEY).reweighting is None
@@ -267,7 +267,7 @@ def test_an_exchange_goes_on_while_it_gains_eight_times_tol(relative, goes_on):
     after = lloyd(points(), model().centers)[1]
     step = exchanged(after * (1 + relative))
     assert (type(step.stage), step.end) == (Exchange if goes_on else Lloyd, None)
-    assert (step.then is None) == goes_on  # jumps are due where exchanges gain little
+    assert (step.then is None) == goes_on  # jumps follow if an exchange gains little
 
 
 def test_an_exchange_ends_where_nothing_moves():

@@ -1,4 +1,4 @@
-"""Data and estimators that the tests of the scikit-learn surface share."""
+"""Data and estimators that tests of the scikit-learn interface share."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from cprime import GaussianMixture, KMeans
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 DTYPES = (np.float32, np.float64)
-# Every way through a fit: hard, truncated soft, exact soft.
+# Every kind of fit: hard, truncated soft, exact soft.
 MAKERS = {
     "k-means": lambda C, **changes: KMeans(C, **changes),
     "mixture, C'=1": lambda C, **changes: GaussianMixture(C, n_active=1, **EQUAL, **changes),
@@ -16,19 +16,19 @@ MAKERS = {
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
-    """Points (n, D) of unit variance around a few random places, so that clusters overlap."""
+    """Return points (n, D) of unit variance around a few random centers, so that clusters overlap."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def mixture(C=4, **changes):
-    """A mixture of the papers' model."""
+    """Return a mixture of Lücke & Forster's model."""
     return GaussianMixture(C, **EQUAL, **changes)
 
 
 def start_of(estimator):
-    """The name of the argument that takes starting centres."""
+    """Return the name of the argument for the initial centers."""
     return "init" if isinstance(estimator, KMeans) else "means_init"
 
 
@@ -37,7 +37,7 @@ def centers_of(estimator):
 
 
 def outcome(estimator):
-    """Everything a fit has found, to the last bit, but for the seconds it took."""
+    """Return all results of a fit as bytes, except the seconds it took."""
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     history = found.pop("history_")
     found |= {name: history[name] for name in history.dtype.names if name != "seconds"}

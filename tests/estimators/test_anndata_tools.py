@@ -1,4 +1,4 @@
-"""`cprime.tl` writes clusters into an AnnData: scanpy's names and types, and files that anndata reads again."""
+"""`cprime.tl` writes clusters into an AnnData, with scanpy's names and types, and anndata can read its files."""
 
 import copy
 
@@ -15,7 +15,7 @@ X = clusters(400, 5, 3, random_state=0).data.astype(np.float32)
 
 
 class Cells:
-    """What `cprime.tl` asks of an AnnData."""
+    """Stand-in for AnnData with the attributes that `cprime.tl` uses."""
 
     def __init__(self, X, obsm=None):
         self.X, self.obsm, self.uns = X, dict(obsm or {}), {}
@@ -32,7 +32,7 @@ def anndata_of(X, obsm=None):
 
 @pytest.fixture(params=[Cells, anndata_of], ids=["stand-in", "anndata"])
 def cells(request):
-    """Makes cells of counts |X|, with representations."""
+    """Return a function that makes AnnData or stand-ins of counts |X|, with embeddings as keyword arguments."""
     return lambda counts=None, **obsm: request.param(np.abs(X) if counts is None else counts, obsm=obsm)
 
 

@@ -1,4 +1,4 @@
-"""Approximate predictions build what they search by once, and again where there are other parameters."""
+"""Approximate predictions build their search structure once, and again after parameters have changed."""
 
 import pickle
 from copy import deepcopy
@@ -19,7 +19,7 @@ OTHER = clustered(800, 3, seed=1, n_clusters=40)
 
 @pytest.fixture
 def built(monkeypatch):
-    """A list that grows by one with every structure of cells that is made."""
+    """Return a list that grows by one whenever a `Cells` structure is built."""
     made, begin = [], Cells.__init__
 
     def counted(self, *given, **named):
@@ -41,7 +41,7 @@ def count(built, action):
 
 
 def near(km, X):
-    """The share of points whose approximate center is the nearest."""
+    """Return the share of points whose approximate prediction is the nearest center."""
     return np.mean(km.predict(X, approximate=True) == km.predict(X))
 
 
@@ -179,7 +179,7 @@ def test_a_mixture_builds_once_and_again_for_other_parameters(built):
 def test_cells_that_hold_fewer_than_are_kept():
     rows = np.repeat(np.arange(5.0), 4)[:, np.newaxis] * [1.0, 2.0]
     gm = GaussianMixture(5, n_active=4, covariance_type="tied_spherical", random_state=0).fit(rows)
-    gm.means_[1:4] = gm.means_[0]  # of components that coincide, cells have one
+    gm.means_[1:4] = gm.means_[0]  # coincident components are listed once in the cells
     expected = gm.predict_proba(rows, sparse=True)
     found = gm.predict_proba(rows, sparse=True, approximate=True)
     np.testing.assert_array_equal(np.diff(found.indptr), 4)

@@ -1,4 +1,4 @@
-"""Errors of arguments: they name the argument, say what came and what was expected; and nothing is fitted then."""
+"""Errors of arguments name the argument, the value and what was expected, and nothing is fitted."""
 
 import re
 
@@ -12,7 +12,7 @@ from cprime import GaussianMixture, KMeans
 
 X = clustered(30, 3)
 
-# argument -> (value, error, words that must be in the message)
+# argument -> (value, error, words that the message must contain)
 COMMON = [
     ("n_init", 0, ValueError, ["n_init", "0", ">= 1"]),
     ("n_init", 2.0, TypeError, ["n_init", "int", "float"]),

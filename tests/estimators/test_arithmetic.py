@@ -1,4 +1,4 @@
-"""Fits do not depend on the floating-point mode that other libraries have left the calling thread in."""
+"""Fits do not depend on the floating-point mode that other libraries have set in the calling thread."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ FITS = {
 
 
 def data():
-    """Clusters, one of them so narrow that its squares are subnormal in float32."""
+    """Return clusters (2000, 3) float32, one of them so narrow that squares are subnormal."""
     rng = np.random.default_rng(0)
     places = 4 * rng.standard_normal((8, 3))
     X = places[rng.integers(8, size=2000)] + rng.standard_normal((2000, 3))

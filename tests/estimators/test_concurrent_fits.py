@@ -1,6 +1,6 @@
-"""Several Python threads fit and predict at once, on data of their own and on the same: each finds what it would alone.
+"""Concurrent fits and predictions of several Python threads, on shared and separate data, equal those of one thread.
 
-Small, so that it ends under a sanitizer that watches every access.
+Data are small, so that the tests end in acceptable time under a sanitizer that checks every memory access.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from cprime import GaussianMixture, KMeans
 CALLERS = 4
 C = 24
 
-# Every kernel of a fit.
+# fits that together call every kernel
 FITS = {
     "full": lambda **options: KMeans(C, search="full", **options),
     "bounded": lambda **options: KMeans(C, search="bounded", **options),
@@ -37,7 +37,7 @@ def _mixture(covariance_type, **options):
 
 
 def at_once(work, jobs):
-    """What `work` makes of each job, the callers beginning together."""
+    """Return the result of `work` for each job, run by several threads that start together."""
     together = Barrier(CALLERS)
 
     def share(caller):
@@ -51,7 +51,7 @@ def at_once(work, jobs):
 
 @pytest.mark.parametrize("name", FITS)
 def test_fits_at_once_find_what_each_finds_alone(name):
-    """Two of the callers have the same data, and two have their own."""
+    """Two of the callers use the same data, and two use their own."""
     data = [clustered(900, 9, DTYPES[caller % 2], seed=caller, n_clusters=C) for caller in range(CALLERS)]
     data[2] = data[0]
     jobs = [(caller, n_threads) for n_threads in (2, 3) for caller in range(CALLERS)]

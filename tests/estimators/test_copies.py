@@ -1,4 +1,4 @@
-"""Fitted estimators that are pickled, copied, cloned, sent to other processes or put into pipelines."""
+"""Fitted estimators can be pickled, copied, cloned, sent to other processes and used in pipelines."""
 
 import copy
 import pickle
@@ -53,7 +53,7 @@ def test_fits_in_threads_of_joblib(make):
 
 
 def test_fits_in_processes_after_a_fit_here():
-    """The pool of threads does not survive a fork; a fit in the child must not wait for it."""
+    """A forked process lacks the threads of its parent's pool, so a fit there must not wait for them."""
     import multiprocessing
 
     X = clustered(20_000, 8)

@@ -91,7 +91,7 @@ def test_rows_of_zeros_are_refused_by_number_unless_their_weight_is_zero(kind, t
         "lists": lambda: X.tolist(),
     }[kind]()
     message = r"got 2: rows 40, 73\. Leave such rows out"
-    if kind == "file":  # whose chunks are read one after the other
+    if kind == "file":  # chunks of a file are checked one after the other, so one row may be reported alone
         message = r"x\.npy must .*: rows? 40(, 73)?\. Leave such rows out"
     km = KMeans(5, metric="cosine", init=X[:5])
     with pytest.raises(ValueError, match=message):
@@ -138,7 +138,7 @@ def test_exchanges_and_jumps_end_lower(sparse, weighted):
 
 
 def test_many_clusters_start_in_two_levels_and_are_as_quick_as_euclidean_ones():
-    """What was measured for each point is counted: exchanges follow, so no k-means++ comes first."""
+    """Cosine k-means with many clusters starts in two levels and needs about as many distances as Euclidean k-means."""
     X = directions(30_000, 8, np.float64, n_clusters=300)
     X = unit(X)
     cosine, euclidean = (KMeans(300, metric=metric, random_state=0).fit(X) for metric in ("cosine", "euclidean"))
@@ -150,7 +150,7 @@ def test_many_clusters_start_in_two_levels_and_are_as_quick_as_euclidean_ones():
 
 @pytest.mark.parametrize("unit", [np.float32(2.0**-147), np.float64(2.0**-600)])
 def test_the_shortest_rows_have_a_direction(unit):
-    """Where rows, or their squares, are numbers of few digits."""
+    """Tiny rows are normalized accurately, even if they or their squares are subnormal."""
     X = np.tile(np.array([-6, 7, 1], dtype=unit.dtype) * unit, (20, 1))
     km = KMeans(1, metric="cosine", random_state=0).fit(X)
     np.testing.assert_allclose(km.cluster_centers_[0], np.array([-6, 7, 1]) / 86**0.5, rtol=1e-6)

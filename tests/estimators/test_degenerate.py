@@ -1,4 +1,4 @@
-"""Data at the edges: equal points, a point for each cluster, one dimension or thousands, outliers, large offsets."""
+"""Degenerate data: equal points, as many clusters as points, one or thousands of columns, outliers, large offsets."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
 def assert_sound(estimator, X):
-    """Everything that a fit says is finite and fits together."""
+    """Check that all results of a fit are finite and consistent."""
     C = len(centers_of(estimator))
     assert np.isfinite(centers_of(estimator)).all()
     assert 0 < estimator.variance_ < np.inf
@@ -70,7 +70,7 @@ def test_a_component_for_every_point(make, dtype, init):
 @every_dtype
 @pytest.mark.parametrize("n_active", [1, 2, 5, 12])
 def test_a_component_for_every_point_without_a_least_variance(dtype, n_active):
-    """Only what the precision of the data can show keeps the likelihood bounded."""
+    """The precision of the data type alone keeps the likelihood finite if there is no variance floor."""
     X = clustered(12, 3, dtype)
     gm = mixture(12, n_active=n_active, reg_covar=0, random_state=0).fit(X)
     assert_sound(gm, X)
@@ -124,7 +124,7 @@ def test_far_outliers(make, dtype, far):
 @every_dtype
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_bounds_do_not_suffer_from_a_component_far_away(dtype, n_active):
-    """The parameters that matter are near 0; one component lies at 10⁶ and holds nothing."""
+    """A component at 10⁶ without points does not reduce the accuracy of the others, which lie near 0."""
     X = clustered(80, 2, dtype)
     start = X[:4].copy()
     start[3] = 1e6
@@ -153,7 +153,7 @@ def test_clusters_near_zero_are_not_rounded_for_most_points_being_far_away(make,
 
 @every_estimator
 def test_offset_changes_nothing_in_double_precision(make):
-    X = np.round(clustered(300, 3) * 1024) / 1024  # so that adding 2²⁰ rounds nothing
+    X = np.round(clustered(300, 3) * 1024) / 1024  # multiples of 1/1024, so that adding 2²⁰ causes no rounding
     offset = 2.0**20
     plain, moved = make(6), make(6)
     plain.set_params(**{start_of(plain): X[:6]}).fit(X)
@@ -176,7 +176,7 @@ def test_offset_of_a_million_in_double_precision(make):
 
 @every_estimator
 def test_offset_of_a_million_in_single_precision(make):
-    """Coordinates there are multiples of 1/16: clusters of unit variance, 20 apart, are found all the same."""
+    """Clusters of unit variance, 20 apart, are found though float32 coordinates there are multiples of 1/16."""
     rng = np.random.default_rng(0)
     truth = rng.integers(4, size=400)
     places = 20 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -210,7 +210,7 @@ def test_units_do_not_matter(make, dtype, scale):
 @every_dtype
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_wild_starts_of_a_mixture(dtype, n_active):
-    """Means all in one place, or variances many orders too small or too large."""
+    """Fits stay finite for initial means that coincide, and for variances that are far too small or too large."""
     X = clustered(100, 2, dtype)
     for start in (np.zeros((4, 2)), np.full((4, 2), 1e5), X[:4]):
         for precision in (1e-12, 1e6, None):

@@ -1,4 +1,4 @@
-"""k-means repairs empty clusters: deterministically, seen in the log and an attribute, and J is no higher for it."""
+"""k-means relocates empty clusters deterministically, reports it in the log and an attribute, and J does not rise."""
 
 import logging
 
@@ -13,7 +13,7 @@ DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 
 
 def far_start(X, C, n_far):
-    """C centres of which the last n_far are so far away that no point is theirs."""
+    """Return C initial centers, the last n_far of which are so far away that they get no points."""
     start = X[:C].copy()
     start[C - n_far :] = 1e4 * (1 + np.arange(n_far))[:, np.newaxis]
     return start
@@ -41,7 +41,7 @@ def test_empty_clusters_are_given_far_points(dtype, weighted, n_far, caplog):
 
 
 def test_the_farthest_points_are_taken_farthest_first():
-    """After one iteration the empty clusters hold the points that were farthest from their winners."""
+    """After one iteration the empty clusters contain the points that were farthest from their centers."""
     X = np.array([[0.0], [1.0], [2.0], [10.0], [13.0], [40.0]])
     km = KMeans(3, init=[[1.0], [1e3], [1e4]], max_iter=1, tol=0).fit(X)
     np.testing.assert_allclose(km.cluster_centers_, [[13 / 4], [40.0], [13.0]], rtol=1e-15)
@@ -71,7 +71,7 @@ def test_a_point_without_weight_is_not_taken():
 
 
 def test_the_last_point_of_a_cluster_is_not_taken():
-    """The point at 90 is the farthest, but all that its cluster has."""
+    """The point at 90 is the farthest, but it is the only point of its cluster."""
     X = np.array([[0.0], [4.0], [90.0]])
     km = KMeans(3, init=[[1.0], [60.0], [1e4]], tol=0).fit(X)
     assert sorted(km.cluster_centers_[:, 0].tolist()) == [0.0, 4.0, 90.0]
@@ -80,7 +80,7 @@ def test_the_last_point_of_a_cluster_is_not_taken():
 
 @DUPLICATES
 def test_the_last_point_is_known_as_such_by_its_weight_however_that_was_rounded():
-    """(0.1 + 0.2 + 0.3) − 0.3 − 0.2 is more than 0.1 in floating point."""
+    """The last point is recognized although (0.1 + 0.2 + 0.3) − 0.3 − 0.2 exceeds 0.1 in floating point."""
     X = np.array([[1.0], [2.0], [4.0], [100.0], [100.5]])
     km = KMeans(5, init=[[0.0], [100.2], [1e3], [1e4], [1e5]], max_iter=1).fit(X, sample_weight=[0.1, 0.2, 0.3, 1, 1])
     assert km.n_relocated_ == 2
@@ -95,7 +95,7 @@ def test_repair_is_deterministic():
 
 
 def test_repair_goes_on_where_the_point_taken_had_a_twin():
-    """Of the twins at 50 one is taken first and comes back, for both are now at their own centre."""
+    """One of the equal points at 50 is relocated, then returns because both are at a center, and repair continues."""
     X = np.array([[-1.0], [1.0], [50.0], [50.0]])
     km = KMeans(3, init=[[0.0], [30.0], [1e4]]).fit(X)
     assert sorted(km.cluster_centers_[:, 0].tolist()) == [-1.0, 1.0, 50.0]
@@ -105,7 +105,7 @@ def test_repair_goes_on_where_the_point_taken_had_a_twin():
 
 
 def test_repair_goes_on_where_the_next_farthest_was_the_last_of_its_cluster():
-    """Two clusters are empty; (2, 0) leaves (1, 0) alone in its own, so that (0, 1) or (0, 0) must be the second."""
+    """Two clusters are empty; after (2, 0) is taken, (1, 0) is the last of its cluster, so another point is next."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
     km = KMeans(4, init=[[0.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]).fit(X)
     assert sorted(km.labels_) == [0, 1, 2, 3]
@@ -114,7 +114,7 @@ def test_repair_goes_on_where_the_next_farthest_was_the_last_of_its_cluster():
 
 
 def test_the_next_farthest_is_taken_where_the_farthest_is_alone():
-    """The point at 100 is the farthest, and all that its cluster has; the next is at 31."""
+    """The point at 100 is the farthest but alone in its cluster, so the next one, at 31, is relocated."""
     X = np.array([[0.0], [1.0], [2.0], [30.0], [31.0], [100.0]])
     km = KMeans(3, init=[[10.0], [180.0], [1e4]]).fit(X)
     assert km.n_relocated_ == 1
@@ -147,7 +147,7 @@ def test_fewer_distinct_points_than_clusters_is_warned_of(init, weighted):
 @DUPLICATES
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rounding_does_not_make_equal_points_distinct(dtype):
-    """The weighted mean of equal points can miss them by a rounding error, which is no distance to repair."""
+    """The weighted mean of equal points may differ from them by rounding, which must not cause a relocation."""
     for seed in range(50):
         rng = np.random.default_rng(seed)
         X = np.repeat(rng.standard_normal((3, 2)), 4, axis=0).astype(dtype)

@@ -1,4 +1,4 @@
-"""Fitted k-means as scikit-learn's own, and in ONNX."""
+"""Fitted k-means can be converted to scikit-learn's class and to ONNX."""
 
 import numpy as np
 import pandas as pd

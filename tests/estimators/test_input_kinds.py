@@ -1,4 +1,4 @@
-"""Arrays and tables of other libraries: each works as the NumPy array of the same numbers, or says what to call."""
+"""Arrays and tables of other libraries give the results of NumPy arrays, or errors that name a conversion."""
 
 import os
 
@@ -16,7 +16,7 @@ NAMES = ["a", "b", "c"]
 
 
 class OnlyDLPack:
-    """An array that offers DLPack and nothing else."""
+    """Array that supports DLPack and no other protocol."""
 
     def __init__(self, array, device=(1, 0)):
         self.array, self.device = array, device

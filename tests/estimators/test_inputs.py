@@ -1,4 +1,4 @@
-"""What data may come as: dtypes, layouts, memory maps and tables; and what is never copied."""
+"""Accepted data: dtypes, layouts, memory maps and data frames, and which of them are not copied."""
 
 import mmap
 import tracemalloc
@@ -17,7 +17,7 @@ from cprime.sources import base
 
 @pytest.fixture(params=MAKERS.values(), ids=MAKERS.keys())
 def make(request):
-    """A maker of estimators that start from the same rows."""
+    """Return a function that makes estimators with the first rows of X as initial centers."""
 
     def made(X, C=4, **changes):
         estimator = request.param(C, **changes)
@@ -69,7 +69,7 @@ def test_predictions_are_made_in_the_dtype_of_the_fit(make, dtype):
 
 
 def layouts(X, folder):
-    """The same numbers, laid out in other ways."""
+    """Return the same matrix in other memory layouts."""
     wide = np.full((2 * len(X), 2 * X.shape[1]), np.nan, dtype=X.dtype)
     wide[::2, ::2] = X
     np.save(folder / "X.npy", X)
@@ -127,7 +127,7 @@ def test_weights_may_be_a_series_a_list_or_integers(make):
 
 @pytest.fixture
 def seen(monkeypatch):
-    """The matrices that the kernels of the E-step are given."""
+    """Return the list of the matrices that E-step kernels receive."""
     matrices = []
 
     def watched(kernel):

@@ -1,4 +1,4 @@
-"""What `KMeans` has beside `fit`: transform, score, bounds, names, history."""
+"""Methods and attributes of `KMeans` beyond `fit`: transform, score, bounds, feature names, history."""
 
 import numpy as np
 import pytest
@@ -143,7 +143,7 @@ def test_few_clusters_are_found_from_any_start_by_default():
 
 
 def test_jumps_are_of_all_rows_and_weights_and_of_chunks(tmp_path):
-    """A sample of these rows has none of the small groups, and too few of the rows of no weight."""
+    """Small groups are found, so jumps use all rows and weights: a sample of the rows would contain no such group."""
     rng = np.random.default_rng(1)
     X = np.concatenate(
         [rng.standard_normal((9000, 2)), *(rng.standard_normal((4, 2)) + np.array([90 * i, 90]) for i in (1, 2))]
@@ -152,7 +152,7 @@ def test_jumps_are_of_all_rows_and_weights_and_of_chunks(tmp_path):
     km = KMeans(3, random_state=0).fit(X[order])
     assert sorted(np.bincount(km.labels_)) == [4, 4, 9000]
     weights = np.ones(len(X))
-    weights[9004:] = 0.0  # one of the groups
+    weights[9004:] = 0.0  # the rows of one group
     weighted = KMeans(2, random_state=0).fit(X[order], sample_weight=weights[order])
     assert sorted(weighted.counts_) == [4, 9000]
     np.save(tmp_path / "X.npy", X[order].astype(np.float32))
@@ -173,7 +173,7 @@ def test_every_start_finds_clusters_that_are_plain_to_see(init):
 @pytest.mark.parametrize(
     ("given", "start"),
     [
-        ({}, "two-level"),  # jumps follow
+        ({}, "two-level"),  # jumps follow, so seeding can be faster
         ({"search": "full"}, "k-means++"),
         ({"search": "bounded"}, "k-means++"),
         ({"epsilon": 0.1}, "k-means++"),

@@ -1,4 +1,4 @@
-"""k-means in one dimension: the global optimum, its surface and its edges."""
+"""k-means in one dimension: the global optimum, the interface of scikit-learn, and degenerate data."""
 
 import itertools
 
@@ -16,7 +16,7 @@ DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 
 
 def column(n, dtype=np.float64, seed=0):
-    """Numbers around a few random places, many of them equal."""
+    """Return numbers (n, 1) around a few random centers, many of them equal."""
     rng = np.random.default_rng(seed)
     places = 5 * rng.standard_normal(6)
     return np.round(places[rng.integers(6, size=n)] + rng.standard_normal(n), 2).astype(dtype)[:, np.newaxis]
@@ -28,7 +28,7 @@ def inertia(X, centers, weights=None):
 
 
 class FirstColumn(KMeans1D):
-    """Looks at the first of any number of columns, for the checks hand in several."""
+    """`KMeans1D` on the first column, because scikit-learn's checks pass several columns."""
 
     def _column(self, X):
         return X[:, :1]
@@ -42,7 +42,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_assignment_is_better(weighted):
-    """All ways to give seven points to three clusters, not runs alone."""
+    """No partition of seven points into three clusters has a lower J, even among those that are not runs."""
     rng = np.random.default_rng(0)
     for _ in range(3):
         X = np.round(rng.standard_normal((7, 1)), 1)

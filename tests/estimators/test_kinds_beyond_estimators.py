@@ -1,4 +1,4 @@
-"""What estimators are fitted to in memory is also what pictures, losses, coresets and starts take."""
+"""Displays, losses, coresets and initializations accept every in-memory data type that estimators accept."""
 
 import numpy as np
 import pytest

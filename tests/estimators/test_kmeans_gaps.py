@@ -1,4 +1,4 @@
-"""k-means of rows of which numbers are missing: distances over what is observed, centers of that."""
+"""k-means of rows with missing values: distances use observed values only, and centers are means of these."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ C, D = 8, 5
 
 
 def groups(n, dtype=np.float64, share=0.3):
-    """Rows of C groups, and the same with gaps, of which one has nothing."""
+    """Return rows of C groups, and a copy with missing values in which one row is missing completely."""
     rng = np.random.default_rng(0)
     places = 8 * rng.normal(size=(C, D))
     X = (np.repeat(places, n, axis=0) + rng.normal(size=(C * n, D))).astype(dtype)
@@ -20,7 +20,7 @@ def groups(n, dtype=np.float64, share=0.3):
 
 
 def squares(X, centers):
-    """Squared distances over what is observed: (n, C)."""
+    """Return squared distances over observed values, (n, C)."""
     return np.array([np.where(np.isnan(X), 0.0, X - center) ** 2 for center in centers]).sum(axis=2).T
 
 

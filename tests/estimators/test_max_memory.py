@@ -1,4 +1,4 @@
-"""`max_memory`: units, chunks that fit, and refusals before anything is read."""
+"""`max_memory`: units, chunk sizes that fit, and errors that are raised before data are read."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def path(tmp_path_factory):
 
 
 def chunks_of(monkeypatch):
-    """The ranges that sources are asked for from now on."""
+    """Return the list of the numbers of rows that are read from sources at once."""
     asked, read_into = [], Source.read_into
 
     def watched(self, begin, end, out):

@@ -1,4 +1,4 @@
-"""Memory of a fit: nothing of size N×C, for any C′. Measured in processes of their own: compiled code counts."""
+"""A fit allocates no N×C array for any C′; measured in separate processes, because compiled code allocates too."""
 
 import json
 
@@ -9,7 +9,7 @@ from marks import long_but
 N, C, D = 80_000, 1_000, 4
 WHOLE = N * C * 8  # bytes of an N×C array in double precision: 640 MB
 
-# Peak resident memory is read from the process itself: what getrusage gives includes the parent's before exec.
+# The peak resident memory is read from /proc, because getrusage includes the parent's memory before exec.
 PROGRAM = """
 import json, sys, resource
 import numpy as np
@@ -71,7 +71,7 @@ WORK = {
 
 
 def rise(work, forked):
-    """Bytes that peak memory rises by through the work, over the same on small data."""
+    """Return the bytes by which a program raises the peak memory, compared with the same program on small data."""
     run = forked(PROGRAM.format(size=(N, C, D), work=work))
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -83,5 +83,5 @@ def test_no_array_of_all_points_and_components(name, forked):
 
 
 def test_the_measure_sees_such_an_array(forked):
-    """`transform` is asked for one, in single precision."""
+    """The measurement detects an N×C array: `transform` returns one in single precision."""
     assert rise("KMeans(c, init=X[:c], max_iter=1).fit(X[:c]).transform(X[:n])", forked) > 0.9 * WHOLE / 2

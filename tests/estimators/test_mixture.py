@@ -1,4 +1,4 @@
-"""What `GaussianMixture` has beside `fit`: posteriors, likelihoods, criteria, samples."""
+"""Methods and attributes of `GaussianMixture` beyond `fit`: posteriors, likelihoods, criteria, samples."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def X(request):
 
 
 def joint(X, gm):
-    """log p(c, x_n) by SciPy, (n, C)."""
+    """Return log p(c, x_n), computed by SciPy, (n, C)."""
     cov = gm.variance_ * np.eye(D)
     columns = [multivariate_normal(mean, cov).logpdf(X) for mean in gm.means_.astype(float)]
     return np.column_stack(columns) - np.log(len(gm.means_))

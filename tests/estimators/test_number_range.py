@@ -1,4 +1,4 @@
-"""Finite data whose squares leave their type are refused by name, with the remedy, and the remedy works."""
+"""Finite data whose squares exceed their type's range raise an error that suggests a remedy, and the remedy works."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_float64_is_a_remedy_for_float32(scale):
 )
 @pytest.mark.parametrize("name", ["full", "bounded", "exact", "estimated", "graph", "soft", "medoids"])
 def test_numbers_within_the_range_give_what_their_shapes_give(name, dtype, scale):
-    """A power of two scales every sum without rounding."""
+    """Data scaled by a power of two give scaled centers, because the scale causes no rounding."""
     power = dtype(2.0 ** np.round(np.log2(scale)))
     shapes = SHAPES.astype(dtype)
     expected = ESTIMATORS[name].fit(shapes).cluster_centers_.copy()
@@ -108,7 +108,7 @@ def test_chunks_of_a_file_are_refused_as_arrays_are(tmp_path):
     dask_array = pytest.importorskip("dask.array")
     np.testing.assert_array_equal(fitted.predict(dask_array.from_array(np.load(tmp_path / "small.npy"), 150)), labels)
     mixed = SHAPES.astype(np.float32)
-    mixed[:150] *= np.float32(1e-22)  # a chunk of tiny numbers beside others
+    mixed[:150] *= np.float32(1e-22)  # a chunk of tiny numbers before chunks of ordinary ones
     np.save(tmp_path / "mixed.npy", mixed)
     KMeans(4, random_state=0).fit(open_data(tmp_path / "mixed.npy", chunk_rows=150))
 

@@ -1,4 +1,4 @@
-"""With n_threads=1 nothing asks how many processors there are, in whatever an estimator does."""
+"""With n_threads=1 no method of an estimator determines the number of processors."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ PARTIAL = ("graph", "exact", "estimated")
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """Who takes None for a number of threads fails where it does."""
+    """Make every call fail that leaves the number of threads to be determined."""
 
     def asked(*_):
         raise AssertionError("n_threads=1 has not come here")
@@ -40,7 +40,7 @@ def mixture(**changes):
 
 
 def use(estimator):
-    """Everything that a fitted estimator does with data."""
+    """Call all methods of a fitted estimator that take data."""
     estimator.predict(X)
     estimator.score(X, sample_weight=WEIGHTS)
     estimator.bounds(X, sample_weight=WEIGHTS)

@@ -181,7 +181,7 @@ def test_first_batch_needs_a_point_for_each_cluster():
 
 
 def test_a_first_batch_is_not_regrouped():
-    """Its start is looked for among all components, and keeps nothing that could be grouped."""
+    """The first batch is searched among all components, so there are no active sets by which to regroup it."""
     X, graph = clustered(40), search.Graph(regroup=True)
     gm = GaussianMixture(6, n_active=1, search=graph, random_state=0).partial_fit(X)
     other = GaussianMixture(6, n_active=1, random_state=0).partial_fit(X)
@@ -189,7 +189,7 @@ def test_a_first_batch_is_not_regrouped():
 
 
 def test_a_batch_takes_twice_the_memory_of_its_sums_and_no_more():
-    """Sums and centers in double precision; the places are made where the sums were."""
+    """Memory is needed for sums and centers in double precision only; new centers reuse the memory of the sums."""
     C, D = 3000, 200
     X = np.random.default_rng(0).standard_normal((C + 500, D), dtype=np.float32)
     km = KMeans(C, init=X[:C], search="full", n_threads=1).partial_fit(X[:C])

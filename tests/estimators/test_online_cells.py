@@ -1,4 +1,4 @@
-"""`partial_fit` of many clusters: batches are searched in cells that are kept and follow the centers."""
+"""`partial_fit` with many clusters searches batches in cells that are reused and follow the centers."""
 
 import pickle
 
@@ -21,7 +21,7 @@ def _few_are_many(monkeypatch):
 
 @pytest.fixture
 def built(monkeypatch):
-    """A list that grows by one with every structure that is made."""
+    """Return a list that grows by one whenever an `OnlineCenterIndex` is built."""
     made, begin = [], OnlineCenterIndex.__init__
 
     def counted(self, *given):
@@ -33,7 +33,7 @@ def built(monkeypatch):
 
 
 def batch(seed, shift=0.0, dtype=np.float32):
-    """Points around places that are the same for every seed."""
+    """Return points around centers that are the same for every seed."""
     places = 4 * np.random.default_rng(99).standard_normal((150, D))
     rng = np.random.default_rng(seed)
     return (places[rng.integers(150, size=N)] + rng.standard_normal((N, D)) + shift).astype(dtype)

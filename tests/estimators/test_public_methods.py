@@ -1,4 +1,4 @@
-"""A public method of a fitted estimator works, or says in one line why not."""
+"""Every public method of a fitted estimator works, or raises an error that gives the reason in one line."""
 
 import inspect
 
@@ -23,7 +23,7 @@ NAMES = (
     "GMeans",
     "KMeans1D",
 )
-OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # scikit-learn's, of no data
+OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # scikit-learn's, without data
 
 
 def data_for(name):

@@ -1,4 +1,4 @@
-"""What a fit says while it runs: the library's log, verbose, and the callback of progress displays."""
+"""Output during a fit: the library's log, verbose, and the callback of progress displays."""
 
 import logging
 import subprocess
@@ -58,7 +58,7 @@ def test_verbose_leaves_the_logger_as_it_was(make):
 
 
 def fit_that_fails(make):
-    """A fit that ends in an error of its start, while verbose shows the log."""
+    """Run a fit whose init raises an error, while verbose shows the log."""
 
     def start(X, n_clusters, random_state):
         raise ValueError("no ideas")

@@ -1,4 +1,4 @@
-"""The same fit, to the last bit, for any number of threads and for one seed."""
+"""Fits are bit-identical for any number of threads if the seed is the same."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_threads_change_no_bit(make, dtype, weighted, init, n, D, C):
 @NOT_CONVERGED
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_threads_of_blas_change_no_bit(make):
-    """BLAS sums long vectors in as many parts as it has threads."""
+    """Fits are bit-identical for any number of BLAS threads, though BLAS sums long vectors in as many parts."""
     X = clustered(30_011, 2)
     weight = np.random.default_rng(1).random(len(X))
     outcomes = []

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of estimators, none of them expected to fail."""
+"""scikit-learn's own estimator checks pass, with no expected failures."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -7,7 +7,7 @@ from cprime import GaussianMixture, KMeans, StudentTMixture
 
 
 class KeepsTwo(GaussianMixture):
-    """Keeps two components a point, but for the checks that set n_components to 1."""
+    """Mixture with two active components per point, or one in checks that set n_components to 1."""
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -28,7 +28,7 @@ class KeepsTwo(GaussianMixture):
         GaussianMixture(n_components=3),
         GaussianMixture(n_components=2, covariance_type="diag", assignment="hard"),
         GaussianMixture(n_components=2, covariance_type="tied"),
-        # of posteriors so sharp that draws do not differ: a point of weight 2 has one draw, two equal points have two
+        # posteriors are so sharp that the single draw of a point of weight 2 equals the two draws of two equal points
         GaussianMixture(n_components=2, covariance_type="diag", weights="equal", assignment="posterior"),
         KeepsTwo(n_components=3, n_active=2, covariance_type="full"),
         StudentTMixture(n_components=2),

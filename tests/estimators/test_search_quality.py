@@ -1,4 +1,4 @@
-"""How good a partial search was: said by repr, log and warning; and labels, which the end of a fit may mend."""
+"""Quality of a partial search: its report by repr, log and warning, and final labels from an exact search."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""k-means of sparse rows: what it does for the same rows as an array, without making one."""
+"""k-means of sparse rows equals k-means of the same rows as a dense array, without making such an array."""
 
 import pickle
 import tracemalloc
@@ -15,7 +15,7 @@ SEARCHES = ("full", "bounded", "graph", "exact", "estimated")
 
 
 class Dies:
-    """A callback with which a fit ends in its third iteration."""
+    """Callback that aborts a fit in its third iteration."""
 
     def on_iteration(self, row, estimator):
         if row["iteration"] == 3:
@@ -23,7 +23,7 @@ class Dies:
 
 
 def documents(n=600, D=80, C=12, seed=0, dtype=np.float64):
-    """Rows of a dozen topics: numbers in some of the columns that a topic has."""
+    """Return rows (n, D) of C topics; each row has numbers in some of the columns of its topic."""
     rng = np.random.default_rng(seed)
     topics = rng.random((C, D)) < 0.2
     X = (0.5 + rng.random((n, D))) * topics[rng.integers(C, size=n)] * (rng.random((n, D)) < 0.7)
@@ -56,7 +56,7 @@ def test_every_start(init):
 
 
 def test_many_clusters_and_jumps():
-    """The default for many clusters: two-level seeding, the graph search, exchange, jumps, audits, a certificate."""
+    """Defaults for many clusters work: two-level seeding, graph search, exchange, jumps, audits, a certificate."""
     X = documents(4000, 120, 60, dtype=np.float32)
     options = {"n_clusters": 300, "search": "graph", "init": "two-level", "random_state": 0}
     found, dense = (KMeans(**options).fit(rows) for rows in (csr_array(X), X))
@@ -183,7 +183,7 @@ def test_options_survive_a_clone_and_a_regrouped_copy_changes_nothing():
 
 
 def test_memory_is_not_that_of_an_array():
-    """Rows of 2¹⁸ columns, one in 5000 of which has a number; as an array they would take 2 GB."""
+    """Rows of 2¹⁸ columns with one number in 5000 need far less memory than the 2 GB of a dense array."""
     rng = np.random.default_rng(0)
     n, D, C = 1000, 2**18, 4
     columns = rng.integers(D, size=(n, 50))

@@ -1,4 +1,4 @@
-"""Where a mixture starts: means, precision and weights that are given, and the fit before."""
+"""Initialization of mixtures: given means, precisions and weights, and warm starts."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def X():
 
 
 def first_bound(gm):
-    """F of the parameters that the fit started from."""
+    """Return F of the initial parameters."""
     return gm.lower_bounds_[0]
 
 
@@ -31,7 +31,7 @@ def test_a_fit_starts_from_the_given_parameters(X, n_active):
 
 @pytest.mark.parametrize("n_active", [1, 3, None])
 def test_without_a_precision_the_variance_is_that_of_k_means(X, n_active):
-    """(14) for the starting means; with C′ = 1 the first bound then is (15)."""
+    """The initial variance is (14) of Lücke & Forster for the initial means; for C′ = 1 the first bound is (15)."""
     weight = np.random.default_rng(0).random(200)
     gm = mixture(5, n_active=n_active, means_init=X[:5]).fit(X, sample_weight=weight)
     nearest = np.square(X[:, np.newaxis] - X[:5]).sum(axis=2).min(axis=1)
@@ -76,7 +76,7 @@ def test_a_converged_fit_stays_where_it_is_in_a_warm_start(X):
     gm = mixture(5, random_state=0, tol=1e-4, warm_start=True).fit(X)
     bound = gm.lower_bound_
     gm.fit(X)
-    assert gm.n_iter_ == 1  # judged by the last iteration of the fit before
+    assert gm.n_iter_ == 1  # compared with the last iteration of the previous fit
     assert gm.lower_bound_ == pytest.approx(bound, abs=1e-3)
     assert gm.lower_bound_ >= bound
     assert first_bound(gm) == pytest.approx(bound, rel=1e-12)

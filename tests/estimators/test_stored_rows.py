@@ -1,4 +1,4 @@
-"""Rows of narrow types in fits: the bits of the float32 copy, and never a copy of all of them."""
+"""Fits of rows of narrow types are bit-identical to fits of a float32 copy, without copying all rows."""
 
 import json
 
@@ -55,7 +55,7 @@ def assert_same(ours, theirs):
 
 @pytest.fixture
 def widened(monkeypatch):
-    """The most rows that are widened at once, short ones as all others."""
+    """Return a list whose maximum is the number of rows converted at once; short rows are not treated differently."""
     most = [0]
     monkeypatch.setattr("cprime.kernels.stored._SHORT", 0)
     dense = StoredRows.dense
@@ -82,7 +82,7 @@ def test_fits_have_the_bits_of_the_wider_copy(dtype, fit, n_threads, widened):
 @pytest.mark.parametrize("fit", ["bounded", "graph, regrouped", "cosine"])
 @pytest.mark.parametrize("few", [False, True])
 def test_short_rows_are_converted_once_where_they_are_few(few, fit, monkeypatch):
-    """Of three chunks in memory, by what all of them take; what a plan says of bytes has it."""
+    """Rows in three chunks are converted once if they are small in total, and the memory estimate includes this."""
     from sklearn import clone
 
     def watched(X, n_all):
@@ -161,7 +161,7 @@ def test_rows_of_zeros_have_no_direction():
 
 
 def test_a_fit_goes_on_from_its_folder(tmp_path):
-    """The folder has the rows as they were given."""
+    """A checkpoint stores the rows in their narrow type, and the fit can be resumed from it."""
 
     class Stop(Exception):
         pass
@@ -211,7 +211,7 @@ sys.stdout.write(json.dumps([max(peak) - before, N * 12 + 16 * C * D]))
 
 @pytest.mark.parametrize("more", ["", 'metric="cosine", '], ids=["euclidean", "cosine"])
 def test_memory(more, forked):
-    """A fit of bytes takes less beside them than a float32 copy of all would, regrouped or not."""
+    """A fit of bytes, regrouped or not, needs less additional memory than a float32 copy of the rows."""
     run = forked(PROGRAM.format(dtype="np.uint8", more=more))
     assert run.returncode == 0, run.stderr
     rise, small = json.loads(run.stdout)

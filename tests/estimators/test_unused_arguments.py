@@ -1,4 +1,4 @@
-"""Arguments that change nothing about a fit are named in the log, and no others."""
+"""Arguments that have no effect on a fit are named in the log, and no others."""
 
 import logging
 import re

@@ -1,5 +1,4 @@
-"""The scripts of the gallery: each stands alone, runs in a folder of its own, draws, warns of nothing, and what it says
-is so."""
+"""Each example script runs alone in an empty folder, draws its figures, emits no warning and prints true statements."""
 
 import ast
 import os
@@ -13,7 +12,7 @@ import pytest
 from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))}
-# Runs a script as the interpreter does, and saves what it shows, so that everything is drawn.
+# Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
 import runpy, sys
 import matplotlib.pyplot as plt
@@ -27,13 +26,13 @@ for i, figure in enumerate(shown):
 
 
 def imported(statements: list[ast.stmt]) -> set[str]:
-    """Modules that must be there: those that statements import outside of blocks."""
+    """Return the modules that statements import unconditionally."""
     names = {alias.name for node in statements if isinstance(node, ast.Import) for alias in node.names}
     return names | {node.module for node in statements if isinstance(node, ast.ImportFrom) and node.module}
 
 
 def numbers(pattern: str, said: str) -> list[float]:
-    """What `#` stands for in a pattern, of all places where it fits."""
+    """Return the numbers at `#` in a pattern, for all matches in the text."""
     found = re.findall(re.escape(pattern).replace(r"\#", r"(-?[\d,]*\.?\d+)"), said)
     return [float(text.replace(",", "")) for text in found]
 
@@ -63,7 +62,7 @@ def test_the_style_has_the_colors_of_the_displays():
 
 
 def bounds_hold(said):
-    """F and L of every fit."""
+    """Check F ≤ L for every fit, and return these pairs."""
     pairs = re.findall(r"F = +(-?[\d.]+), L = +(-?[\d.]+)", said)
     assert pairs
     assert all(float(F) <= float(L) for F, L in pairs)
@@ -92,7 +91,7 @@ def choosing_c(said):
 
 
 def clusters_from_components(said):
-    """Joins by entropy follow the shapes, twelve centers and Ward's criterion do not, and the tree says twelve."""
+    """Joins by entropy recover the shapes; twelve centers and Ward's method do not; twelve clusters are suggested."""
     few, joined, ward, followed = numbers("ARI #\n", said)
     assert max(few, ward) < 0.6
     assert min(joined, followed) >= 0.95
@@ -102,8 +101,8 @@ def clusters_from_components(said):
 def outliers(said):
     areas = numbers("area under the ROC #", said)
     assert len(areas) == 8
-    assert max(areas[:4]) == areas[2]  # the clusters are described by 30 components
-    assert max(areas[4:]) == areas[4]  # and turned digits stand out of one
+    assert max(areas[:4]) == areas[2]  # 30 components per cluster describe the clusters best
+    assert max(areas[4:]) == areas[4]  # one component detects rotated digits best
 
 
 def heavy_tails(said):
@@ -144,7 +143,7 @@ def stars(said):
 
 
 def embeddings_in_a_folder(said):
-    """Nine copies in ten are found by some thousandths of the products, and hardly anything else goes."""
+    """Most near-duplicates are found with less than 1 % of all products, and few other documents are removed."""
     assert numbers("compared #% of all pairs", said)[0] < 1
     assert numbers("found #% of the", said)[0] > 85
     assert numbers("\n# documents went that are no copies", said)[0] < 100
@@ -170,7 +169,7 @@ def documents(said):
 def larger_than_memory(said):
     assert "\nthe same bits\n" in said
     by_path, whole = numbers("at most # MB", said)
-    assert by_path < whole or by_path == whole == 0  # a system without /proc
+    assert by_path < whole or by_path == whole == 0  # both are zero on systems without /proc
 
 
 def resume_after_a_kill(said):
@@ -184,7 +183,7 @@ def dask_cluster(said):
 
 
 def denoising(said):
-    """Each mixture restores better than the one before, and leaves less noise than there was."""
+    """Each mixture denoises better than the one before, and all reduce the noise."""
     values = [float(value) for value in re.findall(r": (\d+\.\d+) dB", said)]
     assert len(values) == 4
     assert all(after > before + 0.5 for before, after in pairwise(values))
@@ -226,7 +225,7 @@ CHECKS = {
 
 @pytest.fixture(scope="module")
 def run():
-    """Runs a script in a folder."""
+    """Yield a function that runs a script in a folder."""
     pytest.importorskip("matplotlib")
     if not hasattr(os, "fork"):
         pytest.skip("this system forks no processes")

@@ -1,4 +1,4 @@
-"""One cluster of two processes for all tests of this folder; those on Dask are left out where it is not installed."""
+"""Fixture of one Dask cluster of two processes for all tests of this folder; without Dask they are skipped."""
 
 from importlib.util import find_spec
 
@@ -17,7 +17,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    """The current client while the test lasts."""
+    """Yield a client that is Dask's current one during the test."""
     from distributed import Client
 
     with Client(cluster) as found:

@@ -1,4 +1,4 @@
-"""Data in the same chunks in memory, in a file and on Dask, and fits of every kind."""
+"""The same data and chunks in memory, in a file and on Dask, and fits of every estimator."""
 
 import dask.array as da
 import numpy as np
@@ -19,7 +19,7 @@ def clustered(n=500, D=3, seed=0, n_clusters=6, dtype=np.float64):
 
 
 def weights_of(n, seed=1):
-    """Weights (n,) with zeros among them."""
+    """Return weights (n,), some of which are zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
@@ -57,7 +57,7 @@ def on_dask(X, chunks=CHUNK):
 
 
 def assert_same(found, expected):
-    """All that is fitted, bit for bit, but for the seconds of the history."""
+    """Check that two fits are bit-identical, except for the seconds of the history."""
     for name in COMPARED:
         assert hasattr(found, name) == hasattr(expected, name), name
         np.testing.assert_equal(getattr(found, name, None), getattr(expected, name, None), name)

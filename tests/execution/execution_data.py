@@ -1,4 +1,4 @@
-"""Data, estimators and outcomes that the tests of executions share."""
+"""Data, estimators and results that tests of executions share."""
 
 import numpy as np
 
@@ -20,14 +20,14 @@ SEARCHES = {
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
-    """Points (n, D) of unit variance around random places, so that some clusters overlap."""
+    """Return points (n, D) of unit variance around random centers, so that some clusters overlap."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def random_weights(n, seed=1):
-    """Weights (n,) float64 with zeros among them."""
+    """Return weights (n,) float64, some of which are zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
@@ -37,7 +37,7 @@ def kmeans(search, **changes):
 
 
 def mixture(search, family="diag", **changes):
-    """It keeps three components a point, one where the search finds no more."""
+    """Return a mixture with three active components per point, or one if the search finds only one."""
     n_active = 1 if isinstance(search, Bounded) else 3
     given = {"n_active": n_active, "reg_covar": 1e-3, "max_iter": 6, "random_state": 0, "n_threads": 1} | changes
     return GaussianMixture(C, covariance_type=family, search=search, **given)
@@ -48,7 +48,7 @@ def centers_of(estimator):
 
 
 def outcome(estimator):
-    """Everything that a fit has found, to the last bit, but for the seconds it took."""
+    """Return all results of a fit as bytes, except the seconds it took."""
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     history = found.pop("history_")
     certificate = found.pop("certificate_") or {}

@@ -1,4 +1,4 @@
-"""The same chunks give the same bits: in memory, read from a file, and on the workers of a cluster."""
+"""Fits of the same chunks are bit-identical in memory, from a file, and on the workers of a Dask cluster."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -56,7 +56,7 @@ def test_narrow_rows_have_the_bits_of_the_wider_type(dtype, workers, request):
 
 
 def test_narrow_rows_stay_so():
-    """Those that workers hold, and those that are read here."""
+    """Rows keep their narrow type on workers and in data collected from them."""
     X = np.clip(40 + 20 * clustered(), 0, 255).astype(np.uint8)
     (block,) = tasks.made([X], None, 0, tasks.Reading(np.dtype(np.float32)))
     assert block.X.array is X

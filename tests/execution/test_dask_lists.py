@@ -1,4 +1,4 @@
-"""Dask series and dataframes of lists: the lists of each partition are rows."""
+"""Fits of Dask series and data frames whose values are lists: each list is a row."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TABLE = pd.DataFrame({"id": [f"d{n}" for n in range(len(X))], "embedding": list(
 
 @pytest.fixture
 def frame(tmp_path):
-    """A Dask dataframe of three Parquet files: text, and lists."""
+    """Return a Dask data frame of three Parquet files with a text column and a column of lists."""
     for part in range(3):
         TABLE[part * 40 : part * 40 + 40].to_parquet(tmp_path / f"{part}.parquet")
     return dd.read_parquet(tmp_path)

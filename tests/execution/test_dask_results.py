@@ -1,4 +1,4 @@
-"""What fitted estimators make of Dask's collections: lazy arrays, numbers, files; and clusters that come and go."""
+"""Methods of fitted estimators on Dask collections return lazy arrays, numbers or files; clusters may come and go."""
 
 from time import sleep
 
@@ -44,7 +44,7 @@ def test_what_rows_become_is_lazy_and_the_same(estimator, verb, options, with_cl
 
 
 def test_what_is_missing_is_drawn_by_the_numbers_of_rows(client):
-    """A chunk on a worker has other draws than the chunk before, and those that it has in memory."""
+    """Imputed values are drawn by row number: chunks have different draws, and Dask gives those of data in memory."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     X[:, 1] = np.nan
     gm = GaussianMixture(missing="marginal")
@@ -172,7 +172,7 @@ def test_a_closed_client_is_an_error_that_says_so(cluster):
         client.close()
         with pytest.raises(RuntimeError, match="the current client of Dask is closed"):
             k_means().fit(on_dask(clustered()))
-    with pytest.raises(RuntimeError, match="no Client active"):  # what it has persisted is gone with it
+    with pytest.raises(RuntimeError, match="no Client active"):  # its persisted data are lost with the client
         k_means().fit(given)
 
 
@@ -205,7 +205,7 @@ def test_the_scheduler_forgets_what_has_been(client, monkeypatch):
 
     def callback(row):
         before = after = n_tasks()
-        for _ in range(50):  # what is let go of is forgotten a little later
+        for _ in range(50):  # the scheduler deletes unused data after a short delay
             sleep(0.02)
             before, after = after, n_tasks()
             if before == after:
@@ -221,7 +221,7 @@ def test_the_scheduler_forgets_what_has_been(client, monkeypatch):
 def test_large_jobs_are_no_warning(client):
     X = da.random.default_rng(0).standard_normal((1500, 1000), chunks=(500, -1)).persist()
     centers = X[:1400].compute()
-    assert centers.nbytes > 10 * 2**20  # from where on Dask warns of what is sent with tasks
+    assert centers.nbytes > 10 * 2**20  # Dask warns if more is sent with tasks
     KMeans(1400, init=centers, search="full", max_iter=1).fit(X)
 
 

@@ -1,4 +1,4 @@
-"""Fits of data in several chunks: the same bits wherever these lie, and for any number of threads."""
+"""Fits of data in several chunks are bit-identical for every source of the chunks and any number of threads."""
 
 from contextlib import nullcontext
 
@@ -47,7 +47,7 @@ def weights_of(weighted, n=N):
 
 
 def start_of(X, estimator):
-    """The same estimator, with the first rows as its start."""
+    """Return the same estimator with the first C rows as initialization."""
     name = "init" if hasattr(estimator, "init") else "init_params"
     return estimator.set_params(**{name: X[:C].copy()})
 
@@ -70,7 +70,7 @@ def test_a_file_a_map_and_an_array_give_the_same_bits(make, search, weighted, tm
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("rows", [3000, 1100], ids=["one chunk", "three chunks"])
 def test_many_clusters_of_every_type(dtype, rows, tmp_path):
-    """The default search and start of many clusters: lists of neighbors, exchange, jumps, audits."""
+    """Defaults for many clusters (neighbor lists, exchange, jumps, audits) agree for every type and source."""
     X = np.clip(np.round(20 * clustered(3000, 16)), -100, 100)
     X = (X - X.min()).clip(0, 120).astype(dtype)
     np.save(tmp_path / "X.npy", X)
@@ -111,7 +111,7 @@ def test_threads_change_no_bit(make, search):
 @search_any
 @weighted_or_not
 def test_one_chunk_and_several_agree_in_an_iteration(make, search, weighted):
-    """From a start that is given, all draws are those of the same rows: only the order of sums differs."""
+    """One iteration from a given initialization differs between one chunk and several only in the order of sums."""
     X, weight = clustered(N, D), weights_of(weighted)
     whole = start_of(X, make(search, max_iter=1)).fit(X, sample_weight=weight)
     parts = start_of(X, make(search, max_iter=1)).fit(open_data(X, chunk_rows=ROWS), sample_weight=weight)
@@ -129,7 +129,7 @@ def test_one_chunk_and_several_agree_in_an_iteration(make, search, weighted):
 @pytest.mark.parametrize("rows", [1, 7, 199, 549, 550, 5000])
 @pytest.mark.parametrize("search", [Full(), Bounded(), Graph(6)], ids=repr)
 def test_whole_fits_agree_however_the_rows_are_cut(search, rows):
-    """Well apart, so that rounding moves no point."""
+    """Whole fits agree for every chunk size if clusters are well separated, so that rounding changes no assignment."""
     X = clustered(N, D, n_clusters=C, spread=40.0)
     whole = start_of(X, kmeans(search)).fit(X)
     parts = start_of(X, kmeans(search)).fit(open_data(X, chunk_rows=rows))
@@ -158,7 +158,7 @@ def test_predictions_do_not_depend_on_the_chunks(make):
 
 
 def placed(rows, weight=None):
-    """Data of which every point keeps row modulo 5, at the cost of its row number."""
+    """Return X, and data whose points have the active set {row modulo 5} with the row number as cost."""
     X = np.arange(2.0 * N).reshape(N, 2)
     data = Local(open_data(X, chunk_rows=rows).with_weights(weight))
     data.each(Modulo())
@@ -167,7 +167,7 @@ def placed(rows, weight=None):
 
 
 class Modulo:
-    """A pass that keeps row modulo n for every point."""
+    """Pass in which the active set of every point is its row number modulo n."""
 
     reads = keeps = True
 
@@ -222,7 +222,7 @@ def check_what_points_keep(X, weight, data):
 def test_points_that_are_regrouped_again_keep_what_they_kept():
     ids = np.random.default_rng(0).integers(9, size=(50, 1)).astype(np.int32)
     once = Chunk(ActiveSet(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
-    turned = Chunk(ActiveSet(8 - once.kept.ids, once.kept.costs), once.order)  # winners of another order
+    turned = Chunk(ActiveSet(8 - once.kept.ids, once.kept.costs), once.order)  # best components in another order
     twice = turned.regrouped(9)
     np.testing.assert_array_equal(twice.labels(), 8 - ids[:, 0])
     np.testing.assert_array_equal(twice.kept.costs[:, 0], twice.order)
@@ -241,7 +241,7 @@ def test_files_are_looked_at_again_after_predictions(rows, tmp_path, monkeypatch
 
 @make_any
 def test_a_file_of_one_chunk_is_as_the_array(make, tmp_path):
-    """Starts and jumps, too, see all of it at once."""
+    """A file of one chunk gives the fit of the array; initialization and jumps use all of its rows."""
     X = np.random.default_rng(0).standard_normal((500, 6))
     np.savetxt(tmp_path / "x.csv", X, delimiter=",", fmt="%.17g")
     there, here = make("auto").fit(tmp_path / "x.csv"), make("auto").fit(X)

@@ -1,4 +1,4 @@
-"""Parts of a pass are summed by a binary counter over their order, whatever they are."""
+"""Parts of a pass are summed in the order of a binary counter, whatever the parts are."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cprime.statistics import merge
 
 
 class Noted:
-    """A part that remembers how it was added up, and how many are alive."""
+    """Part that records the order of its summation as a tree."""
 
     def __init__(self, tree):
         self.tree = tree

@@ -1,4 +1,4 @@
-"""Random numbers by counter: independent of how rows are cut, uniform, and others for every purpose."""
+"""Random numbers by counter are uniform, independent of the division into chunks, and different for each purpose."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_regrouped_blocks_give_every_row_its_own():
 
 @pytest.mark.parametrize("regrouped", [False, True])
 def test_what_is_drawn_for_a_point_is_drawn_for_its_number(regrouped):
-    """The numbers count points of positive weight; rows without weight have numbers of another stream."""
+    """Points of positive weight are numbered consecutively; rows without weight draw from another stream."""
     weights = np.random.default_rng(0).integers(0, 3, N).astype(float)
     order = np.random.default_rng(1).permutation(N) if regrouped else np.arange(N)
     block = Block(Dense(np.empty((N, 0))), weights[order], 50, order if regrouped else None, 20)

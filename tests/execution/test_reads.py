@@ -1,4 +1,4 @@
-"""How often a fit reads its data: a few times before the first iteration, and once an iteration."""
+"""Number of times a fit reads its data: a few before the first iteration, and once in each iteration."""
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ def source(tmp_path):
         (KMeans(30, search="full", max_iter=4, tol=0), 0),
         (KMeans(30, search=Graph(9), exchange=False, max_iter=4, tol=0), 0),
         (KMeans(30, search=Papers("estimated", n_neighbors=5), max_iter=4, tol=0), 0),
-        # sums of the hard assignment to the start, and first sets
+        # two more: sums of the hard assignment to the initial means, and the first active sets
         (GaussianMixture(30, covariance_type="diag", search="graph", n_active=3, max_iter=4, tol=0), 2),
-        # the first variance, the scatter, and labels, as nothing is kept
+        # three more: the first variance, the scatter, and labels, because there are no active sets
         (GaussianMixture(8, covariance_type="tied_spherical", weights="equal", n_active=None, max_iter=4, tol=0), 3),
     ],
 )
@@ -40,7 +40,7 @@ def test_a_fit_reads_its_data_as_often_as_it_has_to(source, estimator, more, ini
     data, read = source
     name = "init" if isinstance(estimator, KMeans) else "init_params"
     estimator.set_params(random_state=0, certificate=0, final_assignment="found", **{name: init}).fit(data)
-    assert read.min() == read.max()  # whole passes
+    assert read.min() == read.max()  # every read covers all rows
     assert estimator.n_iter_ == 4
     start = 2 if init == "two-level" else 1
-    assert read[0] <= start + more + 4 + 1  # the iterations, and the pass that sees what is returned
+    assert read[0] <= start + more + 4 + 1  # the iterations, and the final pass with the returned parameters

@@ -1,4 +1,4 @@
-"""Results are written into their place, piece by piece: arrays, memory maps and files, the same bits as in one go."""
+"""Results written in pieces to arrays, memory maps and files are bit-identical to those computed at once."""
 
 import tracemalloc
 
@@ -26,7 +26,7 @@ any_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    """256 rows at a time, as of data that are larger by far."""
+    """Limit pieces to 256 rows, as if the data were far larger."""
     monkeypatch.setattr(results, "CHUNK_BYTES", 1)
 
 

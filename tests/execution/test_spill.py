@@ -1,4 +1,4 @@
-"""What points keep in files of a folder: the bits of a fit in memory, and nothing left behind."""
+"""Fits with active sets in files of a folder are bit-identical to fits in memory, and leave no files behind."""
 
 import errno
 import gc
@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def spilled(monkeypatch):
-    """The bytes of all arrays that have been put into files so far."""
+    """Return the list of the sizes [bytes] of all arrays that are stored in files."""
     counts, array = [], spill._MappedFile.array
 
     def counted(self, shape, dtype):
@@ -58,7 +58,7 @@ def spilled(monkeypatch):
 
 @pytest.fixture
 def undone(monkeypatch):
-    """The passes that have been taken back so far."""
+    """Return the list of the passes that are rolled back."""
     passes, rollback = [], Local.rollback
 
     def counted(self):
@@ -84,7 +84,7 @@ def test_the_bits_are_those_of_a_fit_in_memory(name, weighted, folder, spilled):
 
 @pytest.mark.parametrize("n_bytes", [1, 10_000])
 def test_files_of_any_length(n_bytes, folder, monkeypatch):
-    """An array longer than a file has one of its own."""
+    """Arrays that exceed the length of a file are stored in a file of their own."""
     monkeypatch.setattr(spill, "_FILE", n_bytes)
     source = open_data(clustered(N, D), chunk_rows=ROWS)
     for name in ("k-means, bounded", "mixture, graph"):
@@ -138,7 +138,7 @@ def test_arrays_that_are_there_are_not_copied_again(folder, spilled):
     assert again.order is first.order
     assert not np.shares_memory(again.kept.ids, first.kept.ids)
     assert spilled == [36, 36, 36]
-    np.testing.assert_array_equal(again.order, order)  # after the end of `files` as before
+    np.testing.assert_array_equal(again.order, order)  # it is valid also after `files` is closed
 
 
 def test_arrays_without_bytes_need_no_file(folder, spilled):
@@ -151,7 +151,7 @@ def test_arrays_without_bytes_need_no_file(folder, spilled):
 
 
 def open_files(folder):
-    """Files of a folder that this process has open, also those without a name."""
+    """Return the files of a folder that this process has open, also those that are deleted already."""
     found = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     return [path for path in found if path.startswith(str(folder))]
 
@@ -164,14 +164,14 @@ def test_files_have_no_names_and_go_with_the_fit(folder):
     found = kmeans(SEARCHES["bounded"], spill=folder, callbacks=watch).fit(data)
     assert len(seen) > 3
     assert all(n_open > 0 == n_names for n_open, n_names in seen)
-    assert len(open_files(folder)) == 1  # that of its labels
+    assert len(open_files(folder)) == 1  # the file with the labels
     del found
     gc.collect()
     assert not open_files(folder)
 
 
 class Broken(Exception):
-    """What a fit ends with."""
+    """Exception that ends a fit."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="open files are read from /proc")
@@ -185,7 +185,7 @@ def test_nothing_is_left_after_an_error(folder):
         estimator.fit(open_data(clustered(N, D), chunk_rows=ROWS))
     assert not open_files(folder)
     assert not list(folder.iterdir())
-    assert raised.tb is not None  # which has held all that it refers to until here
+    assert raised.tb is not None  # the traceback has referred to all objects of the fit until here
 
 
 KILLED = """
@@ -239,7 +239,7 @@ def test_files_that_can_not_be_made_or_be_so_long_are_an_error(folder):
     assert not list(folder.iterdir())
 
 
-# Of a mixture that keeps 8 of 9 components: 64 bytes a point. What is anonymous is neither file cache nor shared.
+# A mixture with 8 of 9 components per point, 64 bytes. Anonymous memory excludes file cache and shared memory.
 MEMORY = """
 import json, sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""The benchmark of inverted files, and its figure, on small data."""
+"""The benchmark of inverted files and its figure, on small data."""
 
 import sys
 from functools import partial
@@ -22,9 +22,7 @@ def test_both_are_trained_and_compared(tmp_path, rng, capsys, monkeypatch):
     from benchmarks import blas, machine
 
     monkeypatch.setattr(machine, "sgemm_rate", partial(machine.sgemm_rate, n=64))
-    monkeypatch.setattr(
-        blas, "fastest", lambda *_: blas.OWN_CHOICE
-    )  # which of its kernels is the fastest takes seconds
+    monkeypatch.setattr(blas, "fastest", lambda *_: blas.OWN_CHOICE)  # the trial of its kernels takes seconds
 
     centers = 3 * rng.standard_normal((30, 8), dtype=np.float32)
     np.save(tmp_path / "x.npy", centers[rng.integers(0, 30, 1500)] + rng.standard_normal((1500, 8), dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Indexes trained by `train_ivf` and `train_pq` are trained, and search no worse than those that FAISS trains."""
+"""Indexes trained by `train_ivf` and `train_pq` search no worse than indexes that FAISS trains."""
 
 import logging
 
@@ -45,7 +45,7 @@ def index_of(description, metric=original.METRIC_L2):
     ivf = original.downcast_index(original.extract_index_ivf(index))
     ivf.cp.min_points_per_centroid = 1
     if hasattr(ivf, "do_polysemous_training"):
-        ivf.do_polysemous_training = False  # seconds of annealing
+        ivf.do_polysemous_training = False  # annealing takes seconds
     ivf.nprobe = 4
     return index
 
@@ -218,7 +218,7 @@ def test_what_is_no_product_quantizer_is_refused(x):
 
 
 def test_lists_are_about_equally_long_where_vectors_are_dense_here_and_rare_there():
-    """A start that spreads centers out leaves most vectors to a few of the lists."""
+    """Lists are better balanced by the default initialization than by k-means++ if the density of vectors varies."""
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((6000, 8)) * np.exp(1.5 * rng.standard_normal((6000, 1)))).astype(np.float32)
 

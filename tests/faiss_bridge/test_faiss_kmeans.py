@@ -1,4 +1,4 @@
-"""`cprime.faiss.Kmeans` is FAISS's in signature, attributes and meaning, and finds no worse an objective."""
+"""`cprime.faiss.Kmeans` has the signature and attributes of FAISS's class, and its objective is no worse."""
 
 import logging
 
@@ -112,7 +112,7 @@ def test_redone_and_stopped_early(x):
 
 def test_time_rises_and_splits_are_counted(x):
     kmeans = faiss.Kmeans(D, K, **NOT_SPARSE)
-    far = np.vstack([x[: K - 1], np.full((1, D), 1e4, np.float32)])  # a centroid that no vector is near to
+    far = np.vstack([x[: K - 1], np.full((1, D), 1e4, np.float32)])  # a centroid far from all vectors
     kmeans.train(x, init_centroids=far)
     times = [row["time"] for row in kmeans.iteration_stats]
     assert (np.diff(times) > 0).all()
@@ -199,7 +199,7 @@ def test_errors_name_the_argument(x, kwargs, call, error, text):
 
 
 def test_an_unchanged_program_runs(x):
-    """The example of FAISS's documentation, but for the data."""
+    """The example of FAISS's documentation runs unchanged, except for its data."""
     ncentroids, niter, verbose = 16, 20, False
     kmeans = faiss.Kmeans(x.shape[1], ncentroids, niter=niter, verbose=verbose, gpu=False, update_index=True)
     kmeans.train(x)

@@ -1,4 +1,4 @@
-"""`cprime.faiss.Kmeans(progressive_dim_steps=)`: k-means in a rising number of principal coordinates, as FAISS's."""
+"""`cprime.faiss.Kmeans(progressive_dim_steps=)` runs k-means with more and more principal components, as FAISS does."""
 
 import ctypes
 import logging
@@ -21,7 +21,7 @@ NOT_SPARSE = {"min_points_per_centroid": 1}
 
 
 def decaying(n, d=D, k=3 * K, seed=0):
-    """Clustered rows (n, d) whose variance falls along directions that are no columns, far from 0."""
+    """Return clustered rows (n, d) far from 0 whose variance falls along rotated axes."""
     rng = np.random.default_rng(seed)
     places = 4 * rng.normal(size=(k, d)) + 50
     axes = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -55,7 +55,7 @@ def test_the_objective_is_within_two_percent_of_theirs(x, seed, apply_pca):
 
 
 def test_it_is_better_than_all_dimensions_at_once_on_the_data_of_their_own_test():
-    rng = np.random.RandomState(1338)  # a curved surface of 10 dimensions in 32, as FAISS's synthetic data
+    rng = np.random.RandomState(1338)  # a curved surface of 10 dimensions in 32, as in FAISS's synthetic data
     rows = rng.normal(size=(10000, 10)) @ rng.rand(10, 32)
     rows = np.sin(rows * (rng.rand(32) * 4 + 0.1)).astype(np.float32)
     plain, progressive = faiss.Kmeans(32, 50), faiss.Kmeans(32, 50, progressive_dim_steps=5)
@@ -85,7 +85,7 @@ def test_steps_follow_each_other_in_rising_dimensions(x, caplog):
     found = np.split(kmeans.obj, 4)
     for step in found:
         assert (np.diff(step) <= 0).all()
-    for before, after in pairwise(found):  # the same centroids, and more coordinates to differ in
+    for before, after in pairwise(found):  # the same centroids, with squared differences in more coordinates
         assert after[0] >= before[-1]
 
 

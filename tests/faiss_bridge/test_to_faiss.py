@@ -1,4 +1,4 @@
-"""`to_faiss`: an index of the centers finds what the estimator predicts."""
+"""`to_faiss` returns an index of the centers whose search results equal the estimator's predictions."""
 
 import sys
 
@@ -28,7 +28,7 @@ def test_the_index_finds_what_is_predicted(kind, dtype):
     assert isinstance(index, faiss.IndexFlatIP if "cosine" in kind else faiss.IndexFlatL2)
     np.testing.assert_array_equal(index.search(X.astype(np.float32), 1)[1].ravel(), fitted.predict(X))
     ivf = faiss.IndexIVFFlat(index, X.shape[1], 5, index.metric_type)
-    ivf.train(X[:1].astype(np.float32))  # its quantizer has its centers already
+    ivf.train(X[:1].astype(np.float32))  # only trains the lists, because the quantizer has its centers already
     ivf.add(X.astype(np.float32))
     assert [ivf.get_list_size(i) for i in range(5)] == np.bincount(fitted.predict(X), minlength=5).tolist()
 

@@ -8,20 +8,20 @@ EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
-    """Points (n, D) of unit variance around a few random places, so that clusters overlap."""
+    """Return points (n, D) of unit variance around a few random centers, so that clusters overlap."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def squared_distances(X, centers):
-    """‖x_n − μ_c‖², (n, C) float64."""
+    """Return ‖x_n − μ_c‖², (n, C) float64."""
     difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
     return np.square(difference).sum(axis=2)
 
 
 def outside(squared, n_active):
-    """Which components are none of the n_active nearest: (n, C)."""
+    """Return a mask (n, C) of the components that are not among the n_active nearest."""
     order = np.argsort(squared, axis=1, kind="stable")
     mask = np.zeros(squared.shape, dtype=bool)
     np.put_along_axis(mask, order[:, n_active:], True, axis=1)
@@ -29,30 +29,30 @@ def outside(squared, n_active):
 
 
 def bezdek(squared, m, n_active):
-    """u_nc ∝ d_nc^(−2/(m−1)) over the n_active nearest, by the ratio form of the textbooks; no distance may be 0."""
+    """Return u_nc ∝ d_nc^(−2/(m−1)) over the n_active nearest centers, by the ratio form; no distance may be 0."""
     squared = np.where(outside(squared, n_active), np.inf, squared)
     ratios = (squared[:, :, np.newaxis] / squared[:, np.newaxis, :].clip(max=1e300)) ** (1 / (m - 1))
     return 1 / np.where(np.isfinite(ratios), ratios, np.inf).sum(axis=2)
 
 
 def miyamoto(squared, constant, n_active):
-    """u_nc ∝ exp(−d²_nc/λ) over the n_active nearest."""
+    """Return memberships u_nc ∝ exp(−d²_nc/λ) over the n_active nearest centers."""
     shifted = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / constant)
     shifted[outside(squared, n_active)] = 0
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
 def power_objective(squared, u, m, weight=1.0):
-    """J_m."""
+    """Return the objective J_m = Σ_n w_n Σ_c u_nc^m d²_nc."""
     return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u**m * squared).sum())
 
 
 def entropy_objective(squared, u, constant, weight=1.0):
-    """J_λ."""
+    """Return the objective J_λ = Σ_n w_n Σ_c u_nc (d²_nc + λ log u_nc)."""
     log_u = np.log(u, out=np.zeros_like(u), where=u > 0)
     return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u * (squared + constant * log_u)).sum())
 
 
 def weighted_means(X, masses):
-    """Σ_n mass_nc x_n / Σ_n mass_nc, (C, D)."""
+    """Return Σ_n mass_nc x_n / Σ_n mass_nc, (C, D)."""
     return masses.T @ np.asarray(X, dtype=np.float64) / masses.sum(axis=0)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""What every member of the family keeps to: scikit-learn's checks, dtypes, threads, weights, files."""
+"""Properties of every estimator of the k-means family: scikit-learn's checks, dtypes, threads, weights, model files."""
 
 import pickle
 from functools import partial
@@ -25,7 +25,7 @@ every_member = pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.key
 
 
 class KeepsTwo:
-    """Keeps two clusters a point, but for the checks that set n_clusters to 1."""
+    """Estimator with two active clusters per point, or one in checks that set n_clusters to 1."""
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -59,7 +59,7 @@ def test_estimator_passes(estimator, check):
 
 
 def found(estimator):
-    """Everything a fit has found, to the last bit, but for the seconds it took."""
+    """Return all results of a fit as bytes, except the seconds it took."""
     values = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     history = values.pop("history_", None)
     if history is not None:
@@ -76,7 +76,7 @@ def test_the_dtype_of_the_data_is_kept(make, dtype):
     assert fit.labels_.dtype == fit.predict(X).dtype == np.int32
     if hasattr(fit, "predict_proba"):
         assert fit.predict_proba(X).dtype == fit.predict_proba(X, sparse=True).dtype == dtype
-        with np.errstate(all="raise"):  # whatever is too small for the type
+        with np.errstate(all="raise"):  # underflow of tiny memberships must raise no error
             np.testing.assert_allclose(fit.predict_proba(X * 1000).sum(axis=1), 1, rtol=1e-6)
     wide = make(5, random_state=0).fit(X.astype(np.float64))
     np.testing.assert_allclose(fit.cluster_centers_, wide.cluster_centers_, atol=TOLERANCE[dtype])
@@ -104,7 +104,7 @@ def test_the_seed_decides_and_the_best_start_is_kept(make):
     fixed = {"stiffness": 0.3} if make.func is SoftKMeans else {}
     if "regularizer" in make.keywords:
         fixed = {"regularization": 3.0}
-    if make.func is SoftKMeans:  # whose starts follow from one seed
+    if make.func is SoftKMeans:  # its initializations follow from one seed
         starts = [make(random_state=4, n_init=n, **fixed).fit(X) for n in range(1, 6)]
         bounds = [fit.lower_bound_ for fit in starts]
         assert len(set(bounds)) > 1

@@ -1,4 +1,4 @@
-"""Fuzzy k-means: its objectives, its limits, and the mixture that its entropy makes of it."""
+"""Fuzzy k-means: its objectives, its limits, and the mixture that is equivalent to its entropy form."""
 
 import itertools
 

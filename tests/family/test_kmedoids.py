@@ -1,4 +1,4 @@
-"""k-medoids: optima of single exchanges and of alternation, for any dissimilarity."""
+"""k-medoids: local optima of single swaps and of alternation, for every dissimilarity."""
 
 import itertools
 
@@ -28,7 +28,7 @@ def matrix(X, metric="euclidean"):
 
 
 def total(V, places, weight=1.0):
-    """Σ_n w_n min_c V."""
+    """Return the total dissimilarity to the nearest medoids, Σ_n w_n min_c V_nc."""
     return float((np.broadcast_to(weight, len(V)) * V[:, list(places)].min(axis=1)).sum())
 
 
@@ -51,7 +51,7 @@ def test_fasterpam_ends_where_no_single_exchange_helps(metric, dtype, weighted):
 @every_metric
 @pytest.mark.parametrize("weighted", [False, True])
 def test_alternation_ends_with_the_best_point_of_each_cluster(metric, weighted):
-    """Bishop's (9.6): each point at its nearest medoid, each medoid the best of its own points."""
+    """Each point belongs to its nearest medoid, and each medoid is the best of its cluster (Bishop, eq. 9.6)."""
     X = clustered(60, 3)
     weight = np.random.default_rng(0).exponential(size=60) if weighted else np.ones(60)
     fit = KMedoids(5, metric=metric, method="alternate", init="random", random_state=1, **METRICS[metric])
@@ -158,7 +158,7 @@ def test_weight_is_repetition(method, init, metric):
     X = clustered(70, 3)
     weight = np.random.default_rng(0).integers(0, 4, size=70)
     start = np.flatnonzero(weight)[:5]
-    first = np.cumsum(weight) - weight  # where the copies of each point begin
+    first = np.cumsum(weight) - weight  # index of the first copy of each point
     common = {"method": method, "metric": metric}
     weighted = KMedoids(5, init=start if init == "given" else init, **common).fit(X, sample_weight=weight)
     repeated = KMedoids(5, init=first[start] if init == "given" else init, **common).fit(np.repeat(X, weight, axis=0))

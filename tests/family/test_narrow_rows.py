@@ -1,4 +1,4 @@
-"""Narrow rows in the other members of the family: the bits of the float32 copy, and no copy of all."""
+"""Fits of narrow rows by other estimators of the family equal those of a float32 copy, without copying all rows."""
 
 import numpy as np
 import pytest

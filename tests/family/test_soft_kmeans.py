@@ -1,4 +1,4 @@
-"""Soft k-means: EM whose variance stays (MacKay), between k-means and one blurred cluster."""
+"""Soft k-means (MacKay): EM with a fixed variance, between k-means and one cluster at the mean."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_one_kept_cluster_is_k_means_whatever_the_stiffness(stiffness):
 
 @pytest.mark.parametrize(("factor", "stays"), [(0.8, True), (0.95, True), (1.05, False), (1.3, False)])
 def test_centers_leave_the_mean_once_sigma_is_below_the_largest_spread(factor, stays):
-    """MacKay, chapter 20: with all centers at the mean, the first split is where σ passes the largest spread."""
+    """All centers stay at the mean until σ falls below the largest standard deviation (MacKay, chapter 20)."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((500, 3)) * [1.0, 2.0, 5.0]
     X -= X.mean(axis=0)

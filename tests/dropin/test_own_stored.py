@@ -28,7 +28,7 @@ def numbers(dtype, seed=0):
 
 @pytest.fixture(autouse=True)
 def widened(monkeypatch):
-    """Return a list whose maximum is the number of rows converted at once; small data take no other path."""
+    """Return a list whose maximum is the number of rows converted at once, with all limits for small data set low."""
     most, dense = [0], StoredRows.dense
     monkeypatch.setattr("cprime.sklearn.kmeans.SAME_DRAWS", 0)
     monkeypatch.setattr("cprime.sklearn.nearest._PIECE", 100 * D)

@@ -54,7 +54,7 @@ def test_what_parts_have_found_is_merged():
 
 
 def repaired(centers, x=X, weight=None, floor=1e-20):
-    """Run a pass and the repair of empty components, and return the results; check J of the sums."""
+    """Run a pass and the repair; return models, sums before and after, number of relocated components, and data."""
     model, data = TiedSpherical(np.array(centers, dtype=float)[:, np.newaxis], 1.0, floor), local(x, weight)
     totals = data.each(HardEStep(model, Full().look(None, model.components(), None)))
     data.commit()

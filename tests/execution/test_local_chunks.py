@@ -70,7 +70,7 @@ def test_a_file_a_map_and_an_array_give_the_same_bits(make, search, weighted, tm
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("rows", [3000, 1100], ids=["one chunk", "three chunks"])
 def test_many_clusters_of_every_type(dtype, rows, tmp_path):
-    """Defaults for many clusters (neighbor lists, exchange, jumps, audits) agree for every type and source."""
+    """Defaults for many clusters (neighbor lists, exchange, jumps, audits) agree in memory and from a file."""
     X = np.clip(np.round(20 * clustered(3000, 16)), -100, 100)
     X = (X - X.min()).clip(0, 120).astype(dtype)
     np.save(tmp_path / "X.npy", X)

@@ -61,9 +61,9 @@ def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float6
 
 
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
-    """Cut the cell by the hyperplane through its mean orthogonal to its principal direction.
+    """Return the two parts of the cell on either side of a hyperplane, or None if all points lie on one side.
 
-    Return None if all points lie on one side.
+    The hyperplane passes through the mean and is orthogonal to the principal direction.
     """
     mean, _, direction = principal(cell)
     above = cell.points.projected(direction, mean) > 0
@@ -79,8 +79,8 @@ def distinct(cell: Cell) -> NDArray[np.intp]:
 def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
     """Split a cell by two-means that starts from m ± v √(2λ/π), with m the mean and (λ, v) the principal component.
 
-    For a Gaussian, the means of its two halves lie at this start (Hamerly & Elkan 2004, section 3). Return the cell
-    alone if its points coincide or cannot be divided.
+    For a Gaussian, the means of its two halves lie at this start (Hamerly & Elkan 2004, section 3). Return a list of
+    the two parts, or of the cell alone if its points coincide or cannot be divided.
     """
     if cell.is_one:
         return [cell]

@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 
 def bic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
-    """Return the BIC, −2 W L + n_parameters · log W, with W the sum of the weights (Schwarz 1978)."""
+    """Return the BIC, −2 W L + n_parameters · log W; L is per point, W the sum of the weights (Schwarz 1978)."""
     return -2 * weight * mean_log_likelihood + n_parameters * math.log(weight)
 
 
 def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
-    """Return the AIC, −2 W L + 2 · n_parameters, with W the sum of the weights (Akaike 1974)."""
+    """Return the AIC, −2 W L + 2 · n_parameters; L is per point, W the sum of the weights (Akaike 1974)."""
     return -2 * weight * mean_log_likelihood + 2 * n_parameters
 
 
 def share_gain(counts: NDArray[np.float64]) -> float:
     """Return the increase of F per point if mixing weights 1/C are replaced by N_c/N: log C − H(N_c/N) ≥ 0.
+
+    F is the free energy in nats, H the entropy.
 
     counts (C,): N_c = Σ w_n q_nc. For fixed q_nc, Σ_c (N_c/N) log π_c is the only term of F that depends on π.
     """

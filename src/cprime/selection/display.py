@@ -1,4 +1,4 @@
-"""Figure of a sweep: each criterion over C with the best C marked."""
+"""Figure of a sweep: each criterion over the number of components C, with the best C marked."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -30,8 +30,8 @@ class SelectionDisplay:
     """Criteria of a `Sweep` over the number of components.
 
     All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
-    log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, if J has one. Create a
-    display with `from_sweep` or `from_estimator`.
+    log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, the sum of squared
+    distances, if it has one. Create a display with `from_sweep` or `from_estimator`.
 
     Parameters
     ----------

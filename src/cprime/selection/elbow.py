@@ -1,4 +1,4 @@
-"""Test whether the curve of J over C has an elbow, and locate it.
+"""Test whether the curve of J, the sum of squared distances, over the number of clusters C has an elbow; locate it.
 
 For data without clusters, J ∝ C^(−2/d) if C is large (Zador 1982): log J over log C is a straight line. For small C the
 curve is bent downwards, because the first cuts of a Gaussian or a cube gain least. Clusters bend the curve upwards, and
@@ -23,7 +23,10 @@ _SIMULATED = 20_000  # Gaussian samples simulated for the critical value
 
 
 def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
-    """Return the C of the elbow, or None if the curve has none at significance `alpha`; n_components (n,) increases."""
+    """Return the number of components at the elbow of the inertia, or None if there is none at significance `alpha`.
+
+    n_components (n,), increasing; inertia (n,)
+    """
     seen = inertia > 0
     slopes = np.diff(np.log(inertia[seen])) / np.diff(np.log(n_components[seen]))
     bends = np.diff(slopes)
@@ -37,9 +40,9 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 
 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each row (…, n), how far its largest value exceeds the mean of the others without the least value.
+    """Return, for each row (…, n), its largest value minus the mean of all values but the largest and the least.
 
-    The unit is the standard deviation of these others.
+    The unit is the standard deviation of these n − 2 values.
     """
     ordered = np.sort(values, axis=-1)
     others = ordered[..., 1:-1]

@@ -1,4 +1,4 @@
-"""Access by one name to what the estimators used for model selection have in common."""
+"""Uniform access to attributes and arguments that k-means and mixtures have under different names."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def start_from(estimator: Mixture, centers: NDArray) -> dict[str, Any]:
 
 
 def size_of(estimator: Mixture, n_components: int) -> dict[str, Any]:
-    """Return the arguments that set the number of components; an `n_active` above it is reduced to it."""
+    """Return the arguments that set the number of components, and `n_active` to the same number if it is greater."""
     if isinstance(estimator, KMeans):
         return {"n_clusters": n_components}
     n_active = estimator.n_active

@@ -141,7 +141,7 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """Return the p-value of the division under Gaussianity; 1 if there are too few points for the test."""
+        """Return the p-value of the test that the cluster is Gaussian, not divided; 1 if there are too few points."""
         halves = in_halves(cell)
         tested = []
         for seen, held_out in (halves, halves[::-1]):
@@ -156,7 +156,7 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Split a cell by assigning its distinct points alternately, in the order along a fixed direction.
+    """Split a cell into two halves: assign its distinct points to them alternately, ordered along a fixed direction.
 
     Equal points stay together.
     """

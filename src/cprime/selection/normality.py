@@ -17,9 +17,10 @@ _LARGEST = 150.0  # A* at which the quadratic of the first tail has its minimum
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:
     """Return the statistic A*, corrected for small samples, and its p-value under Gaussianity.
 
-    A² = −W − 1/W Σ_n [(S_n² − S_{n−1}²) log Φ(z_n) + ((W − S_{n−1})² − (W − S_n)²) log(1 − Φ(z_n))] with S_n the
-    running sum of the weights of the sorted values. A weight of 2 is equivalent to the value occurring twice. A* = A²
-    (1 + 0.75/W + 2.25/W²).
+    A² = −W − 1/W Σ_n [(S_n² − S_{n−1}²) log Φ(z_n) + ((W − S_{n−1})² − (W − S_n)²) log(1 − Φ(z_n))] with z_n
+    the sorted values, standardized, S_n the running sum of their weights, and W the sum of all weights. A weight of 2
+    is equivalent to the value occurring twice. A* = A² (1 + 0.75/W + 2.25/W²).
+
     values (n,) not all equal; weights (n,) positive
 
     References
@@ -41,7 +42,10 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
 
 
 def p_value(statistic: float) -> float:
-    """Return the probability that a Gaussian sample has at least this A*; D'Agostino & Stephens, Table 4.9."""
+    """Return the probability that the corrected statistic A* of a Gaussian sample is at least `statistic`.
+
+    D'Agostino & Stephens, Table 4.9.
+    """
     A = min(statistic, _LARGEST)
     for least, a, b, c in _TAILS:
         if least <= A:

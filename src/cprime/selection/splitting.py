@@ -45,11 +45,11 @@ class Splitter(NearestCenter, Clusterer):
     _log = __name__  # logger of the rounds; the fits within a round use the library's own
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return how urgent a split is (greater: more urgent) and the new centers (k, D), k ≤ most; or None."""
+        """Return the urgency of a split of the cluster, and the new centers (k, D), k ≤ most, or None for no split."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """Return how much better the two clusters are as one; they are merged only if this is positive."""
+        """Return the advantage of merging two clusters, for example a decrease of BIC; if positive, they are merged."""
         raise NotImplementedError
 
     @restore_on_error
@@ -161,7 +161,7 @@ class Splitter(NearestCenter, Clusterer):
         return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
-        """Return the BIC of the isotropic mixture with weights N_c/N and F in place of L.
+        """Return the BIC of the isotropic mixture with weights N_c/N, the free energy in place of the log-likelihood.
 
         It has C·D + 1 + C − 1 parameters.
         """

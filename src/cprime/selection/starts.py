@@ -42,11 +42,13 @@ def extended(
 
 
 def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
-    """Merge the pair of clusters that costs least and split the cluster that gains most; None if J would not fall.
+    """Return centers after a merge of two clusters and a split of another one, or None if J would not fall.
+
+    Merge the pair whose union raises the sum of squares J least; split the cluster whose split lowers J most.
 
     This leaves local optima in which one cluster is shared by two centers while two clusters share one (Ueda et al.
-    2000, here with J as the objective, because by eq. (15) it determines the free energy). X (n, D), centers (C, D),
-    labels (n,)
+    2000, here with J as the objective, because by eq. (15) of Lücke & Forster it determines the free energy). X (n, D),
+    centers (C, D), labels (n,)
     """
     clusters = cells(X, weights, labels, len(centers))
     halves = [principal_halves(cluster) if len(cluster.points) > 1 else None for cluster in clusters]
@@ -71,7 +73,7 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
 
 
 def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
-    """Return the increase of J if two clusters are joined, N_a N_b / (N_a + N_b) ‖m_a − m_b‖²: (C, C).
+    """Return the increase of J by a join, N_a N_b / (N_a + N_b) ‖m_a − m_b‖², for every two clusters: (C, C).
 
     The cost is 0 if one of the clusters is empty.
     """

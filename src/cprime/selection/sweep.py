@@ -38,7 +38,7 @@ class WeightedData(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Return Σ w_n."""
+        """Return the sum of the weights, which is the number of rows if there are no weights."""
         if isinstance(self.X, Source):
             weights = self.X.weights(0, len(self.X))
             return float(len(self.X) if weights is None else weights.sum())
@@ -160,7 +160,7 @@ def _check_estimator(estimator: Any) -> None:
 def _divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
-    """Return the data to fit and the held-out data."""
+    """Return the data to fit, and the held-out data or None."""
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
@@ -174,7 +174,10 @@ def _divided(
 def _best_fit(
     template: Mixture, data: WeightedData, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
 ) -> Mixture:
-    """Return the fit of highest free energy from new initializations and the extended previous fit, after exchanges."""
+    """Return the fit with the highest free energy, after exchanging centers as long as the free energy rises.
+
+    The fits start from `n_init` new initializations and from the previous fit with added centers.
+    """
     best = _run(template, data, C, rng, {"n_init": n_init})
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:

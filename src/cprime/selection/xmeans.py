@@ -11,7 +11,7 @@ from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
 _JUDGED_TOL = 1e-3  # least tolerance of the fits that evaluate a split
-_LEAST_POINTS = 8  # least distinct points for each of more than two parts: BIC assumes many points per parameter
+_LEAST_POINTS = 8  # distinct points per part, at least, to try more than two: BIC assumes many points per parameter
 
 
 @storage.register
@@ -144,6 +144,6 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """Return by how much the cell's BIC is lower with a component for each of the centers than with one."""
+        """Return the BIC of the cell's points with one component minus that with one for each of the centers."""
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

@@ -3,9 +3,9 @@
 Components of one cluster overlap throughout, so the entropy removed changes little from join to join: about as a power
 of the number n of clusters. Distinct clusters overlap only in their tails, so the first join across clusters removes
 less by a factor. For each join, compute how far the log of the removed entropy lies below the minimum so far, per unit
-of log n. Compare this with the mean of the absolute slopes of the m joins before. If the slopes were exponentially
-distributed, one would exceed r times that mean with probability (1 + r/m)^−m, and any one in a tree of C − 1 joins with
-at most C times that probability.
+of log n. Compare this slope with the mean of the absolute slopes of the m joins before. If the slopes were
+exponentially distributed, one would exceed r times that mean with probability (1 + r/m)^−m, and any one in a tree of C
+− 1 joins with at most C times that probability.
 """
 
 import numpy as np
@@ -17,8 +17,9 @@ LEAST_SLOPES = 5
 def drop(removed: NDArray[np.float64], entropy: float, alpha: float) -> int | None:
     """Return the number of clusters before the first join that removes too little entropy at significance `alpha`.
 
-    None if there is no such join. removed (C − 1,): entropy removed by each join of C components; values below the
-    rounding error of `entropy` are raised to it
+    Return None if there is no such join.
+    removed (C − 1,): entropy removed by each join of C components; values below the rounding error of `entropy` are
+    raised to it
     """
     C = len(removed) + 1
     if not entropy > 0:
@@ -28,7 +29,7 @@ def drop(removed: NDArray[np.float64], entropy: float, alpha: float) -> int | No
     steps = -np.diff(sizes)
     slopes = np.abs(np.diff(logs)) / steps
     falls = (np.minimum.accumulate(logs)[:-1] - logs[1:]) / steps
-    before = np.arange(1, len(slopes))  # number of slopes before each fall, without the first fall
+    before = np.arange(1, len(slopes))  # number of joins before each tested join; the first join is not tested
     usual = np.cumsum(slopes)[:-1] / before
     limits = usual * before * ((C / alpha) ** (1 / before) - 1)
     found = np.flatnonzero((falls[1:] > limits) & (before >= LEAST_SLOPES))

@@ -1,4 +1,4 @@
-"""Greedy joins of the components that lower the entropy of the assignment most.
+"""Greedy joins of components: each join lowers the entropy of the assignment to clusters most.
 
 Method of Baudry, Raftery, Celeux, Lo & Gottardo (2010). The share t_nk of point n in cluster k is the sum of the
 truncated responsibilities of the cluster's components. They sum to 1 over the C′ best components of the point and are
@@ -33,7 +33,10 @@ _VALUES = 2**21  # number of shares, or of pairs of shares, processed at a time
 
 @dataclass(frozen=True)
 class SharedPoints:
-    """Points with shares in several clusters: ids (n, H), shares (n, H), 0 for unused slots, weights (n,)."""
+    """Points with responsibilities for several clusters.
+
+    ids (n, H): these clusters    shares (n, H): the responsibilities, 0 for unused slots    weights (n,): of the points
+    """
 
     ids: NDArray[np.int32]
     shares: NDArray[np.float64]
@@ -41,7 +44,7 @@ class SharedPoints:
 
     @property
     def entropy(self) -> float:
-        """Return −Σ_n w_n Σ_h t_nh log t_nh, in nats."""
+        """Return the entropy of the assignment, −Σ_n w_n Σ_h t_nh log t_nh with shares t, in nats."""
         total = 0.0
         step = max(1, _VALUES // self.ids.shape[1])
         for begin in range(0, len(self.ids), step):
@@ -51,18 +54,21 @@ class SharedPoints:
 
 
 def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return g(s, t) of the module docstring, for positive shares."""
+    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t) for positive s and t."""
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
 def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return h(s, t, u) of the module docstring, for positive shares."""
+    """Return h(s, t, u) = g(s, u) + g(t, u) − g(s + t, u) for positive s, t and u, with g as in `gain`."""
     total = s + t + u
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 
 
 def entropy_joins(points: SharedPoints, n_components: int) -> Joins:
-    """Join the pair of clusters with the greatest gain until no two clusters share a point; `changes` are the gains."""
+    """Join the two clusters whose union lowers the entropy most, until no two clusters share a point.
+
+    Return the joins; their `changes` are the decreases of the entropy.
+    """
     clusters = _Clusters(points, n_components)
     found = list(clusters.joined())
     pairs = np.array([pair for pair, _ in found], dtype=np.int64).reshape(-1, 2)
@@ -73,12 +79,14 @@ class _Clusters:
     """State of the clusters while they are joined; each cluster is identified by one of its components.
 
     of (C,): the cluster of each component
-    clusters, shares (n, H): −1 and 0 for unused slots. If two components of a point are joined, one slot takes the sum
+    clusters, shares (n, H): the clusters of each point and its responsibilities for them; −1 and 0 for unused slots. If
+    two components of a point are joined, one slot gets the sum of the responsibilities
     entries: for each cluster, a list of arrays of flat indices into `shares`
-    low, high, gains (P,): G of each pair of components that share a point. Among pairs that have become pairs of the
-    same clusters, one represents all; the others are no longer `alive`.
+    low, high, gains (P,): the components of each pair that shares a point, and the decrease of entropy by its join. If
+    joins turn several pairs into pairs of the same two clusters, one represents all; the others are no longer `alive`.
     pairs: for each cluster, the indices of its pairs, including those no longer alive
-    best, partner (C,): the greatest gain of each cluster (−1 if joined to another) and the cluster that attains it
+    best, partner (C,): the greatest decrease of entropy for each cluster (−1 if joined to another) and the
+    cluster that attains it
     """
 
     def __init__(self, points: SharedPoints, n_components: int) -> None:
@@ -105,7 +113,7 @@ class _Clusters:
             np.minimum.at(self.partner, mine[greatest], other[greatest])
 
     def joined(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Join the best pair repeatedly and yield each pair with its gain."""
+        """Join the best pair repeatedly and yield each pair with the decrease of entropy by its join."""
         for _ in range(len(self.of) - 1):
             a = int(self.best.argmax())
             b, change = int(self.partner[a]), float(self.best[a])
@@ -145,7 +153,10 @@ class _Clusters:
         self.best[others[better]], self.partner[others[better]] = gains[better], a
 
     def _corrections(self, a: int, b: int) -> NDArray[np.float64]:
-        """Add the shares of b to those of a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,)."""
+        """Add the shares of cluster b to those of a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,).
+
+        G_jk is the decrease of entropy by a join of j and k, and ab is the union of a and b.
+        """
         H = self.shares.shape[1]
         places = np.concatenate(self.entries[b])
         rows = places // H
@@ -178,7 +189,10 @@ def _grouped(values: NDArray, groups: NDArray[np.int32], counts: NDArray) -> lis
 
 
 def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
-    """Return G of all pairs of components that share a point, as an upper triangular matrix (C, C)."""
+    """Return the decrease of entropy by a join, for all pairs of components that share a point.
+
+    The result is a sparse upper triangular matrix (C, C).
+    """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
     step = max(1, _most_values(n_components) // max(1, H * (H - 1) // 2))
@@ -195,9 +209,10 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return (smaller id, greater id, w g(s, t)) of all pairs of ids (n,) with others (m, n) that have positive shares.
+    """Return (smaller id, greater id, w g(s, t)), three arrays with an entry for each pair of components of a point.
 
-    s (n,) and t (m, n) are the shares of `ids` and `others`.
+    A pair consists of the point's component in `ids` (n,) and one of `others` (m, n), both with positive shares, which
+    are s (n,) and t (m, n); w g(s, t) is the point's part of the decrease of entropy by a join of the pair.
     """
     both = (s > 0) & (t > 0)
     low, high = np.minimum(ids, others), np.maximum(ids, others)
@@ -208,7 +223,7 @@ def _gains_beside(
 
 
 def _most_values(n_components: int) -> int:
-    """Return how many values `_summed` may get at once: limited by the bits of its sort keys and by memory."""
+    """Return the maximum number of values in one call of `_summed`, limited by bits of its sort keys and memory."""
     return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 

@@ -1,4 +1,4 @@
-"""Joins of clusters: as found by a merging rule, as children of a tree, and as clusters after a cut."""
+"""Joins of clusters in three forms: pairs found by a merging rule, nodes of a tree, and clusters after a cut."""
 
 from typing import Any, NamedTuple
 
@@ -41,10 +41,10 @@ def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64
 def cluster_of(children: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
     """Return the cluster of each component, (C,), if the tree is cut at n_clusters.
 
-    Clusters are numbered in the order of their least components.
+    Clusters are numbered in the order of their smallest component indices.
     """
     C = len(children) + 1
-    least = np.arange(2 * C - 1)  # least component of each node
+    least = np.arange(2 * C - 1)  # smallest component index in each node
     for i, (a, b) in enumerate(children):
         least[C + i] = min(least[a], least[b])
     top = least.copy()

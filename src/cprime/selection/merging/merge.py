@@ -141,7 +141,7 @@ def _by_entropy(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight
 
 
 def _completed(joins: Joins, centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Append joins by Ward's criterion of the clusters that share no point; these do not change the entropy."""
+    """Append joins of the clusters that share no point, by Ward's criterion; these joins do not change the entropy."""
     C = len(centers)
     of = np.arange(C)
     for a, b in joins.pairs:

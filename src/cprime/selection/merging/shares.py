@@ -20,7 +20,7 @@ _VALUES = 2**22  # number of probabilities computed at a time
 
 
 class ComponentShares(NamedTuple):
-    """Best component of each row (n,), weight of each component (C,), and the rows that have several components."""
+    """Best component of each row (n,), weight of each component (C,), and the rows with several components."""
 
     components: NDArray[np.int32]
     weights: NDArray[np.float64]
@@ -29,7 +29,10 @@ class ComponentShares(NamedTuple):
 
 @dataclass(frozen=True)
 class SeenShares:
-    """Pass over the data that computes the truncated posterior (5) of the n_kept best components, block by block."""
+    """Pass over the data that computes, for each row, the truncated posterior of the n_kept best components.
+
+    The posterior is eq. (5) of Lücke & Forster.
+    """
 
     model: Model
     n_kept: int
@@ -46,7 +49,7 @@ class SeenShares:
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> ComponentShares:
-    """Summarize rows whose components ids (n, H), best first, have responsibilities `shares` (n, H)."""
+    """Summarize the responsibilities `shares` (n, H) of rows for components ids (n, H), best first."""
     weights = np.ones(len(ids)) if sample_weight is None else sample_weight
     sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
     has = shares >= LEAST_SHARE
@@ -56,7 +59,10 @@ def found(
 
 
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> ComponentShares:
-    """Compute the responsibilities by an E-step of the fit's own model or, if it has none, by `predict_proba`."""
+    """Compute the n_kept greatest responsibilities of each row and summarize them.
+
+    They come from an E-step of the fit's own model or, if it has none, from `predict_proba`.
+    """
     if isinstance(fitted, Clusterer):
         data = fitted._opened(X, sample_weight)
         with computing(fitted.n_threads):

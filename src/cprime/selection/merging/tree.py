@@ -143,8 +143,8 @@ class MergeTree:
         Returns
         -------
         clusters : ndarray of shape (n_components,), int64
-            Values from 0 to n_clusters − 1, in the order of the least component of each cluster. Each cluster is a
-            union of clusters of any cut with more clusters.
+            Values from 0 to n_clusters − 1, in the order of the smallest component index of each cluster. Each cluster
+            is a union of clusters of any cut with more clusters.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class MergeTree:
         return cluster_of(self.children, n_clusters)
 
     def labels(self, n_clusters: int) -> NDArray[np.int64]:
-        """Return the cluster of each row of the X passed to `merge`, or of the training data: that of its component.
+        """Return the cluster of each row of the X passed to `merge` or of the training data, for a cut at `n_clusters`.
 
         For other rows, labels are ``tree.cut(n)[fitted.predict(X)]`` and probabilities are
         ``fitted.predict_proba(X, sparse=True) @ np.eye(n)[tree.cut(n)]``.
@@ -184,10 +184,10 @@ class MergeTree:
     def elbow(self, alpha: float = 0.01) -> int | None:
         """Return the number of clusters that the joins suggest, or None if no number stands out.
 
-        For "entropy" it is the number before the first join that removes less entropy, by a factor, than all joins
-        before it: the log of the removed entropy falls faster over log n than exponentially distributed slopes with the
-        mean of the earlier ones would allow. For "ward" it is the elbow of `increase_`, found as in `Sweep.elbow`, up
-        to half the number of components.
+        For "entropy" it is the number before the first join that removes significantly less entropy than all joins
+        before it. The test: the fall of the log of the removed entropy per log n is too steep for an exponential
+        distribution with the mean slope of the joins before. For "ward" it is the elbow of `increase_`, found as in
+        `Sweep.elbow`, up to half the number of components.
 
         Parameters
         ----------

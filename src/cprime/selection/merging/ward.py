@@ -1,4 +1,4 @@
-"""Joins of weighted centers that raise J least: Ward (1963).
+"""Joins of weighted centers that raise the sum of squares J least: Ward (1963).
 
 Replacing two centers of weights v and w by one raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². The
 cost of joining a union with a third cluster is never below the lower cost of its two parts. So two centers that are
@@ -15,7 +15,7 @@ _VALUES = 2**20  # number of coordinate differences computed at a time
 
 
 def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Join centers (C, D) of weights (C,) until one is left; `changes` are the increases of J.
+    """Join centers (C, D) of weights (C,) until one is left; `changes` are the increases of the sum of squares J.
 
     A center of weight 0 is first joined to the nearest center of positive weight, at no cost.
     """
@@ -25,7 +25,7 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
         free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
         rest = ward_joins(centers[heavy], weights[heavy])
         return free.then(Joins(heavy[rest.pairs], rest.changes))
-    if len(light):  # if no center has weight, each counts as 1
+    if len(light):  # if all weights are 0, each counts as 1
         weights = np.ones(len(centers))
     pairs, changes = _chained(centers, weights)
     order = np.argsort(changes, kind="stable")
@@ -43,7 +43,10 @@ def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArr
 
 
 def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
-    """Return the joins in the order of the chain: pairs (C − 1, 2) of one center per cluster, and costs (C − 1,)."""
+    """Return the joins in the order in which a chain of cheapest partners finds them.
+
+    They are pairs (C − 1, 2) of one center per cluster, and costs (C − 1,).
+    """
     m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))
     pairs, changes = np.empty((len(centers) - 1, 2), dtype=np.int64), np.empty(len(centers) - 1)
     chain: list[int] = []

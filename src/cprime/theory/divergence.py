@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence of a mixture from the sampling density, which EM lowers; compare the partition loss."""
+"""Kullback-Leibler divergence of a mixture from the sampling density; EM lowers it, K-means the partition loss."""
 
 from typing import Any, NamedTuple
 
@@ -37,7 +37,9 @@ class Divergence(NamedTuple):
 def kl_divergence(
     Q: Any, model: Any, *, unit: str = "bits", n_samples: int = 100_000, random_state: Any = None
 ) -> Divergence:
-    """Return KL(Q‖Σ_b α_b P_b), which EM lowers instead of the partition loss (Kearns, Mansour & Ng, section 2).
+    """Return KL(Q‖Σ_b α_b P_b), the divergence of a mixture from the sampling density Q.
+
+    EM lowers it, whereas K-means lowers the partition loss (Kearns, Mansour & Ng, section 2).
 
     Parameters
     ----------

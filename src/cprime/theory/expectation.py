@@ -1,4 +1,4 @@
-"""Means over the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data alone.
+"""Expectations under the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data.
 
 Each class takes a function that returns one column for each quantity at every point, and returns the column means. The
 classes are independent of the particular quantities.
@@ -22,26 +22,29 @@ _TOLERANCE = 1e-11
 _GRID = 8193
 _TREE = 4  # largest dimension for which a tree finds neighbors faster than a search over all rows
 
-# Function (X (n, D), log Q(x_n) (n,)) → columns (n, m)
+# Function of points X (n, D) and log densities log Q(x_n) (n,) that returns columns (n, m).
 Columns = Callable[[Floats, Floats], Floats]
 
 
 class Means(NamedTuple):
-    """E_Q of every column (m,), with a 95 % interval of each (2, m); the interval has zero width after quadrature."""
+    """Expectation of every column under Q (m,), and 95 % intervals (2, m), which have zero width after quadrature."""
 
     values: Floats
     intervals: Floats
 
 
 class MeanEstimator(Protocol):
-    """Operator that returns the means of columns over Q."""
+    """Interface: a callable that returns the expectation of every column of a function of points under Q."""
 
     def __call__(self, columns: Columns) -> Means:
-        """Return E_Q of every column."""
+        """Return the expectation of every column under Q."""
 
 
 class Quadrature:
-    """Expectation over a known Q in one dimension, by adaptive Gauss–Kronrod quadrature on all intervals at once."""
+    """Expectation under a known density Q in one dimension, by adaptive Gauss–Kronrod quadrature.
+
+    All intervals are refined at once.
+    """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
         """Find the breakpoints; `labels` maps rows (n, 1) to numbers (n, m), and each change of one is a breakpoint."""
@@ -55,7 +58,7 @@ class Quadrature:
         self.lower, self.widths = edges[:-1], np.diff(edges)
 
     def __call__(self, columns: Columns) -> Means:
-        """Return E_Q of every column."""
+        """Return the expectation of every column under Q."""
 
         def integrand(t: float) -> Floats:
             X = (self.lower + t * self.widths)[:, np.newaxis]
@@ -81,27 +84,27 @@ def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floa
 
 
 class Sample:
-    """Expectation over points with log Q at each: means, with intervals from the central limit theorem."""
+    """Expectation estimated by means over points with known log Q, with intervals from the central limit theorem."""
 
     def __init__(self, X: Floats, log_q: Floats) -> None:
         self.X, self.log_q = X, log_q
 
     @classmethod
     def drawn(cls, Q: MixtureDensity, n_samples: int, random_state: Any) -> "Sample":
-        """Draw points from a known Q."""
+        """Return a `Sample` of points drawn from a known density Q."""
         X = Q.sample(n_samples, random_state)
         return cls(X, log_mixture_density(Q, X))
 
     @classmethod
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Use data as points, with log Q estimated from the distance to the k-th neighbor.
+        """Return a `Sample` of data points, with log Q estimated from the distance of each to its k-th neighbor.
 
-        The mean of this log Q is the estimate of −H(Q) by Kozachenko & Leonenko.
+        The mean of this log Q is minus the estimate of the entropy of Q by Kozachenko & Leonenko.
         """
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 
     def __call__(self, columns: Columns) -> Means:
-        """Return E_Q of every column."""
+        """Return the expectation of every column under Q."""
         found = columns(self.X, self.log_q)
         values = found.mean(axis=0)
         half = norm.ppf((1 + _CONFIDENCE) / 2) * found.std(axis=0, ddof=1) / np.sqrt(len(found))
@@ -109,7 +112,9 @@ class Sample:
 
 
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
-    """Return ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n), (n,) [nats], with ρ_k the distance to the k-th neighbor.
+    """Return the estimated log density ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n) at each row: (n,) [nats].
+
+    ρ_k is the distance to the k-th neighbor, V_D the volume of the unit ball in D dimensions.
 
     k is `n_neighbors`. A point with at least as many equal points has the radius of its nearest different points, and k
     is the mean of the numbers of points inside this radius and up to it, because those at the radius stand for points

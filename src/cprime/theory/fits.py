@@ -33,7 +33,8 @@ class AssignmentFit:
     losses : list of float
         The minimized objective on the data, before each iteration and at the end, in nats per point: the partition loss
         (1) for hard assignment with equal weights, the posterior loss (45) for posterior assignment, the weighted loss
-        (14) for hard assignment with free weights, and −log-likelihood for soft assignment.
+        (14) for hard assignment with free weights (all of Kearns, Mansour & Ng), and −log-likelihood for soft
+        assignment.
     n_iter : int
         Number of iterations that changed something; for posterior assignment, iterations of the optimizer.
     converged : bool
@@ -68,7 +69,8 @@ def fit_assignment(
 ) -> AssignmentFit:
     """Fit Gaussians, each with its own covariance, by hard, soft or posterior assignment, from given parameters.
 
-    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two.
+    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Sections and
+    equations are those of Kearns, Mansour & Ng.
 
     - "hard", weights "equal": unweighted K-means (section 2). Each point is assigned to the largest P_b(x) and each P_b
       is refit by maximum likelihood on its own points, until no point is reassigned.
@@ -147,7 +149,7 @@ def _alternate(
     tol: float,
     reg_covar: float,
 ) -> AssignmentFit:
-    """Alternate assignment and refit until no label changes or the loss falls by less than tol."""
+    """Alternate assignment and refit until no label changes (hard) or the loss falls by less than tol (soft)."""
     path, losses = [start], []
     before: NDArray[np.intp] | None = None
     converged = False
@@ -180,7 +182,7 @@ def _refit(
     covariance_type: str,
     reg_covar: float,
 ) -> Gaussians:
-    """Compute weighted means and covariances, and the weights if they are free.
+    """Return Gaussians with means and covariances weighted by responsibilities, and with new weights if they are free.
 
     Each component without points moves to the point at which its score is closest to the best score, a different point
     for each.

@@ -31,12 +31,12 @@ _RESOLUTION = 1e3
 
 @dataclass(frozen=True)
 class Identity:
-    """An equation or inequality of the source with both sides as computed.
+    """An equation or inequality of Lücke & Forster, with both sides as computed.
 
     Attributes
     ----------
     equation : str
-        Number of the equation in the source.
+        Number of the equation in the paper.
     statement : str
     left, right : float
     relation : {"=", "≥"}
@@ -132,7 +132,7 @@ class Ledger:
         return [(name, value) for name, value in named if value is not None]
 
     def _lines(self) -> list[tuple[str, str, str, str, str]]:
-        """Return (equation, statement, left, right, verdict) of each identity, as text."""
+        """Return (equation, statement, left side, right side, verdict) of each identity, as text."""
         return [
             (
                 each.equation,
@@ -208,7 +208,7 @@ class _Model:
 
 
 def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample_weight: Any = None) -> Ledger:
-    """Compute J, F and L of a fit, and both sides of the identities (14) to (20) between them.
+    """Compute J, F and L of a fit, and both sides of the identities (14) to (20) of Lücke & Forster between them.
 
     Parameters
     ----------
@@ -342,13 +342,13 @@ def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
 
 
 def _entropy_bound(model: _Model, variance: float) -> float:
-    """Return −log C − (D/2) log 2πeσ²."""
+    """Return −log C − (D/2) log 2πeσ², the free energy of k-means by eq. (15) of Lücke & Forster."""
     C, D = model.centers.shape
     return -math.log(C) - D / 2 * math.log(2 * math.pi * math.e * variance)
 
 
 def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance: float) -> list[Identity]:
-    """Return the identities of Prop. 3 and Cor. 2."""
+    """Return the identities of Prop. 3 and Cor. 2 of Lücke & Forster, which hold for k-means."""
     assert model.variance is not None
     W, D = sums.weight, model.centers.shape[1]
     note = "σ² from these data"
@@ -373,7 +373,7 @@ def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance
 
 
 def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return the identities of Prop. 4, with and without the term that vanishes at convergence."""
+    """Return the identities of Prop. 4 of Lücke & Forster, with and without the term that vanishes at convergence."""
     assert model.variance is not None
     D = model.centers.shape[1]
     limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight

@@ -22,6 +22,8 @@ _DERIVED = ("information_gain", "conditional_entropy")
 class PartitionLoss:
     """Expected partition loss and its terms, per point, in `unit`.
 
+    Equation numbers are those of Kearns, Mansour & Ng.
+
     Attributes
     ----------
     loss : float
@@ -67,17 +69,17 @@ class PartitionLoss:
 
     @property
     def kl(self) -> Floats:
-        """Return KL(Q_b‖P_b), (n_components,); NaN if w_b is 0."""
+        """Return the divergence KL(Q_b‖P_b) of each component, (n_components,); NaN if its share w_b is 0."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
 
     @property
     def information_gain(self) -> float:
-        """Return H(w) − H(F(x)|x), by which the partition lowers the entropy of Q, eq. (12)."""
+        """Return H(w) − H(F(x)|x), by which the partition lowers the entropy of Q: eq. (12) of Kearns et al."""
         return self.partition_entropy - self.assignment_entropy
 
     @property
     def conditional_entropy(self) -> float:
-        """Return H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), eq. (12)."""
+        """Return H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), the entropy of Q within the parts: eq. (12) of Kearns et al."""
         return self.entropy - self.information_gain
 
     def __str__(self) -> str:
@@ -112,7 +114,7 @@ def partition_loss(
     n_neighbors: int = 5,
     random_state: Any = None,
 ) -> PartitionLoss:
-    """Compute the expected partition loss of densities P_b and its decomposition, (8), (13) and (22) of the source.
+    """Compute the expected partition loss of densities P_b and its decomposition, eq. (8), (13), (22) of Kearns et al.
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F|x)),    Q_b = Q conditioned on F(x) = b
 
@@ -203,7 +205,7 @@ def _expectation(
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return the function with a cache of one entry: the result for the last array."""
+    """Wrap a function so that its result for the last array is stored and returned if the same array comes again."""
     known: list[tuple[Floats, Floats]] = []
 
     def found(X: Floats) -> Floats:
@@ -220,7 +222,9 @@ def _check_features(mixture: MixtureDensity, n_features: int) -> None:
 
 
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
-    """Return the columns (n, 8 + C) whose means are the quantities, in the order of their names, then w_b KL(Q_b‖P_b).
+    """Return columns (n, 8 + C) whose means over the points are the terms of the partition loss.
+
+    The terms are ordered as the names of the quantities, followed by w_b KL(Q_b‖P_b) of each component.
 
     The columns of H(w) and of w_b KL(Q_b‖P_b) also contain, to first order, the effect of the sampling error of the
     shares.
@@ -228,7 +232,7 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    with np.errstate(invalid="ignore"):  # −∞ + ∞ if a component has no share of the point
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ gives NaN if a point is never assigned to a component
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 
     def over_F(values: Floats) -> Floats:

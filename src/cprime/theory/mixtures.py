@@ -21,22 +21,22 @@ from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
 
-# A Gaussian has mass 4e-33 beyond 12 standard deviations; between neighboring steps its logarithm is smooth.
+# The probability beyond 12 standard deviations is 4e-33; between neighboring steps the log density is smooth.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
 _LEVELS = 10.0 ** -np.arange(1, 16)
 
 
 @runtime_checkable
 class MixtureDensity(Protocol):
-    """Interface of densities, and of a known sampling density, used by `partition_loss` and `variation_distance`."""
+    """Interface of a mixture of densities P_b: a model or a known sampling density, as for `partition_loss`."""
 
     @property
     def weights(self) -> Floats:
-        """Return α_b, (C,), nonnegative, with sum 1."""
+        """Return the mixing weights α_b, (C,), nonnegative, with sum 1."""
 
     @property
     def n_features(self) -> int:
-        """Return D."""
+        """Return the number of features D."""
 
     def log_densities(self, X: Floats) -> Floats:
         """Return log P_b(x_n), (n, C) [nats], of rows X (n, D)."""
@@ -48,7 +48,7 @@ class MixtureDensity(Protocol):
         """Return the same densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, points (m,) that enclose all mass; the log densities are smooth between them."""
+        """Return, in one dimension, points (m,) that enclose all probability; log densities are smooth between them."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
@@ -57,7 +57,7 @@ def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
 
 
 def log_weights(weights: Floats) -> Floats:
-    """Return log α_b, −∞ if a weight is zero."""
+    """Return the logarithms of mixing weights, −∞ if a weight is zero."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
 
@@ -172,12 +172,12 @@ class Gaussians:
 
     @property
     def n_components(self) -> int:
-        """Return C."""
+        """Return the number of components C."""
         return self.means.shape[0]
 
     @property
     def n_features(self) -> int:
-        """Return D."""
+        """Return the number of features D."""
         return self.means.shape[1]
 
     @property
@@ -252,7 +252,7 @@ class Univariate:
 
     @property
     def n_features(self) -> int:
-        """Return 1."""
+        """Return the number of features, 1."""
         return 1
 
     def log_densities(self, X: Floats) -> Floats:
@@ -271,7 +271,7 @@ class Univariate:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return quantiles at negative powers of ten from both ends, and the deciles between, (m,)."""
+        """Return quantiles (m,) for probabilities of 0.2 to 0.8, and for powers of ten from both ends."""
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)
@@ -297,12 +297,12 @@ class StudentTs:
 
     @property
     def weights(self) -> Floats:
-        """Return α_b, (C,)."""
+        """Return the mixing weights α_b, (C,)."""
         return self.gaussians.weights
 
     @property
     def n_features(self) -> int:
-        """Return D."""
+        """Return the number of features D."""
         return self.gaussians.n_features
 
     def log_densities(self, X: Floats) -> Floats:
@@ -326,13 +326,13 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, quantiles as `Univariate` does, (m,)."""
+        """Return, in one dimension, the same quantiles (m,) as `Univariate.breakpoints`."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 
 
 def as_mixture(model: Any, name: str) -> MixtureDensity:
-    """Return `model` itself, or the densities of a fitted estimator; TypeError names the argument."""
+    """Return `model` itself, or the densities of a fitted estimator; raise TypeError, with `name`, if it is neither."""
     if isinstance(model, KMeans | GaussianMixture):
         return Gaussians.from_estimator(model)
     if isinstance(model, StudentTMixture):

@@ -19,7 +19,7 @@ def winners(log_scores: Floats) -> NDArray[np.intp]:
 
 
 def log_posterior(log_scores: Floats) -> Floats:
-    """Return log R_b(x) = log α_b P_b / Σ_c α_c P_c, (n, C)."""
+    """Return the log posterior of each component, log R_b(x) = log(α_b P_b(x) / Σ_c α_c P_c(x)), (n, C)."""
     return log_scores - logsumexp(log_scores, axis=1, keepdims=True)
 
 

@@ -16,7 +16,9 @@ from cprime.theory.partition import log_posterior
 
 
 def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by log P_b, eq. (45), (50), (51).
+    """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by log P_b.
+
+    Eq. (45), (50) and (51) of Kearns, Mansour & Ng.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
-    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, the sign and size of ∂L_post/∂P_0 for two densities, eq. (52).
+    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, the sign and size of ∂L_post/∂P_0 for two densities.
+
+    Eq. (52) of Kearns, Mansour & Ng; L_post is the posterior loss.
 
     Parameters
     ----------
@@ -78,7 +82,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """Return the R_0 below which a point repels P_0, which is the zero of (52); the source prints 0.218.
+    """Return the R_0 below which a point repels P_0: the zero of eq. (52) of Kearns et al., who print 0.218.
 
     Examples
     --------
@@ -101,7 +105,7 @@ class _Parameters(NamedTuple):
 
 
 class _Coordinates:
-    """Conversion between the optimizer's vector and the parameters."""
+    """Conversion between the parameters and the optimizer's single vector of all parameters."""
 
     def __init__(self, C: int, D: int, spherical: bool) -> None:
         self.C, self.D, self.spherical = C, D, spherical
@@ -109,7 +113,7 @@ class _Coordinates:
         self.diagonal = np.flatnonzero(self.rows == self.columns)
 
     def vector(self, components: Gaussians) -> Floats:
-        """Return the vector of the given Gaussians."""
+        """Return all parameters of the given Gaussians in one vector (P,)."""
         if self.spherical:
             return np.concatenate([components.means.ravel(), -np.log(components.standard_deviations)])
         factors = np.linalg.cholesky(np.linalg.inv(components.covariances))
@@ -130,7 +134,7 @@ class _Coordinates:
         return _Parameters(means, factors)
 
     def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """Return the gradient by the vector, using the chain rule through the logarithms of the diagonals."""
+        """Return the gradient with respect to the vector (P,), from those with respect to means and factors."""
         diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
         if self.spherical:
             return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
@@ -147,7 +151,7 @@ class _Coordinates:
         return [*free, *factor * self.C]
 
     def gaussians(self, vector: Floats) -> Gaussians:
-        """Return the components of a vector, with equal weights."""
+        """Return the Gaussians whose parameters are in the vector, with equal weights."""
         means, factors = self.parameters(vector)
         covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
         return Gaussians(means, covariances)
@@ -156,7 +160,9 @@ class _Coordinates:
 def descend(
     X: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
-    """Minimize the mean posterior loss from `start`; return the path, its losses [nats per point], and convergence.
+    """Minimize the mean posterior loss from `start` by L-BFGS-B.
+
+    Return the components after each step, their losses [nats per point], and whether the optimizer converged.
 
     Data and means are centered and scaled by the spread of the start, so that scale and origin of the data do not
     matter.

@@ -36,7 +36,7 @@ class VariationDistance(NamedTuple):
 
 
 def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: Any = None) -> VariationDistance:
-    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between the components of a model, (33) of the source.
+    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between components: eq. (33) of Kearns et al.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return np.abs(relative[:, first] - relative[:, second])
 
     def order(X: Floats) -> NDArray[np.intp]:
-        """Return the components ordered by density at each row; the order changes where two densities cross."""
+        """Return component indices ordered by density at each row; the order changes where two densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
     mean: MeanEstimator

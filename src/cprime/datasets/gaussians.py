@@ -27,7 +27,7 @@ def birch(
     spacing : float, default=4*sqrt(2)
         Distance between neighboring centers, in standard deviations of a cluster.
     random_state : int, RandomState, Generator or None, default=None
-        Fixes the draw.
+        Source of the random numbers.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def birch_random(
         Side of the square, in standard deviations of a cluster. None is ``4 * sqrt(2) * sqrt(n_clusters)``, which gives
         clusters the same density as in `birch`.
     random_state : int, RandomState, Generator or None, default=None
-        Fixes the draw.
+        Source of the random numbers.
 
     Returns
     -------

@@ -99,7 +99,7 @@ class Kmeans:
         self.set_index()
 
     def set_index(self) -> None:
-        """Set an empty index of the metric."""
+        """Set `index` to an empty FAISS index: inner products if spherical, else Euclidean distances."""
         self.index = (faiss.IndexFlatIP if self.cp.spherical else faiss.IndexFlatL2)(self.d)
 
     def train(self, x: Any, weights: Any = None, init_centroids: Any = None) -> float:
@@ -159,7 +159,7 @@ class Kmeans:
         return self.obj[-1]
 
     def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_StatsCallback"]:
-        """Fit the estimator; return it with the recorded iterations."""
+        """Fit the estimator; return it and the callback that has recorded its iterations."""
         given, stats = arguments.get("callbacks"), _StatsCallback()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
@@ -194,7 +194,7 @@ class _StatsCallback:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Return the rows of the selected start; the last objective is that of the returned centers."""
+        """Return the records of the selected initialization; the last objective is that of the returned centers."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

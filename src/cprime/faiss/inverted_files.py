@@ -15,8 +15,8 @@ from cprime.sources import Source
 
 logger = logging.getLogger("cprime")
 
-_ENCODER_POINTS = 2**18  # training points of an encoder that does not specify their number
-_TRANSFORM_POINTS = 2**16  # training points of a transform
+_ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify one
+_TRANSFORM_POINTS = 2**16  # number of training points of a transform
 _QUANTIZER_ALONE = 1  # value of quantizer_trains_alone for a quantizer that is not a clustering
 
 
@@ -103,7 +103,7 @@ def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
 
 
 def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, Any]) -> None:
-    """Train the encoder of the vectors in the lists."""
+    """Train the encoder of the vectors in the inverted lists on random rows of X, by cprime or by FAISS."""
     if type(index) is faiss.IndexIVFFlat:
         return
     m = index.train_encoder_num_vectors()

@@ -16,7 +16,7 @@ logger = logging.getLogger("cprime")
 
 ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables sampling
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod without 0, which is random points
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # FAISS's ClusteringInitMethod; 0, random points, is handled apart
 
 
 def fitted(
@@ -24,7 +24,8 @@ def fitted(
 ) -> KMeans:
     """Fit a `KMeans` of C centers with FAISS's parameters `cp`, overridden by `arguments` of this library.
 
-    With cp.spherical, vectors are compared by inner products and centers have length 1. start: used for FAISS's default
+    With cp.spherical, vectors are compared by inner products and centers have length 1.
+    start: initialization that is used if `cp` has FAISS's default
     """
     estimator = KMeans(C, **_arguments(cp, start) | arguments)
     if cp.spherical:
@@ -34,7 +35,10 @@ def fitted(
 
 
 def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
-    """Sample the points as cp.max_points_per_centroid requires; log the sampling, and warn if there are too few."""
+    """Return the points and weights, sampled if `cp.max_points_per_centroid` requires it.
+
+    Log the sampling, and warn if there are too few points.
+    """
     n, most, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:
         logger.warning("x has %d points for %d centroids, min_points_per_centroid expects %d points", n, C, least)
@@ -46,7 +50,7 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
 
 
 def check_served(cp: Any) -> None:
-    """Raise ValueError for parameters that only FAISS supports."""
+    """Raise ValueError if `cp` has parameters that only FAISS supports."""
     if cp.frozen_centroids:
         raise ValueError("frozen_centroids=True is not served by cprime.faiss, faiss.Kmeans has it.")
     if cp.int_centroids and cp.spherical:

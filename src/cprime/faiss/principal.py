@@ -16,7 +16,7 @@ from cprime.sources import Source
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Coordinate system with x = mean + Σ_j y_j a_j for orthonormal directions a_j.
+    """Coordinate system: x = mean + Σ_j y_j a_j with coordinates y_j and orthonormal directions a_j.
 
     mean (d,)    directions (d, d): one per row, in decreasing order of variance
     """
@@ -26,12 +26,15 @@ class Coordinates:
 
     @classmethod
     def stored(cls, d: int) -> Self:
-        """Return the original coordinates of the vectors."""
+        """Return the coordinate system of the vectors themselves: mean 0, unit directions."""
         return cls(np.zeros(d), np.eye(d))
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
-        """Return the eigenvectors of the covariance matrix, by decreasing variance; one pass, which validates X."""
+        """Return the system of the eigenvectors of the covariance matrix, by decreasing variance.
+
+        One pass over X, which also validates it.
+        """
         with computing(n_threads):
             scatter = opened(KMeans(), X, weights).each(ScatterOf(full=True))
         squares = np.asarray(scatter.squares)

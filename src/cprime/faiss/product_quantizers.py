@@ -92,7 +92,7 @@ def polysemous(index: Any, X: np.ndarray) -> None:
 
 
 def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:
-    """Yield the columns of each part."""
+    """Yield the vectors of each part: consecutive columns of X."""
     for begin in range(0, pq.d, pq.dsub):
         columns = range(begin, begin + pq.dsub)
         if not isinstance(X, Source):

@@ -31,7 +31,7 @@ def checked(X: Any, d: int) -> Vectors:
 
 
 def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return a copy of the given rows, (m, d)."""
+    """Return a copy of the rows with the given indices, (m, d)."""
     return X.take(ids) if isinstance(X, Source) else X[ids]
 
 

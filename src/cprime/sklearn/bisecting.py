@@ -66,8 +66,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # which uses only the number of rows
-            self.__dict__.pop("_X_mean", None)  # left from a previous fit to dense data
+            self._check_params_vs_input(X[:, :1])  # the check uses only the number of rows
+            self.__dict__.pop("_X_mean", None)  # remove the mean that a previous fit to dense data has stored
             rows = X
             if not sp.issparse(X):
                 self._X_mean, rows = Centered.from_rows(X)
@@ -146,5 +146,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
 
 
 def _next_leaf(tree: Any) -> Any:
-    """Return the leaf with the highest score that has rows; a split of equal rows leaves one leaf without rows."""
+    """Return the leaf to split next: of the leaves that have rows, the one with the highest score.
+
+    A split of equal rows leaves one leaf without rows.
+    """
     return max((leaf for leaf in tree.iter_leaves() if len(leaf.indices)), key=lambda leaf: leaf.score)

@@ -18,11 +18,11 @@ from cprime._random import check_random_state, seeded
 # Latest version of scikit-learn for which the draws are known to be equal.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # up to this number of equal shares, rounding shifts no cumulative sum by half a share
+_MOST_EVEN = 2**20  # up to this number of equal probabilities, errors of their cumulative sums are below half of one
 
 
 class Draws:
-    """Mixin for a k-means class of scikit-learn that provides the initial centers."""
+    """Mixin for a k-means class of scikit-learn that computes its initial centers faster, with the same draws."""
 
     n_clusters: int
     init: Any
@@ -38,7 +38,7 @@ class Draws:
         init_size: int | None = None,
         n_centroids: int | None = None,
     ) -> NDArray:
-        """Return the same centers from the same generator as scikit-learn's method."""
+        """Return the same initial centers as scikit-learn's method of this name, from the same random generator."""
         if not draws_here(X, init, sample_weight):
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
@@ -49,7 +49,10 @@ class Draws:
         return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context with the generator for `random_state`, which a function as `init` may store."""
+        """Return a context manager that yields the generator for `random_state`, a new one unless `init` is a name.
+
+        A function as `init` may store the generator, so it must not be reused.
+        """
         return (
             drawing(self.random_state)
             if isinstance(self.init, str)
@@ -58,23 +61,24 @@ class Draws:
 
 
 def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
-    """Return whether `Greedy` can compute this initialization."""
+    """Return whether `Greedy` can compute this initialization with the same draws as scikit-learn."""
     named = isinstance(init, str) and init == "k-means++"
     doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
     return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """Return the generator for `random_state`, as a context, for code that does not pass it on."""
+    """Return a context manager that yields the generator for `random_state`, for code that does not store it."""
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
 
 
 class Choice:
-    """Equivalent of `RandomState.choice` with probabilities, prepared for many draws: maps numbers in [0, 1) to rows.
+    """Equivalent of `RandomState.choice` with probabilities, prepared for many draws.
 
-    weights (n,): rows are drawn in proportion to these
+    A call maps uniform numbers in [0, 1) to row indices.
+    weights (n,): rows are drawn with probabilities in proportion to these
     """
 
     def __init__(self, weights: NDArray):
@@ -86,7 +90,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # exact, or off by one row because of rounding
+        rows = (uniform * len(shares)).astype(np.intp)  # exact, or one too low or too high because of rounding
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)
@@ -96,7 +100,8 @@ class Choice:
 class Greedy:
     """scikit-learn's greedy k-means++ for given rows, for any number of initializations.
 
-    Each center is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n.
+    Each center is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n,
+    where d_n is the distance of row n to the nearest center so far.
     X (n, D)    squares (n,): ‖x_n‖²    weights (n,)
     """
 

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
-    """Return a decorator that gives a function the signature of another."""
+    """Return a decorator that gives a function the signature of `other`."""
 
     def signed(function: F) -> F:
         function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]

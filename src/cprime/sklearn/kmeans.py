@@ -24,7 +24,7 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Most products for scikit-learn's own k-means++ draws and a full search: some hundredths of a second.
+# Maximum number of products for which scikit-learn's own draws and a full search are used: some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
@@ -39,14 +39,14 @@ def are_centers(init: Any) -> bool:
 
 
 def given_centers(estimator: Any, X: Any) -> NDArray:
-    """Return the array `init`, validated, in the data type of the rows."""
+    """Return the initial centers that were passed as `init`, validated, in the data type of the rows."""
     centers = check_array(estimator.init, dtype=X.dtype, copy=True, order="C")
     estimator._validate_center_shape(X, centers)
     return centers
 
 
 class Centered(NamedTuple):
-    """Rows minus their mean (D,), as in scikit-learn's initialization."""
+    """The mean of the rows (D,), and the rows minus their mean, as in scikit-learn's initialization."""
 
     mean: NDArray
     rows: NDArray
@@ -63,7 +63,10 @@ class Centered(NamedTuple):
 
 
 def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
-    """Run scikit-learn's check of the parameters against the data and set `_tol` from the variances `of_columns`."""
+    """Run scikit-learn's check of parameters against the data; set `_tol` to `tol` times the mean variance.
+
+    of_columns (D,): variance of each column
+    """
     estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # only the number of rows is used
     estimator._tol = np.mean(of_columns) * estimator.tol
 
@@ -86,7 +89,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # which only draws row indices
+    if isinstance(init, str) and init == "random":  # this only draws row indices
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -117,7 +120,7 @@ class Printer:
         self._before: NDArray | None = None
 
     def starting(self, init: Any) -> Callable[..., NDArray] | Any:
-        """Return the initialization, wrapped to print a message once it is complete."""
+        """Return `init`, wrapped in a function that prints a message after it has computed centers."""
 
         def centers_of(*args: Any, **kwargs: Any) -> NDArray:
             centers = init(*args, **kwargs)

@@ -164,7 +164,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return np.array(centers, dtype=X.dtype, order="C")
 
     def _first_model(self, centers: NDArray) -> TiedSpherical:
-        """Return the model of initial centers and reset the counts."""
+        """Return the model with the given initial centers, and set the counts of the clusters to 0."""
         self._counts = np.zeros(self.n_clusters)
         self._n_since_last_reassign = 0
         self._n_threads = resolve_threads(None)
@@ -173,7 +173,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _step(
         self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[TiedSpherical, float]:
-        """Update the running means with one batch, then reassign centers of low weight; return the model and J.
+        """Update the running means with one batch, then move centers of low weight; return the model and J.
 
         J is that of the batch before the update.
         """
@@ -186,7 +186,9 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return model, won.error
 
     def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
-        """Move centers with less than `reassignment_ratio` of the greatest count to random rows of the batch.
+        """Return the model after moving centers with low counts to random rows of the batch.
+
+        A count is low if it is less than `reassignment_ratio` times the greatest one.
 
         At most half as many centers as rows are moved. They get the least count of the others, so that they are not
         moved again at once.

@@ -39,7 +39,7 @@ _FOUND = (
 
 
 def _of_another_library(X: Any) -> bool:
-    """Return whether scikit-learn would compute with the array library of X."""
+    """Return whether X is not of NumPy and scikit-learn would compute with its array library."""
     return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
 
 
@@ -49,7 +49,7 @@ def _with_namespace(method: Callable[..., None], *args: Any) -> None:
 
 
 class _OneStart(cprime.GaussianMixture):
-    """One of several runs; it does not warn about convergence, because the caller does so for the best run."""
+    """Mixture of one of several runs; it gives no convergence warning, because the caller warns about the best run."""
 
     _before: float = np.inf
     _from: Model | None = None
@@ -66,7 +66,10 @@ class _OneStart(cprime.GaussianMixture):
         pass
 
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
-        """Return the fitted mixture without its initialization and generator; random_state: the parameter's value."""
+        """Return the fitted mixture as a plain `cprime.GaussianMixture` without its initialization and generator.
+
+        random_state: value of the parameter in the result
+        """
         mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
         mixture.random_state = random_state
@@ -130,7 +133,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
-        """Fit; return labels if scikit-learn's own code computed them, else None."""
+        """Fit the mixture; return labels if scikit-learn's own code made the fit, else None."""
         X = as_matrix(X)
         for name in ("means_init", "weights_init", "precisions_init"):
             unmasked(getattr(self, name), name)
@@ -161,7 +164,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return None
 
     def _best(self, X: NDArray, random_state: np.random.RandomState) -> _OneStart:
-        """Return the best of `n_init` runs, with scikit-learn's messages."""
+        """Return the mixture of the best of `n_init` runs; print scikit-learn's messages."""
         goes_on, best = self.warm_start and hasattr(self, "converged_"), None
         for run in range(1 if goes_on else self.n_init):
             self._print_verbose_msg_init_beg(run)
@@ -183,7 +186,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return best
 
     def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
-        """Return an estimator of this library with scikit-learn's initialization."""
+        """Return an estimator of this library, not yet fitted, with scikit-learn's initialization."""
         core = _OneStart(
             self.n_components,
             covariance_type=self.covariance_type,
@@ -206,7 +209,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
-        """Set initial parameters by scikit-learn's own draws; its k-means is replaced by ours."""
+        """Set initial parameters by scikit-learn's own draws, with cprime's k-means in place of scikit-learn's."""
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):
             _with_namespace(self._initialize_parameters, X, random_state)
@@ -218,7 +221,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         self._initialize(X, responsibilities)
 
     def _model(self, reg_covar: float = 0.0) -> Model:
-        """Return the model with the parameters in the attributes."""
+        """Return cprime's model with the parameters in the fitted attributes."""
         weights, factors = (
             np.asarray(self.weights_, dtype=np.float64),
             {"precisions_cholesky_": self.precisions_cholesky_},
@@ -228,7 +231,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         )
 
     def _rows(self, X: Any) -> tuple[Data, Model] | None:
-        """Return rows to predict and the model; None for cases handled by scikit-learn."""
+        """Return validated rows and the fitted model for a prediction; None for cases handled by scikit-learn."""
         check_is_fitted(self)
         if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
             hand_over(self, "X is an array of another library")

@@ -27,12 +27,12 @@ _PIECE = 2**20  # numbers of narrow types that are converted at a time
 
 
 def hand_over(estimator: Any, why: str) -> None:
-    """Log that scikit-learn's own code runs."""
+    """Log that scikit-learn's own code runs, and why."""
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
 def squared(X: Any) -> Rows:
-    """Return rows after a check that squares do not overflow their data type."""
+    """Return the rows X, after a check that squared values do not overflow their data type."""
     X = as_rows(X)
     check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X
@@ -71,7 +71,7 @@ def variances(X: Any) -> NDArray:
 
 
 class Distances(Documented, CheckedOnce, TransformerMixin):
-    """Mixin for a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
+    """Mixin for a k-means class of scikit-learn: `transform` and `score` from distances to `cluster_centers_`."""
 
     cluster_centers_: NDArray
     _check_test_data: Any
@@ -101,7 +101,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
         return X, sample_weight
 
     def _rows(self, X: Any) -> tuple[Rows, NDArray]:
-        """Return rows to predict, and the centers in their data type."""
+        """Return validated rows for a prediction, and the centers in the data type of the rows."""
         check_is_fitted(self)
         X = as_matrix(X)
         kind = narrow_type(X)
@@ -131,7 +131,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
 
 
 class Nearest(Distances):
-    """Mixin as `Distances`, with `predict` by the nearest of all centers."""
+    """Mixin like `Distances` that also has `predict`, which returns the nearest of all centers."""
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the nearest center of each row, (n_samples,); ties go to the lower index."""

@@ -10,7 +10,7 @@ from cprime._random import check_random_state
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_MOST = 1024  # limit of the number of cached sets of values
+_MOST = 1024  # maximum number of cached sets of parameter values
 _SIMPLE = (str, int, float, bool, type(None))
 _valid: set[tuple] = set()
 

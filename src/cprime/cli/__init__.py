@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> None:
-    """Run `cprime` on the arguments of the process; a fatal signal prints a traceback to stderr."""
+    """Run `cprime` with the command line arguments of the process; a fatal signal prints a traceback to stderr."""
     if sys.__stderr__ is not None:
         faulthandler.enable(sys.__stderr__)
     from cprime.cli.app import app

@@ -28,7 +28,7 @@ from cprime.theory import posterior_mean
 _SIZE = 8
 _SEED = 0
 _PEAK = 255.0
-_NOISE = 20.0  # standard deviation in gray levels
+_NOISE = 20.0  # standard deviation of the added noise, in gray levels
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 @dataclass(frozen=True)
 class KMeansRun:
-    """A k-means fit. course: seconds and J of each iteration if known, else of the end only."""
+    """A k-means fit. course: arrays of the seconds and of J after each iteration, or after the last one only."""
 
     name: str
     estimator: Any
@@ -73,7 +73,7 @@ class KMeansRun:
 
 @dataclass(frozen=True)
 class PatchModel:
-    """A model of patches: F and L by iteration on patches of the second photograph, and that photograph restored."""
+    """A model of patches, its F and L by iteration on patches of the second photograph, and that one denoised."""
 
     name: str
     estimator: Any
@@ -86,7 +86,7 @@ class PatchModel:
 
     @property
     def kl_gaps(self) -> list[float]:
-        """Return L − F after each iteration."""
+        """Return the gap between log-likelihood and free energy, L − F, after each iteration."""
         return [L - F for F, L in zip(self.free_energy, self.log_likelihood, strict=True)]
 
     @property
@@ -155,7 +155,7 @@ def _half(image: np.ndarray) -> np.ndarray:
 
 
 def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[KMeansRun]:
-    """Fit scikit-learn's k-means and the same iterations here, from one start; and `KMeans` with default arguments."""
+    """Fit three k-means: scikit-learn's, cprime's with the same start and iterations, and `KMeans` by default."""
     C, n_iter = scale.n_clusters, scale.n_iter
     first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
     peer = SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)
@@ -203,7 +203,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         bounds: list[tuple[int, float, float]] = []
 
         def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
-            now = standing.bounds(held_out)  # F and L for the same parameters
+            now = standing.bounds(held_out)  # so that F and L belong to the same parameters
             bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
         estimator.set_params(callbacks=[watch])
@@ -222,7 +222,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
 
 
 def _psnr(image: np.ndarray, clean: np.ndarray) -> float:
-    """Return the peak signal-to-noise ratio in decibels."""
+    """Return the peak signal-to-noise ratio of an image compared with the clean one, in decibels."""
     return float(10 * np.log10(_PEAK**2 / np.square(image - clean, dtype=np.float64).mean()))
 
 

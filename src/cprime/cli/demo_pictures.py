@@ -1,4 +1,4 @@
-"""The pictures of the demonstration: J by second, the gap L − F by iteration, a codebook, photographs in two rows."""
+"""Pictures of `cprime demo`: J over seconds, the gap L − F over iterations, a codebook, and photographs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
-_HIGH = 2.0  # % above the lowest J from which a curve falls so steeply that its name fits beside its first point
-_COLUMNS = 1.6  # times as many as rows
+_HIGH = 2.0  # % above the lowest J; the label fits beside the first point of curves that begin higher
+_COLUMNS = 1.6  # number of columns divided by number of rows
 
 
 @dataclass(frozen=True)
 class Descent:
-    """J [data unit²] of a fit after so many seconds: of every iteration, or of the last one only."""
+    """J [data unit²] of a fit over the elapsed seconds: after every iteration, or after the last one only."""
 
     name: str
     seconds: np.ndarray
@@ -34,7 +34,7 @@ class Descent:
 
 @dataclass(frozen=True)
 class GapCurve:
-    """L − F [nats per point] of a fit after each of the iterations."""
+    """Gap between log-likelihood and free energy, L − F [nats per point], after each iteration of a fit."""
 
     name: str
     iterations: Sequence[int]
@@ -42,14 +42,14 @@ class GapCurve:
 
 
 def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[GapCurve], titles: tuple[str, str]) -> None:
-    """J by second of three fits, and the gaps of two by iteration, in a panel each."""
+    """Draw two panels to a file: J over seconds of the fits, and the gaps L − F over iterations."""
     figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     best = min(float(descent.error.min()) for descent in descents)
     for descent, color in zip(descents, (BLACK, BLUE, VERMILION), strict=True):
         excess = 100 * (descent.error / best - 1)
         left.plot(descent.seconds, excess, color=color, linewidth=1.8, marker="o", markersize=4)
-        alone = len(excess) == 1  # a curve is named where it begins, because several may end at the same height
+        alone = len(excess) == 1  # the label is at the first point, because several curves may end together
         above = {"xytext": (0, 8), "va": "bottom", "ha": "center" if alone else "left"}
         beside = _BESIDE if excess[0] > _HIGH else _BESIDE | above
         name_curve(left, descent.name, (descent.seconds[0], excess[0]), color, **beside)
@@ -76,7 +76,7 @@ def _label(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def draw_codebook(path: Path, estimator: Any, title: str) -> None:
-    """Every center of a fit to square patches of grey levels 0 … 255, those of most points first."""
+    """Draw every center of a fit to square gray patches, levels 0 … 255, the largest clusters first, to a file."""
     columns = round((_COLUMNS * len(centers_of(estimator))) ** 0.5)
     figure = Figure(figsize=(9, 9 / _COLUMNS + 0.4), dpi=_DPI, layout="constrained")
     CodebookDisplay.from_estimator(estimator, limits=(0, 255), ax=figure.add_subplot(), columns=columns)
@@ -85,7 +85,7 @@ def draw_codebook(path: Path, estimator: Any, title: str) -> None:
 
 
 def draw_photographs(path: Path, images: Sequence[np.ndarray], titles: Sequence[str]) -> None:
-    """Four grey photographs (height, width) of levels 0 … 255 in two rows, each under its title."""
+    """Draw four gray photographs (height, width), levels 0 … 255, in two rows to a file, each below its title."""
     height, width = images[0].shape
     panel = 5.2
     figure = Figure(figsize=(2 * panel, 2 * (panel * height / width + 0.3)), dpi=_DPI, layout="constrained")

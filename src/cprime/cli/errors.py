@@ -1,4 +1,4 @@
-"""Error handling of commands: one line on stderr and exit code 1; one line per warning; Ctrl-C."""
+"""Error handling of commands: one line on stderr for an error or a warning, exit codes, and Ctrl-C."""
 
 import functools
 import logging

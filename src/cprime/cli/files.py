@@ -1,4 +1,4 @@
-"""DATA as a source, according to the options: columns, weights, missing values, and scaling."""
+"""Input data of a command as a source, with the requested columns, weights, missing values, and scaling."""
 
 import re
 import sys
@@ -22,14 +22,17 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete, compl
 from cprime.sources.spool import received
 
 STDIN = "-"
-_BUFFERS = 4  # chunks in memory at a time while DATA are read
-_LOOKED_AT = 1000  # rows that are read to detect an index column
+_BUFFERS = 4  # number of chunks in memory at a time while data are read
+_LOOKED_AT = 1000  # number of rows that are read to detect an index column
 _ROWS_OF_INDEX = 3
 
 
 @dataclass(frozen=True)
 class Request:
-    """Options that select data from DATA, by their names; columns of a table by name, those of an array by number."""
+    """Command line options, under their names, that select and prepare the input data.
+
+    Columns of a table are selected by name, those of an array by number.
+    """
 
     key: str | None = None
     columns: tuple[str, ...] | None = None
@@ -57,7 +60,7 @@ class Request:
 
 @dataclass(frozen=True)
 class InputData:
-    """DATA after opening.
+    """Input data of a command after opening.
 
     source: the selected data    stored: the source with all its columns and rows
     rows: indices of the rows in `source`, None for all
@@ -69,7 +72,7 @@ class InputData:
 
 
 def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> InputData:
-    """Open DATA and select rows and columns by `request`; missing values are not filled and nothing is scaled.
+    """Open the data at `path` and select rows and columns; missing values are not filled and nothing is scaled.
 
     expected: the columns to take from a table if the request names none
 
@@ -105,7 +108,10 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Add the options for missing values to errors about them; fills: whether filling with means is possible."""
+    """Add to errors about missing values, raised in the context, which options handle them.
+
+    fills: whether filling with means is one of them
+    """
     try:
         yield
     except ValueError as error:
@@ -117,9 +123,9 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
 
 
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
-    """Open DATA for a fit: filled and scaled if requested, and held in memory if it is one chunk.
+    """Open data for a fit: filled and scaled if requested, and in memory if they are one chunk.
 
-    max_memory: if given, chunks are small from the first pass on, and DATA are not held in memory
+    max_memory: if given, chunks are small from the first pass on, and data are not held in memory
     """
     source = opened(path, request).source
     if max_memory is not None and request.chunk_rows is None:
@@ -136,18 +142,18 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
 
 
 def held(source: Source) -> Source:
-    """Return the same rows in memory if they are one chunk, so that a file is read once, not in every iteration."""
+    """Return the source with its rows in memory if they are one chunk, so that its file is read only once."""
     return MaterializedSource(source) if len(source.sizes) == 1 else source
 
 
 def as_of(estimator: Any, source: Source) -> Source:
-    """Apply the filling and scaling of the model to the data, and remove it from the estimator."""
+    """Return the source, filled and scaled as for the model, and remove this preparation from the estimator."""
     stored = estimator.__dict__.pop("preparation_", None)
     return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
 
 
 def _stored(path: str, request: Request) -> Source:
-    """Open DATA with all rows and columns."""
+    """Open the data at `path` with all rows and columns."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}
     if path != STDIN:
         return open_path(path, request.key, **options)
@@ -166,7 +172,7 @@ def _as_options(message: str) -> str:
 
 
 def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None) -> list[str] | list[int] | None:
-    """Return the columns that are data, in the requested order; None for all."""
+    """Return the names or numbers of the columns to cluster, in the requested order; None for all."""
     names = stored.columns
     columns = request.columns
     if columns is None and names is not None:
@@ -191,7 +197,7 @@ def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None)
 
 
 def _notice_index(source: Source) -> None:
-    """Print a note if the first column seems to number the rows."""
+    """Print a note to stderr if the first column seems to contain row numbers."""
     if source.columns is None or source.n_features < 2:
         return
     name = source.columns[0]
@@ -214,7 +220,7 @@ def _note_constant(source: Source, preparation: Preparation, columns: Any) -> No
 
 
 def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
-    """Add the weights named by --sample-weight: a column, another array of the file, or another file."""
+    """Return the source with the weights named by --sample-weight: a column, another array of the file, or a file."""
     if name in (stored.columns or ()):
         return source.with_weights(name)
     if Path(name).exists():

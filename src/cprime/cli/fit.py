@@ -1,4 +1,4 @@
-"""`cprime fit`: open DATA, fit a model with a progress bar, write it, and print a summary."""
+"""`cprime fit`: open data, fit a model with a progress bar, write the model, and print a summary."""
 
 import shlex
 import signal
@@ -27,7 +27,7 @@ _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMi
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Model and settings of a fit; None leaves an argument at the estimator's default."""
+    """Command line options that choose a model and its arguments; None stands for the estimator's default."""
 
     k: int
     model: str = "kmeans"
@@ -69,7 +69,7 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. Options and output are checked before any data are read."""
+    """Run `cprime fit`. Options and output are checked before any data are read."""
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
     if options.checkpoint is not None:
@@ -101,7 +101,9 @@ def fitted(
     quiet: bool,
     keep_partial: bool = False,
 ) -> dict[str, Any]:
-    """Fit with a progress bar and return the figures; Ctrl-C shows the command to resume if there is a checkpoint.
+    """Fit with a progress bar and return the figures of the summary.
+
+    If there is a checkpoint, Ctrl-C shows the command to resume.
 
     The number of chunks of a source is printed before the fit and included in the figures.
     X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit and keeps the current model
@@ -125,7 +127,7 @@ def fitted(
 
 
 class _Stop:
-    """Callback that ends a fit once `asked` is set."""
+    """Callback that ends a fit after the current iteration once its attribute `asked` is true."""
 
     asked = False
 
@@ -135,7 +137,7 @@ class _Stop:
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[_Stop]:
-    """Make the first Ctrl-C request the end of the fit, if `wanted`, and the second one interrupt it."""
+    """Yield a callback; if `wanted`, the first Ctrl-C ends the fit through it, and the second one interrupts it."""
     stop = _Stop()
     if not wanted:
         yield stop
@@ -154,7 +156,7 @@ def _stopping(wanted: bool) -> Iterator[_Stop]:
 
 
 def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
-    """Print the figures of a model that has been written."""
+    """Print the summary of a fitted model that has been written to a file."""
     if as_json:
         print_json(figures)
     elif not quiet:
@@ -162,14 +164,14 @@ def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
 
 
 def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
-    """Return the command that resumes an interrupted fit; empty if there is no checkpoint to resume from."""
+    """Return the command that resumes an interrupted fit; an empty string if there is no checkpoint."""
     if checkpoint is None or not (checkpoint / checkpoints.FIT).exists():
         return ""
     return f"{shlex.join(['cprime', 'resume', str(checkpoint), '-o', str(output)])} goes on with it"
 
 
 def estimator_of(options: FitOptions) -> Any:
-    """Return the estimator for the options, without centers from a file; click.UsageError if options conflict."""
+    """Return the estimator for the options, without centers from a file; raise click.UsageError if options conflict."""
     k_means = options.model == "kmeans"
     given: dict[str, Any] = {
         "search": options.search,
@@ -222,7 +224,7 @@ def _is_file(init: str | None) -> bool:
 
 
 def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
-    """Set the matrix in a file as the initial centers."""
+    """Set the matrix in the file `init` as the initial centers; do nothing if `init` is not a file."""
     if not _is_file(init):
         return
     assert init is not None

@@ -14,7 +14,10 @@ from cprime.storage import read_header
 
 
 def info(name: str, request: Request, *, as_json: bool) -> None:
-    """Run the command. A folder is a checkpoint or data; a file is data if its suffix is one of data, else a model."""
+    """Run `cprime info`.
+
+    A folder is a checkpoint or data; a file is data if it has the suffix of a data format, else a model.
+    """
     path = Path(name)
     if name == STDIN:
         figures = _of_data(name, request)
@@ -58,7 +61,7 @@ def _of_model(path: Path) -> dict[str, object]:
 
 
 def _of_checkpoint(path: Path) -> dict[str, object]:
-    """Describe a checkpoint: the model if the fit has ended, else the progress of the fit."""
+    """Return the description of a checkpoint: of its model if the fit has ended, else of the progress of the fit."""
     description = checkpoints.read(path)
     about = {
         "n_samples": sum(description["chunks"]),

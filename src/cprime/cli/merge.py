@@ -1,4 +1,4 @@
-"""`cprime merge`: join the components of a stored model to clusters, and assign the rows of DATA to these."""
+"""`cprime merge`: join the components of a stored model to clusters, and write the cluster of each row of the data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from cprime.sources.naming import naming
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """Options of the command, under their names; n_clusters: None takes the number that the joins suggest."""
+    """Options of `cprime merge`, under their names; n_clusters: None takes the number that the merge tree suggests."""
 
     n_clusters: int | None
     criterion: str
@@ -54,7 +54,7 @@ def merge_model(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. Without DATA, or with --components, the clusters of the components are written."""
+    """Run `cprime merge`. Without data, or with --components, write the cluster of each component, else of each row."""
     if output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, *([] if path is None else [Path(path)])))
     estimator = load(model)

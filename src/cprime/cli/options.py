@@ -8,9 +8,9 @@ import click
 
 from cprime.cli.panels import Amount, Argument, Bytes, ColumnNames, CountOr, Option, StartName, WholeNumber
 
-# Copies of the estimators' values, so that a help page does not import the estimators.
+# Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
-MODELS_OF = {  # models that have an option, for options that not all models have
+MODELS_OF = {  # for each option that not all models have: the models that have it
     **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
     "metric": ("kmeans",),
     "n_factors": ("gmm",),

@@ -1,4 +1,4 @@
-"""Output of results: atomically written files of rows, and one JSON object on stdout."""
+"""Output of results: files of rows, which are written completely or not at all, and JSON on stdout."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ STDOUT = "-"
 ROWS_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)
 
-Columns = dict[str, Any]  # by name: NumPy or Arrow arrays of equal length
+Columns = dict[str, Any]  # columns by name: NumPy or Arrow arrays of equal length
 
 
 def check_output(
@@ -58,7 +58,7 @@ def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]
 
 
 class _CsvRows:
-    """Writer of lines of separated values, with a header line of names."""
+    """Writer of lines of separated values, with a header line of column names."""
 
     def __init__(self, file: Any, separator: str) -> None:
         self._writer = csv.writer(file, delimiter=separator, lineterminator="\n")
@@ -77,7 +77,7 @@ class _CsvRows:
 
 
 class _NpyRows:
-    """Writer of an array: of a single column, or of records."""
+    """Writer of a .npy file: an array of a single column, or a structured array of several columns."""
 
     def __init__(self, file: Any, n_rows: int) -> None:
         self._rows = NpyWriter(file, n_rows)

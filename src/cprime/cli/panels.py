@@ -1,4 +1,4 @@
-"""Commands with help in panels, and types of option values; their errors name the value and the choices."""
+"""Commands whose help groups options in panels, and types of option values with errors that list the choices."""
 
 import math
 import re
@@ -16,9 +16,9 @@ PANELS = ("Data", "Model", "Search", "Output")
 
 
 class Option(click.Option):
-    """Option that belongs to a panel of the help.
+    """Command line option that belongs to a panel of the help.
 
-    otherwise: description of the default
+    otherwise: description of the default value for the help
     """
 
     def __init__(self, *args: Any, panel: str, otherwise: str | None = None, **kwargs: Any) -> None:
@@ -32,7 +32,7 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """Argument with a line of help."""
+    """Positional argument with a line of help."""
 
     def __init__(self, *args: Any, explained: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,7 +60,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Group of all commands; an unknown name produces an error that suggests a similar one."""
+    """Group of all commands of `cprime`; an unknown command name produces an error that suggests a similar one."""
 
     command_class = Command
 
@@ -85,7 +85,7 @@ class Group(click.Group):
 
 
 class WholeNumber(click.ParamType):
-    """Type of an integer in a range."""
+    """Type of an option value that is an integer in a range."""
 
     name = "number"
 
@@ -102,7 +102,7 @@ class WholeNumber(click.ParamType):
 
 
 class Amount(click.ParamType):
-    """Type of a finite, nonnegative number, or one of some words."""
+    """Type of an option value that is a finite, nonnegative number or one of the given words."""
 
     name = "number"
 
@@ -123,7 +123,7 @@ class Amount(click.ParamType):
 
 
 class StartName(click.ParamType):
-    """Type of an initialization: its name, or the path of a file of centers, which must have a suffix."""
+    """Type of an option value that is an initialization: its name, or the path, with suffix, of a file of centers."""
 
     name = "start"
 
@@ -143,7 +143,7 @@ class StartName(click.ParamType):
 
 
 class CountOr(click.ParamType):
-    """Type of an integer that is not below `least`, or one of some words."""
+    """Type of an option value that is an integer not below `least`, or one of the given words."""
 
     name = "count"
 
@@ -204,7 +204,7 @@ class Size(click.ParamType):
         if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
             self.fail(f"{value!r} is no rows and columns, such as 1000000x768.")
         rows, columns = map(int, parts)
-        if rows * columns > sys.maxsize // 8:  # the largest array of float64
+        if rows * columns > sys.maxsize // 8:  # greatest number of values in an array of float64
             self.fail(f"{value!r} is no rows and columns of an array that can exist, such as 1000000x768.")
         return rows, columns
 

@@ -18,7 +18,7 @@ from cprime._files import filling
 from cprime.cli.outputs import Columns
 from cprime.sources import Source
 
-_GROUP_BYTES = 2**26  # bytes of rows that are written together
+_GROUP_BYTES = 2**26  # number of bytes of rows that are written together
 
 
 def row_columns(source: Source, X: NDArray) -> Columns:
@@ -37,7 +37,7 @@ class Partition:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: Any = None
-        self._parts: list[NDArray[np.int64]] = []  # for each batch (m, 4): cluster, batch, first row, last row + 1
+        self._parts: list[NDArray[np.int64]] = []  # pieces (m, 4): cluster, index of the batch, first row, last row + 1
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
         """Append rows: the cluster of each (n,), and the columns to write by name, n values each."""
@@ -80,7 +80,7 @@ class Partition:
 
 @contextmanager
 def partition(folder: Path) -> Iterator[Partition]:
-    """Yield a `Partition`; after the context, the new or empty folder has its files, or none after an error."""
+    """Yield a `Partition`; at the end, write its files to the new or empty folder, or none after an error."""
     with filling(folder) as temporary:
         path = temporary / ".rows.arrow"
         rows = Partition(path)
@@ -103,7 +103,7 @@ def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
 
 
 def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield lists of batches of bounded size."""
+    """Yield lists of consecutive batches whose total size is bounded."""
     group: list[Any] = []
     n_bytes = 0
     for piece in pieces:

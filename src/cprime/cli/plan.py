@@ -1,4 +1,4 @@
-"""`cprime plan`: estimate of the memory and time for a fit of DATA, or of an array of a given shape."""
+"""`cprime plan`: estimate of the memory and time for a fit of data, or of an array of a given shape."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from cprime.planning import plan as planned
 def plan(
     path: str | None, shape: tuple[int, int] | None, request: Request, options: FitOptions, *, as_json: bool
 ) -> None:
-    """Run the command."""
+    """Run `cprime plan`: print the estimate."""
     if (path is None) == (shape is None):
         raise click.UsageError("either DATA or --shape is needed, and not both.")
     estimator = estimator_of(options)

@@ -1,4 +1,4 @@
-"""`cprime predict`: the component of each row of DATA by a stored model, chunk by chunk."""
+"""`cprime predict`: write the component of each row of data by a stored model, chunk by chunk."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -30,7 +30,10 @@ _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """Columns to write beside the label, under their options' names; folder: of the output by cluster, or None."""
+    """Options of `cprime predict`, which select the columns to write beside the label.
+
+    folder: folder for the output by cluster, or None
+    """
 
     proba: bool = False
     distance: bool = False
@@ -97,7 +100,7 @@ def predict(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. A table is read with the columns of the model, and all data in its precision."""
+    """Run `cprime predict`. Read the columns on which the model was fitted, in the precision of the model."""
     if output is not None and output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, Path(path)))
     if wanted.folder is not None:
@@ -153,7 +156,7 @@ def predict(
 
 
 def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[tuple[int, NDArray]]:
-    """Yield (first row, rows) in pieces of chunks that are small enough for the memory of their results."""
+    """Yield (index of the first row, rows): pieces of chunks, small enough for their results to fit into memory."""
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
     gaps = getattr(estimator, "missing", "error") == "marginal"
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
@@ -163,7 +166,7 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
 
 
 class _Rows:
-    """Columns of rows that are not results: identifiers, row numbers, and data."""
+    """Columns of the output that are not results: identifiers, row numbers, and data."""
 
     def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier
@@ -181,7 +184,7 @@ class _Rows:
         return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
 
     def data(self, begin: int, X: NDArray) -> Columns:
-        """Return the data as stored, before filling and scaling, in the precision of the model."""
+        """Return the data columns as stored, before filling and scaling, in the precision of the model."""
         if self._source is None:
             return {}
         return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))
@@ -199,7 +202,7 @@ def joined(*parts: Columns) -> Columns:
 
 
 def named(names: Naming, found: InputData, begin: int, end: int) -> Any:
-    """Return the identifiers of the rows begin to end, counted without the left-out rows."""
+    """Return the identifiers of the selected rows begin to end; rows that were left out are not counted."""
     if found.rows is None:
         return names(begin, end)
     rows = found.rows[begin:end]

@@ -13,7 +13,7 @@ from cprime.loading import data_of, unfitted
 def resume(
     folder: Path, output: Path | None, threads: int | None, spill: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
-    """Run the command; without an output, the model is written to the path stored in the checkpoint.
+    """Run `cprime resume`; without an output, the model is written to the path stored in the checkpoint.
 
     If the fit had ended, its model is read from the folder.
     """

@@ -53,7 +53,7 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """Return the figures of a fitted estimator, as far as it has them: sizes, convergence, J, σ² and F.
+    """Return the figures of a fitted estimator: sizes, convergence, J, σ² and F; those that it lacks are None.
 
     A mixture has no `inertia_`; its J is that of the last iteration, if known.
     """
@@ -107,7 +107,7 @@ def sizes(counts: Any) -> dict[str, Any] | None:
 
 
 def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
-    """Describe what is done to data before they are passed to the model."""
+    """Return a description of the filling and scaling before data are passed to the model; None if there is none."""
     if preparation is None:
         return None
     done = {"fill": "missing values filled with means", "scale": "scaled to variance 1"}

@@ -10,7 +10,7 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-_LEAST_SIDE = 16  # least side of a tile in pixels, so that the gaps between tiles look thin
+_LEAST_SIDE = 16  # minimum side of a tile in pixels, so that the white space between tiles looks thin
 _GAP = 2
 
 
@@ -126,7 +126,7 @@ class CodebookDisplay:
         return self
 
     def _sheet(self, columns: int) -> NDArray[np.float64]:
-        """Return all tiles on a white sheet, with gaps between them."""
+        """Return one image (height, width, 3) of all tiles on a white sheet, separated by white space."""
         low, high = self.limits
         tiles = np.clip((self.tiles - low) / max(high - low, np.finfo(np.float64).tiny), 0, 1)
         if tiles.ndim == 3:

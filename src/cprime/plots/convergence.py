@@ -1,4 +1,4 @@
-"""Display of F, L and J by iteration."""
+"""Display of free energy F, log-likelihood L and sum of squared distances J by iteration."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -210,7 +210,7 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # only over observed values
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # sum over observed values
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

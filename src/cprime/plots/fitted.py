@@ -50,17 +50,17 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
 
 
 def accepting(estimator: Any, X: Any) -> Any:
-    """Return the estimator, without its column names if X is an array or list, which has no column names."""
+    """Return the estimator; if X has no column names, a copy without the column names of its training data."""
     return without_names(estimator) if isinstance(X, np.ndarray | list) else estimator
 
 
 def impute_missing(X: NDArray, estimator: Any) -> NDArray:
-    """Replace missing values (NaN) by their conditional means, as points to draw."""
+    """Return X with missing values (NaN) replaced by their conditional means under the model, for drawing."""
     return without_names(estimator).impute(X) if np.isnan(X).any() else X
 
 
 def check_point(x: Any, estimator: Any) -> NDArray:
-    """Return one point (D,) as a row (1, D)."""
+    """Return one point (D,) as an array of one row (1, D), validated."""
     x = plain(x, "x")
     shape = np.shape(x)
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
@@ -71,7 +71,7 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
     """Return a copy of the estimator with the parameters of `model`: its predictions change, its fit history does not.
 
-    For k-means, σ² is computed from J of the data by (14) of Lücke & Forster.
+    For k-means, σ² = J/(DN) is computed from J of the data: eq. (14) of Lücke & Forster.
     """
     view = without_names(estimator)
     if isinstance(estimator, KMeans):
@@ -87,7 +87,7 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
 
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
-    """Fit a clone; return it, the parameters after each iteration, and whether the first ones are those of the start.
+    """Fit a clone; return it, the parameters of all iterations, and whether they begin with those of the start.
 
     If there are several initializations, the parameters are those of the selected one.
     """

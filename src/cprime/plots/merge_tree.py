@@ -140,7 +140,7 @@ class MergeTreeDisplay:
         n = self.n_clusters
         clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
         n_leaves = min(max(n_leaves, n or 2), C)
-        one = np.arange(2 * C - 1)  # a component of each node
+        one = np.arange(2 * C - 1)  # one component of each node of the tree
         for i, (a, _) in enumerate(tree.children):
             one[C + i] = one[a]
         lowest = C if n is None else 2 * C - n  # first node that joins clusters of the cut
@@ -152,7 +152,7 @@ class MergeTreeDisplay:
         lines = [np.column_stack(line) for line in zip(drawn["icoord"], drawn["dcoord"], strict=True)]
         axes.add_collection(LineCollection(lines, colors=drawn["color_list"], linewidths=1.2))
         feet = tree.heights[C - n_leaves - 1] if n_leaves < C else 0.0
-        for x, node in enumerate(drawn["leaves"]):  # a marker for each leaf, larger if it contains several components
+        for x, node in enumerate(drawn["leaves"]):  # larger markers for leaves of several components
             axes.plot(5 + 10 * x, 0, "o", color=color(node), markersize=2.5 if node >= C else 1, clip_on=False)
         frame(axes, "", f"{n_leaves} of {C:,} components" if n_leaves == C else f"the last {n_leaves} clusters", "")
         axes.set_ylabel("√(2 ΔJ) (data unit)" if tree.entropy is None else "log(H / ΔH)", fontsize=9)

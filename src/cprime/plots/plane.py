@@ -14,9 +14,9 @@ from cprime.estimators.fitted import centers_of, feature_names
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-_SAME_SCALE = 3  # largest ratio of the ranges of two axes with the same scale
-_FAR = 1000.0  # relative to the span of the centers
-_CORNERS = 73  # vertices of an ellipse
+_SAME_SCALE = 3  # two axes have the same scale if the ratio of their ranges is at most this
+_FAR = 1000.0  # distance of points that bound the outer cells, relative to the span of the centers
+_CORNERS = 73  # number of vertices of an ellipse
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Return height / width of places (n, 2) for axes of one scale; None if the two ranges differ too much."""
+    """Return height / width of the range of points (n, 2); None if it is too large or small for axes of equal scale."""
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 
 
 def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
-    """Set the same scale on both axes, so that circles look round, if the ranges of places (n, 2) allow it."""
+    """Set the same scale on both axes, so that circles look round, unless the ranges of `places` (n, 2) forbid it."""
     if proportion(places) is not None:
         axes.set_aspect("equal", adjustable=adjustable)
 
@@ -114,9 +114,9 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
 
 
 def draw_boundaries(axes: Axes, centers: NDArray) -> None:
-    """Draw faint lines at which two of centers (C, 2) are equally near and no other is nearer; keep axis limits."""
+    """Draw faint boundaries between the regions nearest to each of the centers (C, 2); do not change axis limits."""
     middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
-    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # to bound the outer cells
+    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # bound the outer cells
     diagram = Voronoi(np.vstack([centers, far]))
     ridges = [
         diagram.vertices[ends]

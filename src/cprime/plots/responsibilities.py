@@ -12,7 +12,7 @@ from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _SHOWN = 20
-_CROWDED = 40  # characters below the bars from which labels are rotated
+_CROWDED = 40  # from this number of label characters on, the labels below the bars are rotated
 
 
 class ResponsibilitiesDisplay:

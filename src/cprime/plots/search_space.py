@@ -17,7 +17,10 @@ _COLUMNS = 2
 
 
 class SearchStep(NamedTuple):
-    """A partial E-step: the active set K before it, and the search space G = ∪_{c∈K} G_c."""
+    """A partial E-step of one point: its active set K before the step, and its search space G.
+
+    G is the union of the neighbor lists G_c of the components c in K.
+    """
 
     kept: NDArray[np.intp]
     space: NDArray[np.intp]
@@ -35,7 +38,7 @@ class SearchSpaceDisplay:
     centers : array-like of shape (n_components, 2)
     neighbors : ndarray of shape (n_components, G)
         Neighbor lists, padded with −1.
-    looks : list of Look
+    looks : list of SearchStep
         The E-step shown in each panel.
     names : tuple of two str, default=("", "")
         Names of the axes.
@@ -209,7 +212,10 @@ def _components(kept: ArrayLike, C: int, name: str) -> NDArray[np.intp]:
 
 
 def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[SearchStep]:
-    """Run partial E-steps from K until one does not change K."""
+    """Return the partial E-steps of one point from the active set `kept`, until one does not change it.
+
+    lists (C, G): neighbor lists    costs (C,): cost of each component for the point, the least is best
+    """
     looks: list[SearchStep] = []
     while len(looks) < max_steps:
         space = np.union1d(kept, lists[kept])

@@ -15,13 +15,13 @@ from cprime.report.evidence import ReportData
 from cprime.report.gap import BoundGap, Estimate
 
 _BY_BARS = 30
-_ROUNDING = 1e-6  # relative to L; a smaller gap counts as zero
+_ROUNDING = 1e-6  # a gap L − F below this fraction of L counts as zero
 _RANKED = "clusters, the largest first"
 
 
 @dataclass(frozen=True)
 class Card:
-    """One card. id: HTML id    heads, rows: of its table, empty if it has none"""
+    """A card of the report. id: its HTML id    heads, rows: of its table, empty if it has no table"""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Card:
 
 
 def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
-    """Return the cards for which there is something to show."""
+    """Return the cards for which the estimator and the computed values have results to show."""
     found = [
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
         _search(evidence.estimator, values["course"]),
@@ -85,7 +85,7 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
 
 
 def _loss(found: dict[str, Any]) -> str:
-    """Return a sentence on the loss of J, or of F, that a certificate reports."""
+    """Return a sentence on the loss of J or F by the approximate search, as reported by the certificate `found`."""
     if "relative_excess" in found:
         low, high = found["relative_excess_interval"]
         return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."

@@ -30,7 +30,7 @@ class Certainty:
     """Distribution of the greatest responsibility of each row.
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
-    mean: mean of the greatest responsibility    sure: fraction of the weight with more than 0.95
+    mean: mean of the greatest responsibility    sure: fraction of the weight in rows where it exceeds 0.95
     doubts: the least certain rows among those examined
     """
 
@@ -41,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: ReportData) -> Certainty | None:
-    """Compute the certainty; None for k-means, whose assignments are hard, and for a single component."""
+    """Return the certainty of the assignments; None for k-means, which is certain, and for a single component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

@@ -13,7 +13,7 @@ MOST_SHOWN = 2_000
 _TYPICAL = 3
 _NEIGHBORS = 8
 _FEATURES = 3
-_LONGEST = 32  # characters of a feature name in a phrase
+_LONGEST = 32  # maximum number of characters of a feature name in a phrase
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Clusters:
     """Properties of all C clusters.
 
     shown (m,): indices of the clusters in the report, the largest first, at most `MOST_SHOWN`
-    sizes (C,): weights
+    sizes (C,): sum of the weights of the rows
     spread (C,): root of the squared deviation from the center, averaged over rows and features, in the
         unit of distances; NaN if no row was examined
-    typical (C, 3): positions among the examined rows of those nearest to the center, padded with −1
+    typical (C, 3): the three rows nearest to the center, as positions among the examined rows, padded with −1
     neighbors (C, G): neighboring clusters, the nearest first, padded with −1
     z (C, D): (center − mean) / standard deviation of all rows, 0 if the deviation is 0
     """
@@ -61,7 +61,7 @@ def _typical(evidence: ReportData) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
-    """Return the neighbor lists of the fit's search if there are any, else the nearest centers."""
+    """Return the neighbor list of each cluster from the fit's search if it has one, else the nearest centers: (C, G)."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]
@@ -69,7 +69,7 @@ def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
 
 
 def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return, for each cluster, the features that differ most from the mean: (C, at most 3)."""
+    """Return, for each cluster, the indices of the features with the greatest absolute z-scores: (C, at most 3)."""
     n = min(_FEATURES, z.shape[1])
     top = np.argpartition(-np.abs(z), n - 1, axis=1)[:, :n]
     order = np.argsort(-np.abs(np.take_along_axis(z, top, axis=1)), axis=1, kind="stable")
@@ -82,7 +82,7 @@ def short(name: str) -> str:
 
 
 def level(z: float) -> str:
-    """Describe a z-score in words; "" if it is near the mean."""
+    """Return a z-score in words, for example "high"; "" if it is near 0."""
     size = abs(z)
     if size < 0.5:
         return ""
@@ -91,6 +91,9 @@ def level(z: float) -> str:
 
 
 def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, ...]) -> str:
-    """Describe a cluster in words, such as "high redshift, low g − r": z (D,), features (3,) that differ most."""
+    """Return a description of a cluster such as "high redshift, low g − r".
+
+    z (D,): its z-scores    features (at most 3): indices of those to mention    names: of all features
+    """
     phrases = [f"{level(float(z[j]))} {short(names[j])}" for j in features if level(float(z[j]))]
     return ", ".join(phrases) or "near the mean in every feature"

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime.report.evidence import ReportData, log_sum
 
-_MOST = 12  # clusters per side that are drawn individually
+_MOST = 12  # maximum number of clusters per side that are drawn individually
 _SAME = 0.9  # least Jaccard index at which two clusters count as the same
 
 
@@ -17,9 +17,9 @@ _SAME = 0.9  # least Jaccard index at which two clusters count as the same
 class Comparison:
     """Comparison of two models on the same rows.
 
-    flows (a, b): weight of the rows in each pair of clusters
+    flows (a, b): weight of the rows in each pair of a cluster of the first and one of the second model
     left, right: indices of the clusters of the rows and columns of `flows`; −1, the last, stands for all other clusters
-    rand: adjusted Rand index of the examined rows    same: number of first-model clusters found by the second
+    rand: adjusted Rand index of the examined rows    same: number of clusters common to both
     error: J per row of both models    free_energy: F of both [nats per point], None if one has no densities
     """
 
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def comparison(first: ReportData, second: ReportData) -> Comparison:
-    """Compare two models, whose evidence must contain the same rows."""
+    """Return the comparison of two models; `first` and `second` must contain the same rows."""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
     rows, columns = first.weights_by_cluster, second.weights_by_cluster

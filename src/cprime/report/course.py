@@ -1,4 +1,4 @@
-"""Convergence history of the fit: J and F by second, and the evaluated distances of each iteration."""
+"""Convergence history of the fit: J and F over seconds, and the number of evaluated distances per iteration."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class ConvergenceHistory:
 
 
 def course(evidence: ReportData) -> ConvergenceHistory | None:
-    """Return the convergence history; None if the estimator has none with these columns."""
+    """Return the convergence history; None if the estimator has no `history_` with J."""
     history: Any = getattr(evidence.estimator, "history_", None)
     if history is None or "quantization_error" not in (history.dtype.names or ()) or not len(history):
         return None

@@ -17,16 +17,16 @@ from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import Model
 
-_PRODUCTS = 2 * 10**10  # limit of the multiplications for comparing rows with all components
-_VALUES = 2**26  # limit of the values of the rows held in memory
+_PRODUCTS = 2 * 10**10  # maximum number of multiplications for comparing rows with all components
+_VALUES = 2**26  # maximum number of values of the rows held in memory
 _LEAST_ROWS = 10_000
-_LONGEST = 80  # characters of a feature name on the page
-_MORE = 2  # components per row beyond C′
+_LONGEST = 80  # maximum number of characters of a feature name on the page
+_MORE = 2  # number of stored components per row beyond C′
 
 
 @dataclass(frozen=True)
 class Best:
-    """Best components of each row: ids (n, at most C′ + 2), and log p(c, x) of each [nats]."""
+    """Best components of each row: ids (n, H) with H ≤ C′ + 2, and log p(c, x) of each [nats]."""
 
     ids: NDArray[np.int32]
     log_joint: NDArray[np.float64]
@@ -34,11 +34,11 @@ class Best:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Rows of the data, in their order, with the results of the fitted model.
+    """Examined rows of the data, in their order, with the results of the fitted model.
 
     estimator           fitted estimator             model: its parameters for mixtures and k-means, else None
     n_points            N, rows of the data          rows (n,): indices of the examined rows
-    X (n, D)            as the model takes them      weight (n,)
+    X (n, D)            rows, filled and scaled      weight (n,): sample weights
     labels (n,)         component of each row        best: see `Best`, None if there is no model
     centers (C, D)      float64                      names: of the D features, as written on the page
     """
@@ -82,7 +82,7 @@ class ReportData:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether units of columns have no effect on the model, because each column has its own variances."""
+        """Return whether the units of the columns have no effect, because the model has variances for each column."""
         return self.model is not None and self.model.scale_free
 
     @cached_property
@@ -166,7 +166,7 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
 
 
 def _products(estimator: Any, centers: NDArray) -> int:
-    """Return the number of multiplications per row."""
+    """Return the number of multiplications to compare one row with all components."""
     C, D = centers.shape
     model = estimator._parameters() if hasattr(estimator, "_parameters") else None
     return C * D * (D if model is not None and model.full else 1)

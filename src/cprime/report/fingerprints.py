@@ -15,7 +15,10 @@ _MOST_VALUES = 120_000
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """z (m, d): z-scores of the clusters `clusters` by the features `features`; n_features: number of all features."""
+    """z-scores z (m, d) of the clusters with indices `clusters` (m,) for the features with indices `features` (d,).
+
+    n_features: number of all features, shown or not
+    """
 
     z: NDArray[np.float64]
     clusters: NDArray[np.intp]
@@ -24,7 +27,7 @@ class Fingerprints:
 
 
 def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
-    """Compute the z-scores of the shown clusters; of many features, select those that differ most between clusters."""
+    """Return the z-scores of the shown clusters; of many features, those that differ most between clusters."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]
     d = min(D, _MOST_FEATURES, max(_MOST_VALUES // len(z), 1))
@@ -37,7 +40,10 @@ def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
 
 
 def _order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the order of the leaves of Ward's tree, starting on the side with the lower means."""
+    """Return an order of the rows (m,) in which similar rows are adjacent: the leaves of Ward's tree.
+
+    It starts on the side with the lower means.
+    """
     if len(rows) < 3:
         return np.arange(len(rows))
     order = leaves_list(linkage(np.clip(rows, -4, 4), "ward"))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cprime.kernels import as_rows, computing
 from cprime.report.evidence import ReportData, log_sum
 
-_EXPONENTIALS = 10**8  # limit of rows times components in the computation of L
+_EXPONENTIALS = 10**8  # maximum number of rows times components in the computation of L
 _PRODUCTS = 10**10
 
 
@@ -22,7 +22,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BoundGap:
-    """Means over a sample of rows of F, L and their differences.
+    """Free energy F, log-likelihood L and their differences, as means over a sample of rows.
 
     n_active: C′    more: C′ + 2, at most C    n_rows: rows in the sample
     gain: F(more) − F(C′)    gap: L − F(C′)    free_energy, log_likelihood: F(C′) and L
@@ -38,7 +38,7 @@ class BoundGap:
 
 
 def gap(evidence: ReportData) -> BoundGap | None:
-    """Compute the gap; None if C′ = C or there are no densities."""
+    """Return F, L and their gap; None if C′ = C or the model has no densities."""
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None

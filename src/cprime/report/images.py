@@ -11,14 +11,14 @@ from cprime.estimators.validation import check_integer
 from cprime.report.clusters import Clusters
 from cprime.report.evidence import ReportData
 
-_MOST_FACTORED = 12  # number of clusters whose factors are shown
+_MOST_FACTORED = 12  # maximum number of clusters whose factors are shown
 
 
 @dataclass(frozen=True)
 class Images:
     """Tiles of shape (height, width), or (height, width, 3), and the values drawn black and white (`limits`).
 
-    centers (m, …): of the shown clusters
+    centers (m, …): centers of the shown clusters
     typical (m, …): the row nearest to each center, black if no row of the cluster was examined
     factors (k, H + 1, …): center and factors of the first k clusters, from 0 to 1; a factor value of 0 is drawn as 0.5.
         None if components have no factors

@@ -17,15 +17,15 @@ from cprime.neighbors import exact_lists
 _FEW = 60
 _NEIGHBORS = 12
 _STEPS = 120
-_EARLY = 40  # first steps, with stronger attraction between neighbors
+_EARLY = 40  # number of first steps, which have stronger attraction between neighbors
 _MAJORISATIONS = 120
-_APART = 150  # most rounds of moving circles apart
-_RANKS = 0.25  # weight of the rank in a position
+_APART = 150  # maximum number of rounds of moving circles apart
+_RANKS = 0.25  # weight of the rank in a position, against the coordinate
 _BEYOND = 0.1  # largest distance of outliers, relative to the range from the 1 % to the 99 % quantile
-_MARGIN = 8.0  # between circles and the edge of the sheet
+_MARGIN = 8.0  # distance between circles and the edge of the sheet
 _COVERED = 0.3  # fraction of the sheet covered by all circles
 _LARGEST = 0.16  # largest radius, relative to the height of the sheet
-_ROWS = 250  # centers whose forces are computed at a time
+_ROWS = 250  # number of centers whose forces are computed at a time
 
 
 def layout(
@@ -62,7 +62,7 @@ def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_distances(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Improve the plane so that its distances approximate those of the centers by least squares."""
+    """Return positions (C, 2) whose distances are fitted to those of the centers by least squares, from `plane` on."""
     target, C = cdist(centers, centers), len(centers)
     for _ in range(_MAJORISATIONS):
         found = cdist(plane, plane)
@@ -102,7 +102,10 @@ def _attraction(centers: NDArray[np.float64]) -> coo_array:
 
 
 def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray, float]:
-    """Return Σ_j p_ij q_ij (y_i − y_j), Σ_j q_ij² (y_i − y_j) and Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²)."""
+    """Return the terms of the gradient of t-SNE at places y: attractions (C, 2), repulsions (C, 2), and a normalizer.
+
+    They are Σ_j p_ij q_ij (y_i − y_j), Σ_j q_ij² (y_i − y_j) and Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²).
+    """
     i, j = p.coords
     difference = place[i] - place[j]
     near = (p.data / (1 + np.square(difference).sum(axis=1)))[:, np.newaxis] * difference
@@ -122,7 +125,7 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Scale positions to fill the sheet, each axis separately; partly by rank, so outliers compress the rest less."""
+    """Return positions scaled to fill the sheet, each axis apart; partly by rank, so outliers compress others less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -137,7 +140,7 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
 
 
 def _spread_out(place: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Move overlapping circles apart within the sheet; larger circles move less."""
+    """Return positions after moving overlapping circles apart within the sheet; larger circles move less."""
     place = place + 1e-3 * np.random.default_rng(0).standard_normal(place.shape)
     least = radii[:, np.newaxis] + _MARGIN
     most = np.array([width, height]) - least

@@ -11,15 +11,15 @@ from cprime.estimators.quality import advice, certificate_text
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
-_TINY = 1 / 20  # relative to the mean size
+_TINY = 1 / 20  # a cluster is tiny if its size, relative to the mean size, is below this
 _SAME = 1e-3  # distance of two centers, in units of the spread, below which they coincide
-_ALL = 0.99  # fraction of the variance that counts as all of it
+_ALL = 0.99  # fraction of the total variance that counts as all of it
 _MOST = 0.9
 _AS_FITTED = 0.1  # relative change of J per row that is reported
 
 
 class State(StrEnum):
-    """Result of a check."""
+    """State of a check: good, worth a look, or poor."""
 
     GOOD = "good"
     LOOK = "look"
@@ -28,8 +28,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Light:
-    """Result of one check. name: what was checked    finding: a sentence    remedy: the argument to change, "" if all
-    is well
+    """Result of one check.
+
+    name: what was checked    finding: a sentence    remedy: the argument to change, "" if all is well
     """
 
     name: str
@@ -132,7 +133,10 @@ def _tiny(evidence: ReportData) -> Light:
 
 
 def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest other center of each (C,) and its distance in units (C,); both (0,) if there is one center."""
+    """Return the index of the nearest other center of each, (C,), and its distance, (C,); both (0,) for one center.
+
+    Distances are in the units of `evidence.unit`.
+    """
     centers = np.ascontiguousarray(evidence.centers / evidence.unit)
     nearest = exact_lists(centers, 2)
     if nearest.shape[1] == 0:
@@ -200,7 +204,7 @@ def _collapsed(evidence: ReportData) -> Light | None:
 
 
 def _as_fitted(evidence: ReportData) -> Light | None:
-    """Check whether the mean squared distance of these rows to the centers equals that of the fit."""
+    """Check whether the mean squared distance of these rows to the centers is within 10 % of that of the fit."""
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:
         return None

@@ -39,11 +39,11 @@ class Report:
         Sizes, spread, typical rows, neighbors and z-scores.
     fingerprints : Fingerprints or None
         Clusters by features as z-scores, in the order of the page; None if rows are images.
-    course : Course or None
-        J and F by second.
+    course : ConvergenceHistory or None
+        J and F over seconds.
     certainty : Certainty or None
         For mixtures: the greatest responsibilities, and the rows in which they are lowest.
-    gap : Gap or None
+    gap : BoundGap or None
         Increase of F with C′ + 2 and with all C components; None if C′ = C.
     comparison : Comparison or None
         Comparison with another model.
@@ -109,7 +109,7 @@ def report_of(
 ) -> Report:
     """Make the report of a fitted estimator on data; the arguments are those of the method `report`.
 
-    names: how the page calls data and models; None uses names derived from their types
+    names: names of data and models on the page; None uses names derived from their types
     """
     begin = perf_counter()
     evidence = gather(estimator, X, sample_weight, max_rows)
@@ -137,7 +137,7 @@ def report_of(
 
 
 def _same_rows(evidence: ReportData, other: Any, X: Any, sample_weight: Any) -> ReportData:
-    """Gather the same rows with another model."""
+    """Return the rows of `evidence` with the results of another model."""
     if not isinstance(other, BaseEstimator):
         raise TypeError(f"compare must be a fitted estimator or None, got {other!r}.")
     D, found = evidence.X.shape[1], getattr(other, "n_features_in_", None)

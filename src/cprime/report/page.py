@@ -33,7 +33,7 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # up to this size, z-scores are shown as a table, above it as a picture
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # above these numbers, z-scores are shown as a picture, not as a table
 _Z_UNIT = 16  # z-scores are passed to the script as multiples of 1/16
 
 
@@ -56,7 +56,10 @@ def render(
     values: dict[str, Any],
     begin: float,
 ) -> str:
-    """Return the page. places (m, 3): of the shown clusters    begin: start time of the report, from `perf_counter`"""
+    """Return the HTML page.
+
+    places (m, 3): x, y and radius of the shown clusters    begin: start time of the report, from `perf_counter`
+    """
     found: Clusters = values["clusters"]
     features = deviant(found.z)
     centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
@@ -182,7 +185,7 @@ def _table(
 
 
 def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
-    """Return how the fingerprints are shown: as a table, or as two pictures, for light and for dark mode."""
+    """Return the table of z-scores for the page: as numbers, or as two pictures, for light and dark mode."""
     if found is None:
         return None
     m, d = found.z.shape
@@ -227,7 +230,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data for hovering and clicking; the script reads the descriptions of the clusters from the table."""
+    """Return the data that the page's script needs for hovering and clicking; it reads descriptions from the table."""
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}
@@ -268,7 +271,7 @@ def _short_number(value: Any) -> str:
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """Return a sheet as a dictionary; uri: None if the page already contains the picture."""
+    """Return a sheet of tiles as a dictionary for the script; uri: None if the page already contains the picture."""
     return {
         "uri": uri,
         "width": found.width,

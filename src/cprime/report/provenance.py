@@ -50,7 +50,7 @@ def provenance(estimator: Any, data_name: str | None) -> Provenance:
 
 
 def changed_params(estimator: Any) -> dict[str, Any]:
-    """Return the arguments that differ from their defaults."""
+    """Return the estimator's arguments that differ from their defaults."""
     defaults = signature(type(estimator)).parameters
     found = estimator.get_params(deep=False)
     return {name: value for name, value in found.items() if not _equal(value, defaults[name].default)}

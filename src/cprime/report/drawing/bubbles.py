@@ -12,7 +12,7 @@ LEVELS = 7
 
 
 def levels(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the level 0 … 6 of each value (m,), −1 for NaN, and the six bounds between levels, which are quantiles."""
+    """Return the color level 0 … 6 of each value (m,), −1 for NaN, and the six quantiles that separate levels."""
     known = values[np.isfinite(values)]
     if not len(known):
         return np.full(len(values), -1), np.empty(0)
@@ -28,9 +28,10 @@ def bubbles(
     spread: NDArray[np.float64],
     sheet: Sheet | None,
 ) -> Markup:
-    """Draw the map.
+    """Return the map of the clusters as SVG.
 
-    places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in this order, or None
+    places (m, 3): x, y, radius of each cluster, the largest first    ids (m,): cluster indices
+    spread (m,): values for the colors    sheet: tiles in the order of `places`, or None to draw circles
     """
     of, _ = levels(spread)
     marks, names = [], []
@@ -56,7 +57,7 @@ def bubbles(
 
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
-    """Return the i-th picture of the sheet in a frame centered at (x, y), with the area (2 · half)²."""
+    """Return the i-th tile of the sheet in a frame around (x, y) that has the area of a square of side 2 · half."""
     left, top = sheet.place(i)
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio

@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 50, 12, 10, 38
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Return about `about` round numbers between low and high."""
+    """Return approximately `about` round numbers between low and high, for the ticks of an axis."""
     if not high > low:
         return [low]
     step = (high - low) / about
@@ -99,7 +99,7 @@ def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str])
 
 
 def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span: tuple[float, float]) -> Markup:
-    """Draw adjacent bars of equal width over the interval `span`; `names` are the tooltips."""
+    """Draw adjacent bars of equal width over the interval `span`; `names` are the tooltips of the bars."""
     frame = Frame(span, (0.0, float(heights.max()) or 1.0))
     edges = np.asarray(frame.across(np.linspace(*span, len(heights) + 1)))
     floor, gap = float(frame.up(0.0)), 0.5 if len(heights) > 60 else 1.0

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-_MOST_BYTES = 260_000  # limit of the values of a sheet, before compression
+_MOST_BYTES = 260_000  # maximum number of values in a sheet, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
 _LIMIT = 3.0  # z-scores beyond ±3 have the color of ±3
-_STEPS = 7  # colors on each side of the middle one
+_STEPS = 7  # number of colors on each side of the middle one
 _LIGHT = ((11, 83, 148), (246, 244, 239), (178, 74, 10))
 _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 
@@ -21,7 +21,7 @@ _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 class Sheet:
     """Picture that consists of tiles, row by row.
 
-    uri: the picture    width, height: of the picture [pixels]    tile_width, tile_height: of a tile
+    uri: the picture as a data URI    width, height: of the picture [pixels]    tile_width, tile_height: of a tile
     columns: tiles per row        reduced: whether the tiles have a lower resolution than the data rows
     """
 
@@ -34,7 +34,7 @@ class Sheet:
     reduced: bool
 
     def place(self, i: int) -> tuple[int, int]:
-        """Return the upper left corner of the i-th tile."""
+        """Return the upper left corner (x, y) of the i-th tile in pixels."""
         return i % self.columns * self.tile_width, i // self.columns * self.tile_height
 
 
@@ -63,7 +63,7 @@ def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = Non
 
 
 def heat(z: NDArray[np.float64], dark: bool) -> str:
-    """Return z (m, d) as a picture with one pixel per value: blue below the mean, orange above."""
+    """Return z-scores (m, d) as the data URI of a picture with one pixel per value: blue below 0, orange above."""
     step = np.clip(np.rint(z / _LIMIT * _STEPS), -_STEPS, _STEPS).astype(np.int64) + _STEPS
     picture = Image.frombytes("P", z.shape[::-1], step.astype(np.uint8).tobytes())
     picture.putpalette(palette(dark).astype(np.uint8).tobytes())

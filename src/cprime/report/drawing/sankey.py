@@ -11,7 +11,10 @@ _LEAST_SHARE = 1 / 2000  # fraction of the total below which a flow is not drawn
 
 
 def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[str], rest: list[bool]) -> Markup:
-    """Draw flows (a, b) with the names of both sides; rest (a,): whether a left entry combines many clusters."""
+    """Draw flows (a, b) between clusters named `left` (a) and `right` (b).
+
+    rest (a,): whether an entry of `left` combines many clusters
+    """
     height = max(240.0, 34.0 * max(len(left), len(right)))
     total = flows.sum() or 1.0
     starts, heights_left = _places(flows.sum(axis=1) / total, height)

@@ -35,9 +35,9 @@ _NOISE = 20.0  # standard deviation of the added noise, in gray levels
 class Scale:
     """Size of a demonstration.
 
-    n_clusters: of the k-means fits               n_iter: iterations of the fits with a fixed number of them
-    n_components: of the mixtures                 n_train: training patches from the first photograph
-    n_held_out: patches of the second photograph, on which F and L are computed
+    n_clusters: number of clusters of the k-means fits    n_iter: their number of iterations, if it is fixed
+    n_components: number of components of the mixtures    n_train: number of training patches of the first photograph
+    n_held_out: number of patches of the second photograph, on which F and L are computed
     """
 
     n_clusters: int

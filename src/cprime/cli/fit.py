@@ -27,7 +27,7 @@ _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMi
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Command line options that choose a model and its arguments; None stands for the estimator's default."""
+    """Command line options that choose a model and its arguments; None is the estimator's default."""
 
     k: int
     model: str = "kmeans"

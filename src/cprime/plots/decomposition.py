@@ -28,6 +28,9 @@ class DecompositionDisplay:
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F(x)|x))
 
+    Component b has the density P_b and the share w_b of the points. Q is the sampling density, Q_b its part in b, F(x)
+    the component to which x is assigned, and H an entropy.
+
     Parameters
     ----------
     parts : mapping of str to float

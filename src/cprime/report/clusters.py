@@ -26,7 +26,7 @@ class Clusters:
         unit of distances; NaN if no row was examined
     typical (C, 3): the three rows nearest to the center, as positions among the examined rows, padded with −1
     neighbors (C, G): neighboring clusters, the nearest first, padded with −1
-    z (C, D): (center − mean) / standard deviation of all rows, 0 if the deviation is 0
+    z (C, D): (center − mean of all rows) / standard deviation of all rows, 0 if the deviation is 0
     """
 
     shown: NDArray[np.intp]
@@ -61,7 +61,7 @@ def _typical(evidence: ReportData) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
-    """Return the neighbor list of each cluster from the fit's search if it has one, else the nearest centers: (C, G)."""
+    """Return neighbor lists (C, G): those of the fit's search if it has any, else the nearest centers of each."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]

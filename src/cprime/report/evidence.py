@@ -94,7 +94,7 @@ class ReportData:
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Return the squared distance of each row to the center of its label, in squared units: (n,)."""
+        """Return the squared distance of each row to the center of its label, in squared units of `unit`: (n,)."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)

@@ -57,7 +57,7 @@ def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> 
 
 
 def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
-    """Scale the factors of each component by their largest absolute value."""
+    """Return `Images.factors`: factors are divided by the largest absolute value of those of the same component."""
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:
         return None

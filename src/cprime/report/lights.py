@@ -133,7 +133,7 @@ def _tiny(evidence: ReportData) -> Light:
 
 
 def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the index of the nearest other center of each, (C,), and its distance, (C,); both (0,) for one center.
+    """Return, for each center, index and distance of the nearest other one, (C,) each; both (0,) for a single center.
 
     Distances are in the units of `evidence.unit`.
     """

@@ -91,7 +91,7 @@ class Report:
             temporary.write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, for notebooks."""
+        """Return the page as an HTML frame to show in notebooks."""
         frame = "width:100%;height:800px;border:1px solid #8884;border-radius:8px"
         return f'<iframe title="cprime report" style="{frame}" srcdoc="{escape(self.html)}"></iframe>'
 

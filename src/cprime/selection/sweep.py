@@ -77,8 +77,8 @@ def sweep(
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
         Estimator to fit; it is cloned and not changed. Its number of components, number of initializations and random
-        state are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture
-        (`bounds`).
+        state are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture,
+        as in its method `bounds`.
     X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
     n_components_range : iterable of int
         Numbers of components to try, in any order.

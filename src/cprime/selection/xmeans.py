@@ -24,8 +24,9 @@ class XMeans(Splitter):
     clusters whose union has the lower BIC as one cluster are merged, and all points are fitted again from the new
     centers. The search ends once a round does not lower the BIC of all data.
 
-    The BIC is −2 W F + (C (D + 1)) log W of the isotropic mixture with C − 1 free weights, C·D coordinates and one
-    variance. The free energy F, a lower bound of the log-likelihood that the fit computes anyway, replaces it.
+    The BIC is −2 W F + (C (D + 1)) log W of the isotropic mixture with C − 1 free mixing weights, C·D coordinates and
+    one variance; W is the sum of the point weights. The free energy F per point, a lower bound that the fit computes
+    anyway, replaces the log-likelihood.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fits of the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
+"""Fits by the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
 
 Short NumPy code, written to be read and followed step by step; `cprime.GaussianMixture` is the fast form. This file
 contains the alternation of assignment and refit; the descent for posterior assignment is in `posterior.py`.

@@ -1,4 +1,4 @@
-"""Ledger of Lücke & Forster: relations (14)-(20) between J, the free energy F and the log-likelihood L of a fit.
+"""Relations (14)-(20) of Lücke & Forster between squared error J, free energy F and log-likelihood L of a fit.
 
 The two sides of each identity are computed independently: one by the estimator's compiled kernels, one here by plain
 sums in float64. The checks do not depend on how the parameters were found.

@@ -22,7 +22,8 @@ _DERIVED = ("information_gain", "conditional_entropy")
 class PartitionLoss:
     """Expected partition loss and its terms, per point, in `unit`.
 
-    Equation numbers are those of Kearns, Mansour & Ng.
+    P_b is the density of component b, F(x) the component to which x is assigned, Q the sampling density, and Q_b its
+    part with F(x) = b. Equation numbers are those of Kearns, Mansour & Ng.
 
     Attributes
     ----------

@@ -271,7 +271,7 @@ class Univariate:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) for probabilities of 0.2 to 0.8, and for powers of ten from both ends."""
+        """Return quantiles (m,) of each density: at 0.2 to 0.8, and at 10⁻¹ to 10⁻¹⁵ from both ends."""
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)

@@ -109,7 +109,7 @@ def merge(
 
 
 def resolve_criterion(criterion: str, fitted: Any) -> str:
-    """Return the criterion that "auto" stands for with this fit; return other values unchanged."""
+    """Return the criterion that "auto" selects for this fit; return other values unchanged."""
     if criterion != "auto":
         return criterion
     return "entropy" if hasattr(fitted, "means_") else "ward"

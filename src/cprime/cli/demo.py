@@ -53,7 +53,7 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 @dataclass(frozen=True)
 class KMeansRun:
-    """A k-means fit. course: arrays of the seconds and of J after each iteration, or after the last one only."""
+    """A k-means fit. course: seconds and squared error J after each iteration, or after the last one only."""
 
     name: str
     estimator: Any

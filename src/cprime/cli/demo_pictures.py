@@ -25,7 +25,7 @@ _COLUMNS = 1.6  # number of columns divided by number of rows
 
 @dataclass(frozen=True)
 class Descent:
-    """J [data unit²] of a fit over the elapsed seconds: after every iteration, or after the last one only."""
+    """Squared error J [data unit²] of a fit over seconds: after every iteration, or after the last one only."""
 
     name: str
     seconds: np.ndarray

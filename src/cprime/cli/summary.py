@@ -53,8 +53,9 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """Return the figures of a fitted estimator: sizes, convergence, J, σ² and F; those that it lacks are None.
+    """Return the figures of a fitted estimator: sizes, convergence, J, σ², F …; None for those it lacks.
 
+    J is the sum of squared distances to the centers, σ² the variance, F the free energy.
     A mixture has no `inertia_`; its J is that of the last iteration, if known.
     """
 
@@ -84,7 +85,7 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 
 def _last_error(history: Any) -> Any:
-    """Return J of the last iteration; None if there is no history or the fit did not compute J."""
+    """Return the squared error J of the last iteration; None if there is no history or it lacks J."""
     error = None if history is None else history["quantization_error"][-1]
     return None if error is None or np.isnan(error) else error
 

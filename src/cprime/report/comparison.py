@@ -1,4 +1,4 @@
-"""Comparison of two models on the same rows: flows between their clusters, agreement, J and F."""
+"""Comparison of two models on the same rows: flows between clusters, agreement, squared error J, and free energy F."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Convergence history of the fit: J and F over seconds, and the number of evaluated distances per iteration."""
+"""Convergence history of a fit: squared error J and free energy F over seconds, and evaluated distances."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ class ConvergenceHistory:
     """Convergence history with one entry per iteration.
 
     seconds: elapsed time since the start of the first iteration    lower_bound: F [nats per point]
-    error: J, None if the fit did not compute it
+    error: J, the sum of squared distances to the centers, None if the fit did not compute it
     evaluations: evaluated distances as a fraction of all N·C; N is estimated from the data if the fit has no labels
     by_batch: whether each entry is a mini-batch, so that J and F refer to different points
     lowers_error: whether the fit minimizes J

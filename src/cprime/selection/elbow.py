@@ -6,11 +6,11 @@ sharply, at their number: up to it each new center removes distances between clu
 them. (Sugar & James 2003 observe the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters
 fill.)
 
-The bend at C is the change of the slope d log J / d log C there. The largest bend is an elbow if two conditions hold.
-First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and spread,
-because the steep piece that ends in an elbow begins with a downward bend, which would mask the outlier. Second, the
-slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local optima make all bends noisy:
-they hide an elbow rather than create one.
+The bend at C is the change of the slope d log J / d log C at this C. The largest bend is an elbow if two conditions
+hold. First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and
+spread, because the steep piece that ends in an elbow begins with a downward bend, which would mask the outlier. Second,
+the slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local optima make all bends
+noisy: they hide an elbow rather than create one.
 """
 
 from functools import lru_cache

@@ -141,7 +141,7 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """Return the p-value of the test that the cluster is Gaussian, not divided; 1 if there are too few points."""
+        """Return the p-value of the test whether the cluster is one Gaussian; 1 if it has too few points."""
         halves = in_halves(cell)
         tested = []
         for seen, held_out in (halves, halves[::-1]):

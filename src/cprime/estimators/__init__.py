@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface: validation of arguments and fitted attributes; no numerics."""
+"""Estimators with scikit-learn's interface: they check arguments and set fitted attributes, but contain no numerics."""
 
 from cprime.estimators.conditional_mixtures import ConditionalMixtures
 from cprime.estimators.fuzzy_kmeans import FuzzyKMeans

@@ -1,4 +1,4 @@
-"""Mixin for approximate predictions: the search structure, built once for fitted parameters, and its quality."""
+"""Mixin for approximate predictions: builds a search structure from the fitted parameters and measures its quality."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return for each row the best component among those near it, which is not always the best of all: (n,)."""
+    """Return for each row the best of the components that `nearby` finds near it, not always the best of all: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
@@ -36,7 +36,7 @@ class Approximate:
         raise NotImplementedError
 
     def _scale(self, model: Model) -> float | None:
-        """Return the factor from costs to log-probabilities; None for k-means."""
+        """Return the factor that converts costs of components to log-probabilities; None for k-means."""
         raise NotImplementedError
 
     def _searched_by(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Approximate:
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:
-        """Return the search structure; it is built again only if one of its attributes was replaced."""
+        """Return the search structure, which is built again only if a fitted attribute behind it was replaced."""
         of = [vars(self).get(name) for name in self._searched_by()]
         made = vars(self).get("_made")
         if made is None or any(now is not then for now, then in zip(of, made[0], strict=True)):
@@ -89,5 +89,5 @@ class Approximate:
             points = model.embed(data.take(np.sort(rows)).X)
             kept = ActiveSet(
                 *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-            )  # if C′ = C, only the best
+            )  # if C′ = C, only the best component is compared
             return certify(points, kept, nearby.components, self._scale(model))

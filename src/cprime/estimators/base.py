@@ -1,4 +1,4 @@
-"""Base class of the estimators with an EM fit: opening of data, starts, the best of several runs, and bounds."""
+"""Base class of the estimators with an EM fit: it opens data, fits from several starts, and computes bounds."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ from cprime.seeding.jumps import improved_by_jumps
 
 logger = logging.getLogger("cprime")
 
-# Takes data, starting centers (C, D) and whether the search is exact; returns the starting parameters.
+# Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
 SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
 _ANY = Key(0)  # key for calls that draw no random numbers
@@ -41,7 +41,7 @@ _ANY = Key(0)  # key for calls that draw no random numbers
 
 @dataclass(frozen=True)
 class Saver:
-    """Callback of the EM loop that saves the state of the fit to a checkpoint after a pass."""
+    """Callback of the EM loop that saves the state of the fit to a checkpoint after each pass over the data."""
 
     checkpoint: Checkpoint
     run: int
@@ -54,7 +54,8 @@ class Saver:
 def _is_better(fit: em.Run, best: em.Run | None) -> bool:
     """Return whether a run is better than the best one so far.
 
-    A run with collapsed components is never better than one without, because its likelihood grows without bound.
+    A run in which components have collapsed onto a few points is never better than one without such components, because
+    its likelihood grows without bound.
     """
     n_collapsed = fit.model.n_collapsed
     if n_collapsed:
@@ -68,7 +69,7 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 @contextmanager
 def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """Wait, if the fit fails inside this context, until its data are completely written to the checkpoint's folder."""
+    """If the fit fails inside this context, wait until its data are completely written to the checkpoint's folder."""
     try:
         yield
     except BaseException:
@@ -80,7 +81,8 @@ def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
 def stored_param(value: Any) -> Any:
     """Return a constructor parameter in a form that a checkpoint can store.
 
-    Starts become arrays, functions and other objects become their names in angle brackets, generators become None.
+    Initial centers become arrays, random generators become None, and functions and other objects become their names in
+    angle brackets.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -94,7 +96,7 @@ def stored_param(value: Any) -> Any:
 
 
 class Clusterer(CopiedCallbacks, SavableEstimator):
-    """Base of the estimators with an EM fit; a subclass defines the model, the plan of a fit, and C′."""
+    """Base of the estimators with an EM fit. A subclass defines the model, the options of the fit, and C′."""
 
     n_init: int
     max_iter: int
@@ -113,7 +115,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. `search__…` sets an option of the search, on a copy of the search object."""
+        """Set parameters by name. A name `search__…` sets an option of the search, on a copy of the search object."""
         nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if name[:8] == "search__"}
         super().set_params(**params)
         if nested:
@@ -130,15 +132,15 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
-        """Return the fitted model, in the form for missing values if the data may have some.
+        """Return the fitted model; if the data may have missing values, return the form that accepts these.
 
-        more: arguments of `_parameters`
+        more: further arguments for `_parameters`
         """
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 
     def _mean(self) -> NDArray[np.float64]:
-        """Return the mean of the fitted model, which replaces missing values: (D,)."""
+        """Return the mean of the fitted model, by which missing values are replaced: (D,)."""
         with computing(self.n_threads):
             model = self._parameters()
             return np.average(model.centers, axis=0, weights=model.weights)
@@ -154,7 +156,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Return X as `Data`. reset: whether X will be fitted; it must then have at least one point per component"""
+        """Return X as `Data`. reset: whether X will be fitted; if so, it must have at least one point per component."""
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
@@ -166,17 +168,17 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return data
 
     def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        """Set the fitted attributes from the state of a run."""
+        """Set the fitted attributes from the state of a run; n_kept: C′."""
         raise NotImplementedError
 
     def _standing(self, fit: em.Run, plan: em.FitPlan) -> Self:
-        """Return a copy of the estimator with the parameters that a run would return if it ended now."""
+        """Return a copy of the estimator with the fitted parameters that the run would return if it ended now."""
         view = unfitted_copy(self)
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
     def _plan(self, data: Data) -> em.FitPlan:
-        """Return the plan of a fit of these data."""
+        """Return the options of a fit of these data: search, C′, tolerance and others."""
         raise NotImplementedError
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
@@ -184,10 +186,10 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _say_end(self, fit: em.Run) -> None:
-        """Warn about a fit that has ended, if the user must know something about it."""
+        """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any]) -> Self:
-        """Fit the data; these and all arguments were checked before. given: X, y and sample_weight of `fit`"""
+        """Fit data that were checked before, as all arguments were. given: arguments X, y and sample_weight of `fit`"""
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data), self._first(data)
@@ -211,8 +213,8 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         """Run the fit from `n_init` starts, and return the run of greatest F (least J).
 
         Sets the attributes that are computed from the data after this run, such as labels and certificate.
-        first_model: makes the starting parameters from the data and the starting centers
-        given: X, y and sample_weight, for callbacks of scikit-learn
+        init: initialization of the centers    first_model: function that returns the starting parameters
+        plan: options of the fit    key: seed    given: X, y and sample_weight, for callbacks of scikit-learn
         """
         init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
         with self._spilling(data, plan.n_kept):
@@ -250,7 +252,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return runs.best
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
-        """Return the starting parameters of a run."""
+        """Return the starting parameters of a run, from starting centers that jumps improve if `plan` says so."""
         centers = self._centers(data, init, key)
         if plan.improved and not (isinstance(init, str) and init == "jumps"):
             centers = improved_by_jumps(data, centers, key)
@@ -269,7 +271,10 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         )
 
     def _spilling(self, data: Data, n_kept: int) -> AbstractContextManager[None]:
-        """Return a context in which active sets are stored in a folder, if `spill` or the checkpoint requires this."""
+        """Return a context in which active sets are stored in files, or one without effect.
+
+        They are stored if `spill` is set, or if there is a checkpoint and they are large.
+        """
         folder = check_spill(self.spill)
         if folder is None and self.checkpoint is not None and data.spills and len(data.sizes) > 1:
             n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
@@ -277,7 +282,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return nullcontext() if folder is None else data.spilled(folder)
 
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-        """Return the checkpoint, or None, and the state of an interrupted fit in its folder, or an empty state."""
+        """Return the checkpoint or None, and the state of an interrupted fit in its folder (or an empty state)."""
         if self.checkpoint is None:
             return None, Runs()
         description = {
@@ -306,7 +311,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return checkpoint, runs or Runs()
 
     def _goes_on_from(self) -> dict[str, Any] | None:
-        """Return the attributes of an earlier fit from which this one starts, or None."""
+        """Return the fitted attributes from which this fit starts if it continues an earlier one, otherwise None."""
         return None
 
     def _end_checkpoint(self) -> None:
@@ -317,15 +322,15 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Return the starting centers (C, D); some initializations also set a near center for each point."""
-        if not isinstance(init, str):  # a function may store its random state, so it gets one of its own
+        if not isinstance(init, str):  # a function may store the random state that it receives, so it gets a new one
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
 
     def _finalize(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
-        """Return the run after its final assignment, and the results that are stored beside the parameters.
+        """Assign the points for the last time, and return the run and the results that depend on the data.
 
-        These are neighbor lists, certificate, labels, and whether the assignment is exact.
+        These results are neighbor lists, certificate, labels, and whether the assignment is exact.
         """
         if not data.placed:
             data.each(em.Label(fit.model))
@@ -334,7 +339,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
     def _certified(self, data: Data, fit: em.Run, plan: em.FitPlan) -> dict[str, Any] | None:
-        """Return the certificate of a partial search, computed before the final assignment; None for exact ones."""
+        """Return the certificate of a partial search, of active sets before the final assignment; None if exact."""
         if plan.search.exact or not self.certificate:
             return None
         m = min(self.certificate, data.n_weighted)
@@ -344,7 +349,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return certify(points, kept, fit.model.components(), scale)
 
     def _kept_labels(self, data: Data) -> Any:
-        """Return the labels, which are lazy for Dask data; with a checkpoint they are an array in memory."""
+        """Return the labels (N,): a lazy Dask array for Dask data without a checkpoint, otherwise in memory."""
         labels = data.labels()
         return labels if self.checkpoint is None else np.asarray(labels)
 

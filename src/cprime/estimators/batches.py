@@ -1,4 +1,4 @@
-"""Cells of centers, in which `KMeans.partial_fit` searches for near centers if there are many clusters."""
+"""Search by cells (groups of nearby centers), which `KMeans.partial_fit` uses if there are many clusters."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from cprime.kernels import Floats
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Graph
 
-MANY = 16384  # number of clusters from which a search in cells is several times faster than one of all centers
+MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
 
 
 def in_cells(k_means: Any, data: Data) -> bool:
-    """Return whether a batch is searched in cells; sparse rows are not, because their exact search is faster."""
+    """Return whether a batch is assigned by cells of centers; not sparse rows, because exact search is faster there."""
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
     return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
 
 
 def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:
-    """Return cells of these centers: those of the last batch, or new ones if there are none or these are outdated."""
+    """Return the cells of these centers: those of the last batch if they exist and are not outdated, else new ones."""
     cells: OnlineCenterIndex | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

@@ -9,19 +9,20 @@ from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.search import Graph
 from cprime.sources import is_source_like
 
-LEAST_CHUNK = 1024  # rows of the smallest chunks
-_NAMED = 3  # most remedies in an error message
+LEAST_CHUNK = 1024  # number of rows of the smallest chunks
+_NAMED = 3  # largest number of remedies in an error message
 
 
 def within_memory(estimator: Any, X: Any) -> Any:
-    """Return X such that its fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
+    """Return X in a form whose fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
 
-    Sets `_copies` of the estimator: whether the fit may make a regrouped copy of a chunk.
+    Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
 
     Raises
     ------
     ValueError
-        If no chunks are small enough; the message lists the remedies with the least drawbacks.
+        If the fit exceeds the limit even with the smallest chunks; the message lists the remedies with the least
+        drawbacks.
     """
     estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
@@ -39,7 +40,10 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return the rows in the largest chunks that `max_memory` allows, or in the smallest; sets `_copies`."""
+    """Return the rows in the largest chunks that `max_memory` allows, or in the smallest if none fit.
+
+    Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
+    """
     most = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
     for candidate in chunked(rows):
@@ -55,7 +59,10 @@ def total(parts: dict[str, int]) -> int:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield the rows unchanged, then, if their chunks can be changed, in chunks halved down to the smallest."""
+    """Yield the rows unchanged; then, if their chunk size can be changed, the same rows in smaller and smaller chunks.
+
+    The chunk size is halved each time, down to LEAST_CHUNK rows.
+    """
     yield rows
     if not rows.is_cut:
         return
@@ -66,7 +73,7 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
 
 
 def remedies(estimator: Any, rows: PlannedRows, most: float = 0.0) -> list[tuple[str, int]]:
-    """Return changes that save at least a tenth of the memory: a text, and the bytes that the fit then takes.
+    """Return (description, bytes that the fit then takes) of each change that saves at least a tenth of the memory.
 
     Changes with the least drawback come first. If a budget is given (`most` bytes), those within it precede the others.
     """
@@ -83,7 +90,7 @@ def remedies(estimator: Any, rows: PlannedRows, most: float = 0.0) -> list[tuple
 
 
 def _least(estimator: Any, rows: PlannedRows, most: float) -> int:
-    """Return the bytes of a fit; with a budget, in the largest chunks within it, or else in the smallest chunks."""
+    """Return the bytes that a fit takes. With a budget (`most` > 0), chunks are halved until the fit is within it."""
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if most else ():
         n_bytes = total(needed(estimator, candidate))
@@ -93,7 +100,7 @@ def _least(estimator: Any, rows: PlannedRows, most: float) -> int:
 
 
 def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, PlannedRows]]:
-    """Yield other ways to fit the same rows, those with the least drawback first: a text, an estimator, and rows."""
+    """Yield (description, estimator, rows) of other ways to fit the same rows, those with the least drawback first."""
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()
     if rows.is_cut and len(rows.data.sizes) < 8:

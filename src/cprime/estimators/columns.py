@@ -14,7 +14,7 @@ Columns = NDArray[np.intp]
 
 
 def resolve_columns(columns: Any, n_features: int, names: NDArray | None) -> Columns:
-    """Return the numbers of columns, distinct and counted from 0, in the given order.
+    """Return the indices of the selected columns, distinct and counted from 0, in the given order.
 
     columns: numbers (negative ones count from the end), names, or a mask
     """
@@ -54,8 +54,8 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
     """Return the given columns of X, found by name if both the data and the fit have names; no others are read.
 
-    X has either all features of the fit or these columns alone, and is then returned unchanged; otherwise a ValueError
-    is raised. name: of the argument X, for the message
+    X has all features of the fit, or only these columns; in the latter case it is returned unchanged. Raises ValueError
+    for any other number of columns. name: name of the argument X, for the message
     """
     X = plain(X)
     dask = type(X).__module__.partition(".")[0] == "dask"

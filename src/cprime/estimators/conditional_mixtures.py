@@ -1,4 +1,4 @@
-"""Conditional mixtures of the unknown columns given the known ones, one for each row: moments, samples, quantiles."""
+"""Conditional mixtures of unknown columns given the known ones, one mixture per row: moments, samples, quantiles."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ _NUMBERS = 2**22  # most numbers of temporary arrays, which sets how many rows a
 
 
 class _RowBatch(NamedTuple):
-    """Block of b rows: values X (b, k), and the ids and weights (b, H) of the components in their active sets."""
+    """Block of b rows: values X (b, k) of the known columns; ids and weights (b, H) of each row's H best components."""
 
     X: NDArray
     ids: NDArray[np.int32]
@@ -168,7 +168,7 @@ class ConditionalMixtures:
         return self._each(values, shares.shape)
 
     def _moments(self, spread: bool) -> NDArray:
-        """Return the means of each row (n, M), or with `spread` means and standard deviations side by side (n, 2M)."""
+        """Return the mean of each row's mixture (n, M); with `spread`, standard deviations are appended (n, 2M)."""
 
         def found(some: _RowBatch) -> NDArray:
             means = self._means(some)
@@ -187,7 +187,7 @@ class ConditionalMixtures:
         return self._conditional.means(some.X, some.ids)
 
     def _each(self, make: Callable[[_RowBatch], NDArray], shape: tuple[int, ...]) -> NDArray:
-        """Return the results of `make` for all rows, (n, *shape), computed in blocks of limited memory."""
+        """Return the results (n, *shape) of the function `make` for all rows, computed in blocks of limited memory."""
         given, C = self._conditional.given, self._conditional.given.n_components
         out = np.empty((len(self), *shape), dtype=given.centers.dtype)
         wide = self.n_active * (self.n_features + given.n_features + (shape[0] if shape else 1)) + out[:1].size
@@ -206,20 +206,23 @@ class ConditionalMixtures:
 
 
 def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
-    """Return E[x_m | x_o] of rows x_o (n, k): (n, M). With `return_std` standard deviations are appended: (n, 2M)."""
+    """Return the conditional means E[x_m | x_o] (n, M) of rows X (n, k) of the known columns x_o.
+
+    With `return_std`, standard deviations are appended: (n, 2M).
+    """
     return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
 
 
 def quantiles(
     weights: NDArray[np.float64], means: NDArray[np.float64], deviations: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
-    """Return the least y with F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) ≥ share for each row: (n,).
+    """Return the quantile of a one-dimensional mixture for each row: the least y with F(y) ≥ share, (n,).
 
-    weights, means, deviations: w, μ and σ, (n, H) each
+    F(y) = Σ_h w_h Φ((y − μ_h)/σ_h)    weights, means, deviations: w, μ and σ, (n, H) each
 
     Newton's method solves log F(y) = log share, because log F is nearly linear in the tail. If a step leaves the
     bracket or is more than half of the last step, the bracket is halved instead. F − share is computed from the nearer
-    tail of every component, so that it does not cancel between two modes; upper quantiles use the mirror image.
+    tail of every component, so that it loses no digits between two modes. If share > 0.5, the mirrored mixture is used.
     """
     if share > 0.5:
         return -quantiles(weights, -means, deviations, 1 - share)

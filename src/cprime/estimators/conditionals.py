@@ -192,7 +192,7 @@ class Conditionals:
         return (found[:, :M], found[:, M:]) if return_std else found
 
     def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
-        """Return the numbers of the given columns, and the conditional model of the other columns given these."""
+        """Return the indices of the given columns, and the conditional model of the other columns given these."""
         check_is_fitted(self)
         with computing(self.n_threads):
             model = self._parameters()
@@ -202,7 +202,7 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return the given columns of X as `Data` for the mixture of these columns. name: of X, for messages"""
+        """Return the given columns of X as `Data` for the mixture of these columns. name: name of X in messages"""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
@@ -218,7 +218,7 @@ class Conditionals:
         return getattr(self, "feature_names_in_", None)
 
     def _mixture(self, model: Model, columns: Columns) -> Any:
-        """Return a fitted mixture with the parameters of a model. columns: training columns that it describes"""
+        """Return a fitted mixture with the parameters of a model. columns: training columns that the model describes"""
         estimator: Any = self
         params = estimator.get_params(deep=False)
         params |= {name: None for name in _OF_THE_FIT if name in params}

@@ -1,4 +1,4 @@
-"""Mixin of the estimators with callbacks: copies, clones and pickles."""
+"""Mixin of the estimators with callbacks: says what becomes of callbacks in copies, clones and pickles."""
 
 import copy
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Conversion of values of active sets (n, H) to an N×C array, dense or sparse."""
+"""Conversion of values for the H components of each active set, (n, H), to an N×C array, dense or sparse."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,9 @@ from cprime.kernels import Floats
 
 
 def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
-    """Return an array (n, C) with values (n, H) in the columns kept (n, H): CSR, or dense with zeros elsewhere.
+    """Return an array (n, C), CSR or dense, that is zero except for H values in each row.
 
-    kept: components of each row, distinct
+    kept (n, H): indices of these columns, distinct in each row    values (n, H): their values
     """
     n, H = kept.shape
     if sparse:

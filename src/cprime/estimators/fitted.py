@@ -25,7 +25,7 @@ def feature_names(estimator: Any) -> list[str]:
 
 
 def without_names(estimator: Any) -> Any:
-    """Return a view of a fitted estimator that accepts arrays without a warning that the column names are missing."""
+    """Return a copy of a fitted estimator that accepts arrays without a warning that column names are missing."""
     view = copy.copy(estimator)
     view.__dict__.pop("feature_names_in_", None)
     return view

@@ -37,9 +37,9 @@ def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDAr
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
-    """Return the truncated posterior of each row: (n, C), dense or sparse.
+    """Return the truncated posterior of each row, which is zero except for its C′ best components: (n, C).
 
-    nearby: structure of the approximate search; None searches all components    n_kept: C′
+    nearby: structure of the approximate search; None searches all components    n_kept: C′    sparse: return CSR
     """
     points = model.embed(X)
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
@@ -118,7 +118,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         self.equal_weights_ = model.weights is None
         self.means_ = model.centers
         self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
-        for family in self._families.values():  # remove those of another family from an earlier fit
+        for family in self._families.values():  # remove the parameters of another family, from an earlier fit
             for name in family.attribute_names:
                 self.__dict__.pop(name, None)
         self.__dict__.update(model.attributes())
@@ -160,7 +160,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
                 )
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """Return the family's arguments of the fit to continue, without those that are estimated or "auto"."""
+        """Return the arguments of the model family in the fit to continue, except for "auto" and estimated ones."""
         return {}
 
     def _bound_before(self) -> float:
@@ -238,7 +238,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     def predict_proba(
         self, X: Any, sparse: bool = False, approximate: bool = False, *, out: Any = None
     ) -> NDArray | csr_array:
-        """Return the truncated posterior (5) of each row: the responsibilities of exact EM if `n_active_` is C.
+        """Return the truncated posterior of each row, eq. (5) of Lücke & Forster; the exact one if `n_active_` is C.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return data.map(model.log_likelihood, None, model.centers.dtype, out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
+        """Return the mean exact log-likelihood per point (or unit of weight), in nats: eq. (3) of Lücke & Forster.
 
         Parameters
         ----------

@@ -47,7 +47,8 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     regularizer : {"entropy"} or None, default=None
         None selects Bezdek's objective J_m, "entropy" J_λ.
     regularization : float or "auto", default="auto"
-        λ = 2σ² for "entropy", in data unit². "auto" is twice J/(DN), eq. (14), of the starting centers.
+        λ = 2σ² for "entropy", in data unit². "auto" uses σ² = J/(DN) of the starting centers, eq. (14) of Lücke &
+        Forster.
     n_active : int or None, default=None
         C′, the number of clusters that a point belongs to. These are the nearest ones; its other memberships are
         exactly 0. None is C.
@@ -102,8 +103,9 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
 
     Notes
     -----
-    A point at the position of a center belongs to it alone, or in equal parts to all centers at this position. Seeds
-    are points, so the fit of J_m starts from the means of the points nearest to each seed, unless centers are given.
+    A point at the position of a center belongs to it alone, or in equal parts to all centers at this position. Centers
+    that start at points could therefore not move, so the fit of J_m starts from the means of the points nearest to each
+    seed, unless centers are given.
 
     Memberships are computed in blocks of rows and not stored; `predict_proba` returns them. Every iteration computes
     all N·C distances.
@@ -234,7 +236,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         return self
 
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
-        """Return the membership rule that the arguments select; None if its constant λ must be estimated first."""
+        """Return the rule for memberships that the arguments select; None if its λ must be estimated from the start."""
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")
         if self.regularizer is not None:

@@ -1,4 +1,4 @@
-"""Missing values: their replacement by column means for starts of fits, and their imputation by fitted models."""
+"""Missing values: replacement by column means in initializations, and imputation by fitted models."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class ColumnSums(Sums):
-    """Sums over observed values, by column.
+    """Sums over the observed values of each column, from which the column means follow.
 
     weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: number of missing values of all columns
     """
@@ -50,9 +50,9 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return the data with missing values replaced by column means in all comparisons with centers.
+    """Return the data, with missing values replaced by column means in all comparisons with centers.
 
-    names (D,): of the columns, or None. Raises ValueError if a column has no value of positive weight.
+    names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.
     """
     found: ColumnSums = data.each(SumColumns())
     if not found.n_missing:
@@ -97,7 +97,7 @@ class Imputing:
         -------
         X : ndarray of shape (n_samples, n_features)
             In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without any value
-            becomes the mean of these components.
+            becomes the mean of its `n_active_` best components.
 
         References
         ----------
@@ -125,9 +125,10 @@ class Imputing:
 
 
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:
-    """Impute the rows of a block: (n, D). first: number of the block's first row in the data
+    """Return the rows of a block with missing values imputed: (n, D).
 
-    Each row has its own random numbers, which depend on its number only.
+    key: source of random draws; None inserts conditional means    first: index of the block's first row in the data
+    The random numbers of a row depend only on the key and the row's index.
     """
     if X.observed is None:
         return X.dense()

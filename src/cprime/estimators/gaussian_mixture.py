@@ -17,7 +17,7 @@ from cprime.search import Search
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """Return the expected factors of each row, given its best component: (n, H)."""
+    """Return the expected latent factors E[z | x] of each row, given its best component: (n, H)."""
     return model.latent(X, best_of(model, X))
 
 
@@ -25,8 +25,8 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 class GaussianMixture(Imputing, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
-    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7). It is a lower
-    bound of the log-likelihood in which the active set K(n) of point n contains its C′ best components.
+    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7) of Lücke &
+    Forster. It is a lower bound of the log-likelihood: the active set K(n) of point n contains its C′ best components.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class GaussianMixture(Imputing, Mixture):
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca"}, default="full"
         As in scikit-learn: one covariance matrix per component ("full"), one for all ("tied"), variances by feature
         ("diag"), one variance per component ("spherical"). "tied_spherical" is one variance for all components and
-        directions, the model of the papers. "factors" are factor analyzers, for many features: n_factors directions and
-        a noise variance per feature; "ppca" has one noise variance for all features of a component.
+        directions, as in Lücke & Forster. "factors" are factor analyzers, for many features: n_factors directions and a
+        noise variance per feature; "ppca" has one noise variance for all features of a component.
     n_factors : int or "auto", default="auto"
         H, the number of factors of a component of "factors" and "ppca", less than the number of features; "auto" is 5,
         or one less than the number of features.
     weights : {"free", "equal"}, default="free"
-        Whether the weights π_c are estimated, or are 1/C for every component as in the papers.
+        Whether the weights π_c are estimated, or are 1/C for every component as in Lücke & Forster.
     n_active : int, "auto" or None, default="auto"
         C′, the size of active sets, 1 … C. None is C: exact EM. "auto" is C up to 16 components, and 5 above. With
         assignment="hard" active sets serve the search only; None and "auto" are then 1.
@@ -57,7 +57,7 @@ class GaussianMixture(Imputing, Mixture):
         that has lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and
         doubles G while an exact search of a sample shows that the lists are too short.
     assignment : {"soft", "hard", "posterior"}, default="soft"
-        Responsibilities of the active components: "soft" is the truncated posterior (5). "hard" is 1 for the best
+        Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
         component: classification EM, and with weights="equal" the K-means of Kearns et al. for any densities.
         "posterior" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
         whose lower bound may fall.
@@ -79,7 +79,7 @@ class GaussianMixture(Imputing, Mixture):
         Whether E-steps use parameters extrapolated beyond those of the M-step (Nesterov's momentum). This needs about
         half of the iterations, for optima of the same quality. An iteration that would lower the bound is undone, and
         counts for `max_iter` only. "auto" is True for more than 16 components with soft assignment and C′ > 1, except
-        with the searches of the papers.
+        with the searches "exact" and "estimated".
     reg_covar : float, default=1e-6
         Added to the variances by every M-step, in data unit², as in scikit-learn, so that covariances are positive
         definite. With 0 the lower bound never falls. Otherwise it may fall in an iteration by at most

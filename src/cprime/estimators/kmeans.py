@@ -89,7 +89,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         weight assigned to the center so far. 1 gives running means; smaller values forget early points.
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
-        (eq. 21). 0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
+        (eq. 21 of Lücke & Forster). 0 is k-means. `labels_` and `predict` return the nearest center that the search
+        finds.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
@@ -134,7 +135,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
-        σ² = J/(DN), eq. (14), in data unit².
+        σ² = J/(DN), eq. (14) of Lücke & Forster, in data unit².
     structure_ : dict
         The cells of centers in which `partial_fit` searches, if its search is not exact; absent otherwise.
     final_assignment_ : str
@@ -146,7 +147,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     converged_ : bool
         Whether the best start converged within max_iter.
     lower_bound_ : float
-        F of the returned parameters per point, eq. (15), in nats.
+        F of the returned parameters per point, eq. (15) of Lücke & Forster, in nats.
     lower_bounds_ : list of float
         F at the E-step of each iteration; for an exchange step, F with re-estimated centers. It never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
@@ -377,7 +378,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        for name in ("_followed", "structure_"):  # remove those of earlier centers
+        for name in ("_followed", "structure_"):  # remove the cells of earlier centers
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -23,10 +23,10 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     """k-means in one dimension: the global minimum of J, computed without any initialization.
 
     On a line, the clusters of an optimum are runs (intervals) of the sorted data, so J = Σ_n w_n min_c (x_n − μ_c)² can
-    be minimized over all divisions into runs. The minimum E(k) is convex in the number of runs k. For a given price per
-    run, one pass over the sorted data finds the runs that minimize J + price · k; a few passes find the price that
-    leads to C runs. The optimum is that of dynamic programming, without its table of C·N entries: memory is about 130
-    bytes per distinct value. J is minimal up to rounding, including that of `cluster_centers_` to their dtype.
+    be minimized over all divisions into runs. The minimum E(k) is convex in the number of runs k. For a given penalty
+    per run, one pass over the sorted data finds the runs that minimize J + penalty · k; a few passes find the penalty
+    that leads to C runs. The optimum is that of dynamic programming, without its table of C·N entries: memory is about
+    130 bytes per distinct value. J is minimal up to rounding, including that of `cluster_centers_` to their dtype.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     References
     ----------
     Aggarwal, Schieber & Tokuyama, "Finding a minimum-weight k-link path in graphs with the concave Monge property and
-    applications", Discrete & Computational Geometry 12 (1994): the price per run.
+    applications", Discrete & Computational Geometry 12 (1994): the penalty per run.
     Wu, "Optimal quantization by matrix searching", Journal of Algorithms 12 (1991): the dynamic program.
 
     Examples
@@ -221,7 +221,10 @@ def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64],
 
 
 def _means(values: NDArray, masses: NDArray, starts: NDArray) -> NDArray[np.float64]:
-    """Return the means of the runs, (C,). They are computed relative to the first value of each run, for precision."""
+    """Return the weighted mean of each run of sorted values, (C,), computed relative to its first value for precision.
+
+    masses: weights of the values    starts (C,): index of the first value of each run
+    """
     sizes = np.diff(np.append(starts, len(values)))
     first = values[starts]
     shares = masses / np.repeat(np.add.reduceat(masses, starts), sizes)

@@ -1,7 +1,8 @@
 """k-means of rows with missing values: hard assignment to components of equal variance, by the observed values.
 
 The nearest center of a point is the nearest over its observed columns, and its missing values are set to those of this
-center (k-pod: Chi, Chi & Baraniuk 2016). This is classification EM of the mixture of Lücke & Forster.
+center (k-pod: Chi, Chi & Baraniuk 2016). This is classification EM of a Gaussian mixture with equal weights and one
+variance.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from cprime.search import Bounded
 
 
 def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
-    """Return the plan of a fit of rows with missing values: plain steps, with any search except the bounded one.
+    """Return the options of a k-means fit of rows with missing values: no jumps or exchange steps, no bounded search.
 
     Raises ValueError if an argument of the estimator does not allow missing values.
     """
@@ -39,6 +40,6 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
 
 
 def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:
-    """Return a model of the means of the points nearest to each starting center, and their variance."""
+    """Return the starting parameters: the means of the points nearest to each starting center, and their variance."""
     start = PooledSpherical(centers, np.ones(len(centers)), variance_floor(centers))
     return em.hard_start(data, start, exact)

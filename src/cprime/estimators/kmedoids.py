@@ -27,7 +27,9 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parame
 
 @storage.register
 class KMedoids(CopiedCallbacks, Arrays, Prototypes):
-    """k-medoids clustering: select C points as medoids to minimize J = Σ_n w_n min_c V(x_n, μ_c), V any dissimilarity.
+    """k-medoids clustering: choose C points μ_c, the medoids, that minimize J = Σ_n w_n min_c V(x_n, μ_c).
+
+    V is any dissimilarity.
 
     Medoids are points of the data, so V need not be a metric, and the data need not be vectors. The whole matrix of
     N×N dissimilarities is stored in memory: 8 N² bytes, or 4 N² for Euclidean distances of float32.
@@ -231,7 +233,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
             )
 
     def _given_start(self, n: int) -> NDArray[np.intp] | None:
-        """Return the indices given as initialization; None if `init` is the name of a method."""
+        """Return the indices of the points given as initial medoids; None if `init` is the name of a method."""
         if isinstance(self.init, str):
             check_choice(self.init, "init", ("build", "random"))
             return None
@@ -272,7 +274,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return medoids.dissimilarities(X, X, self.metric, self.metric_params or {}, self.n_threads)
 
     def _costs(self, X: NDArray) -> NDArray:
-        """Return the dissimilarity of each row and each medoid: (n, C)."""
+        """Return the dissimilarity between each row and each medoid: (n, C)."""
         if self.cluster_centers_ is None:
             return X[:, self.medoid_indices_]
         return medoids.dissimilarities(X, self.cluster_centers_, self.metric, self.metric_params or {}, self.n_threads)

@@ -1,9 +1,9 @@
-"""Formulas for the memory that a fit takes beyond what the process uses already; no row is read for them.
+"""Formulas for the memory that a fit takes beyond what the process uses already; no row of the data is read.
 
 Bytes that follow from shapes are exact: active sets, chunks, neighbor lists, labels. Two kinds of constants were
-measured (see `docs/plan.md`): how many copies of parameters and sums exist at a time, and the temporary bytes of a pass
-per row. The bytes of a component are those of the arrays of a small model of the same family, so that no family has to
-be treated by name.
+measured (see `docs/plan.md`): how many copies of parameters and of sufficient statistics exist at a time, and the
+temporary bytes per row of a pass. The bytes of a component are measured on a small model of the same family, so the
+formulas are the same for all families.
 """
 
 import math
@@ -36,17 +36,17 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 3, 5  # copies that exist at a time, including those of momentum and of the M-step
+PARAMETERS, SUMS = 3, 5  # numbers of copies that exist at a time, including those of momentum and of the M-step
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # the same, if the M-step overwrites the memory of the sums
 _TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
 _LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
 _LIST_ROWS = 65536  # number of lists that are computed from other lists at a time
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes per pair of components, and most pairs, of mean costs at a time
-_MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities
-_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and objects of the interpreter
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # mean costs of component pairs: bytes, most pairs at a time
+_MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities, used for missing values
+_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and Python objects
 _SMALL = 32  # least number of features of the small models from which sizes are extrapolated
-_ID = 4  # bytes of the number of a component
-_ORDER, _LENGTH = 12, 20  # bytes per narrow row: of its position in another order; of its length with temporaries
+_ID = 4  # bytes of the index of a component
+_ORDER, _LENGTH = 12, 20  # bytes per row of a narrow type: for its position in another order; for its Euclidean length
 _ANY = {  # arguments that do not change the sizes of a small model
     "means_init": None,
     "weights_init": None,
@@ -64,10 +64,10 @@ _ANY = {  # arguments that do not change the sizes of a small model
 
 @dataclass(frozen=True)
 class PlannedRows:
-    """Data of a planned fit, of which nothing is read.
+    """Description of the data of a planned fit, made without reading rows.
 
     loaded: bytes of rows that the fit will load or copy into memory as a whole
-    resident: whether all rows are in memory during the fit; if not, they are read by chunks
+    resident: whether all rows are in memory during the fit; if not, they are read chunk by chunk
     here: whether the rows are on this machine
     """
 
@@ -123,7 +123,7 @@ class PlannedRows:
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Return the description of the same rows if they were in a file."""
+        """Return the description of the same rows as if they were stored in a file."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
@@ -138,16 +138,17 @@ def _n_bytes_stored(source: Source) -> int:
 
 
 class Sizes(NamedTuple):
-    """Bytes of a model, of its sufficient statistics and of transformed rows, and properties that the formulas use.
+    """Bytes of a model and of its sufficient statistics, and properties of the model that the memory formulas use.
 
-    component: parameters of a component    shared: parameters of all components together
-    made: values derived from the parameters of a component, with which rows are compared
-    sums: sufficient statistics of a component    embedded: a row transformed to the space of the components
-    in_place: whether M-steps overwrite the memory of the sums
+    Bytes per component: of its parameters (component), of values derived from these for costs (made), and of its
+    sufficient statistics (sums). Other bytes: of parameters that all components share (shared), and of a row that has
+    been transformed to the space of the components (embedded).
+
+    in_place: whether M-steps overwrite the memory of the sufficient statistics
     by_distances: whether neighbor lists are computed from distances of centers, not from mean costs
     steady: whether the transformed rows are stored from pass to pass, always for a whole chunk
     kernels: whether compiled kernels compute the costs; if not, rows are copied in double precision
-    n_numbers: numbers per pair of row and component in tables of costs; 0 if there are no tables
+    n_numbers: count of numbers per pair of row and component in tables of costs; 0 if there are no tables
     """
 
     component: float
@@ -165,10 +166,10 @@ class Sizes(NamedTuple):
 def needed(
     estimator: Any, rows: PlannedRows, sizes: Sizes | None = None, regroup: bool | None = None
 ) -> dict[str, int]:
-    """Return the bytes, by part, that a fit of these rows takes at its peak.
+    """Return the bytes that a fit of these rows takes at its peak, as a dictionary by part ("rows", "sums", …).
 
-    sizes: of the model; None computes them    regroup: whether a graph search copies each chunk into the order of the
-    components; None uses the choice of the estimator's plan
+    sizes: sizes of the model; None measures them    regroup: whether a graph search copies each chunk with its rows
+    sorted by component; None means as the fit would choose
     """
     data = rows.data
     plan: em.FitPlan = estimator._plan(data)
@@ -232,12 +233,12 @@ def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
 
 
 def _bounds(search: Any, itemsize: int) -> int:
-    """Return the bytes per row of the bounds of a bounded search; 0 for other searches."""
+    """Return the bytes per row of the distance bounds that a bounded search stores; 0 for other searches."""
     return 4 * _ID + 4 * itemsize if isinstance(search, Bounded) else 0
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the sizes of a model, measured on a small one.
+    """Return the sizes of a model, measured on a model of two or three components.
 
     For many features, they are extrapolated by a parabola through the sizes for three smaller numbers of features.
     """
@@ -257,7 +258,7 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Measure the sizes by the difference between models of two and of three components in n_features dimensions."""
+    """Return the sizes of a model in n_features dimensions: differences between models of two and three components."""
     bare, models, sums = [], [], []
     for C in (2, 3):
         setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)
@@ -281,7 +282,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _size(value: Any) -> int:
-    """Return the bytes of all arrays in a value, its attributes and items; a shared array counts once."""
+    """Return the bytes of all arrays in a value, its attributes and items; an array that occurs twice counts once."""
     arrays: dict[int, int] = {}
 
     def collect(value: Any) -> None:

@@ -165,7 +165,7 @@ class Mixture(FittedMixture):
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:
-        """Return the initialization of the means (a name, function or array), and the parameters that are given."""
+        """Return the initialization of the means (a name, function or array), and the parameters given by the user."""
         C, D = self.n_components, data.n_features
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")

@@ -48,7 +48,7 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
 
 
 def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
-    """Return the name of the initialization of a run; an `init` that is not a name is returned unchanged."""
+    """Return the name of the initialization of run number `run`; an `init` that is not a name is returned unchanged."""
     if not isinstance(init, str):
         return init
     if init == ONE_OF_EACH:
@@ -61,9 +61,9 @@ def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
 class GivenParameters:
     """Starting parameters given by the user; the others are estimated from the hard assignment to the starting means.
 
-    shaped: function that returns a model for some centers and weights, with the given covariances if there are any
-    means, covariances: whether these are given    weights (C,): given weights, or None
-    free: whether weights are estimated, as opposed to equal
+    shaped: function of centers and weights that returns a model with these, and with the user's covariances if given
+    means, covariances: whether the user gives these    weights (C,): weights from the user, or None
+    free: whether weights are estimated during the fit; if not, they are equal
     """
 
     shaped: Callable[[NDArray, Any], Any]
@@ -74,7 +74,7 @@ class GivenParameters:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return an instance in which all parameters are given, by a model."""
+        """Return an instance in which all parameters are given: those of a model."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)

@@ -1,4 +1,4 @@
-"""Mixins and jobs of estimators whose labels are nearest centers: prediction, distances and inertia."""
+"""Mixins for estimators whose labels are nearest centers, and the functions that compute labels, distances, inertia."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Inertia:
 
 
 def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-    """Return the nearest center of each row and its squared distance: (n,) each. Missing values are left out."""
+    """Return the nearest center of each row and its squared distance over the values not missing: (n,) each."""
     if X.observed is None:
         kept, squared = X.nearest(centers)
         return kept[:, 0], squared[:, 0]

@@ -19,7 +19,7 @@ from cprime.sources.prepared import Preparation, PreparedSource
 def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
     """Return X as `Data`: an array as one chunk in memory, a source chunk by chunk, a Dask collection on its cluster.
 
-    dtype: returns the data type that X is converted to if the estimator is fitted; None during a fit
+    dtype: function that returns the data type to which X is converted for a fitted estimator; None during a fit
     """
     X = plain(X, narrow=True)
     gaps = getattr(estimator, "missing", "error") == "marginal"
@@ -50,7 +50,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
-    """Return a Dask array or dataframe as `Data`; without a client its chunks are computed locally, one at a time."""
+    """Return a Dask array or dataframe as `Data`; without a Dask client its chunks are computed here, one at a time."""
     from cprime.execution.dask_collections import collected
     from cprime.execution.dask_lists import rows_of_lists
 

@@ -19,7 +19,7 @@ class Prototypes(NearestCenter, SavableEstimator):
     n_clusters: int
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        """Return X as checked rows; narrow types are not converted. reset: whether X will be fitted"""
+        """Return X as checked rows; narrow types such as uint8 are not converted. reset: whether X will be fitted"""
         rows = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype, narrow=True)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
@@ -27,7 +27,7 @@ class Prototypes(NearestCenter, SavableEstimator):
 
 
 class FuzzyBase(Prototypes):
-    """Base of estimators in which a point belongs to several clusters, by degrees of membership."""
+    """Base of estimators in which a point belongs to several clusters, with memberships that sum to 1."""
 
     n_active_: int
 

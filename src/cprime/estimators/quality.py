@@ -26,7 +26,7 @@ class Bounds(NamedTuple):
     free_energy : float
         F(K, Θ), eq. (7) of Lücke & Forster.
     log_likelihood : float
-        L(Θ), eq. (3); never below F, except for rounding errors.
+        L(Θ), eq. (3) of Lücke & Forster; never below F, except for rounding errors.
     kl_gap : float
         L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
     entropy : float
@@ -49,7 +49,7 @@ class Bounds(NamedTuple):
 
 class SearchQualityWarning(ConvergenceWarning):
     """Warning that a partial search was poor: the best component was missed for more than 10 % of the points, or J is
-    more than 2 % above J of the exact nearest centers, or F is more than 0.1 nats per point below F of exact sets K(n).
+    more than 2 % above J of the exact nearest centers, or F is more than 0.1 nats per point below F of an exact search.
 
     It is issued only if the whole 95 % interval of the value in `certificate_` is beyond the limit. The message says
     which argument to change.
@@ -81,7 +81,8 @@ def certificate_text(estimator: Any) -> str | None:
 
 
 def remarks(estimator: Any) -> list[str]:
-    """Return remarks on a fitted estimator, one line each: certificate, labels, advice, preparation, and C′ if < C."""
+    """Return lines with remarks on a fitted estimator: certificate, exactness of labels, advice, preparation of data,
+    and C′ if less than C."""
     lines = []
     text = certificate_text(estimator)
     if text is not None:
@@ -101,7 +102,7 @@ def remarks(estimator: Any) -> list[str]:
 
 
 def advice(estimator: Any) -> str | None:
-    """Return what to change if the certificate is certainly poor, otherwise None."""
+    """Return advice as text if the whole 95 % interval of a value in the certificate is poor, otherwise None."""
     found = getattr(estimator, "certificate_", None)
     if not found:
         return None
@@ -117,7 +118,7 @@ def advice(estimator: Any) -> str | None:
 
 
 def warn_if_poor(estimator: Any) -> None:
-    """Issue a `SearchQualityWarning` if the certificate is certainly poor."""
+    """Issue a `SearchQualityWarning` if the whole 95 % interval of a value in the certificate is poor."""
     poor = advice(estimator)
     if poor is not None:
         warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning)
@@ -125,7 +126,7 @@ def warn_if_poor(estimator: Any) -> None:
 
 @cache
 def say_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Log, once per method and sizes, that probabilities are truncated to few components because of n_active='auto'."""
+    """Log that probabilities are truncated to few components because n_active='auto'; once per method and sizes."""
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",

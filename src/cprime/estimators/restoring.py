@@ -10,7 +10,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def restore_on_error(fit: F) -> F:
-    """Make a method restore all attributes if it raises or is interrupted, and compute as `computing` does."""
+    """Return the method `fit`, wrapped so that all attributes are restored if it raises or is interrupted.
+
+    It runs in the context `computing`, which sets the number of threads.
+    """
 
     @wraps(fit)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -19,7 +22,7 @@ def restore_on_error(fit: F) -> F:
             with computing(self.n_threads):
                 return fit(self, *args, **kwargs)
         except BaseException:
-            self.__dict__ = before  # a single assignment, so that a second interruption cannot leave a mixture of both
+            self.__dict__ = before  # one assignment, so that a second interruption cannot mix old and new attributes
             raise
 
     return run  # type: ignore[return-value]

@@ -25,16 +25,16 @@ def validated(
 ) -> Rows:
     """Return X as checked rows of finite numbers in C order, or as sparse rows if the estimator's tags allow these.
 
-    make: makes rows from a dense or CSR array
-    dtype: returns the data type to convert to; None during a fit, where X becomes float32 if that holds all numbers of
-    its type, otherwise float64
+    make: function that converts a dense or CSR array to rows
+    dtype: function that returns the data type to convert to; None during a fit, where X becomes float32 if that can
+    represent all numbers of its type, otherwise float64
     narrow: whether rows may stay in a narrow type, so that only the computation uses the wider type
     """
     X = plain(X, narrow=narrow)
     kind = narrow_type(X) if narrow else None
     if dtype is not None:
         check_is_fitted(estimator)
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers out of range become infinite, and are refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers out of range become infinite, and raise below
         wanted = _precision_of(X) if dtype is None else dtype()
         if kind is not None:
             rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
@@ -50,7 +50,7 @@ def taken(
 ) -> Any:
     """Check X like scikit-learn's `validate_data`, except for finite numbers; plain arrays take a shortcut.
 
-    accept_sparse: returns the accepted sparse format    least: minimum number of rows
+    accept_sparse: function that returns the accepted sparse format    least: minimum number of rows
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
     if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
@@ -65,16 +65,16 @@ def taken(
 
 
 def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:
-    """Return whether X is an array of one of these types that no check would convert: 2-D, contiguous and aligned."""
+    """Return whether X is a contiguous, aligned 2-D array of one of these types, so that it needs no conversion."""
     if type(X) is not np.ndarray or X.dtype not in dtypes or X.ndim != 2:
         return False
     return bool(X.size) and X.flags.c_contiguous and X.flags.aligned
 
 
 def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
-    """Raise ValueError unless numbers are finite and their squares do not overflow.
+    """Raise ValueError unless all numbers are finite and their squares do not overflow.
 
-    spread: whether to check squares of differences too
+    spread: whether to check, too, that squared differences of rows do not underflow
     """
     largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
@@ -85,7 +85,7 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
 
 def _precision_of(X: Any) -> Any:
-    """Return the narrower of float32 and float64 that holds all types of X; "numeric" for other or unknown types."""
+    """Return float32 if it can represent all types of X, else float64; "numeric" for other or unknown types."""
     if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
         found = kinds(X)
     elif isinstance(getattr(X, "dtype", None), np.dtype):

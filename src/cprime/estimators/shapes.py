@@ -1,4 +1,4 @@
-"""Source for data of which only the shape is known; reading it returns random numbers."""
+"""Source for the plan of a fit, if only the shape of the data is known; reading it returns random numbers."""
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray

@@ -36,8 +36,8 @@ class SoftKMeans(FuzzyBase, Clusterer):
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     stiffness : float or "auto", default="auto"
-        β = 1/2σ² in 1/data unit². "auto" uses σ² = J/(DN), eq. (14), of the starting centers. MacKay measures
-        distance as ½‖x − μ‖², so his β is twice this one.
+        β = 1/2σ² in 1/data unit². "auto" uses σ² = J/(DN) of the starting centers, eq. (14) of Lücke & Forster. MacKay
+        measures distance as ½‖x − μ‖², so his β is twice this one.
     n_active : int or None, default=None
         C′, the number of clusters that a point belongs to. These are the nearest ones; all other responsibilities are
         exactly 0. None is C: MacKay's algorithm. 1 is k-means, for any stiffness.

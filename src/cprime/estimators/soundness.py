@@ -1,4 +1,4 @@
-"""Checks of fitted attributes, so that a corrupt model file raises an error before a kernel gets its arrays.
+"""Checks of fitted attributes, so that a corrupt model file raises an error before compiled code reads its arrays.
 
 The checks are listed by the names of the attributes, for all estimators. Nothing here depends on file formats.
 """
@@ -74,7 +74,7 @@ def _refuse_missing(names: set[str]) -> None:
 
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
-    """Check the centers (or medoids) and the covariance type, and return the sizes of the model."""
+    """Check the centers (or medoids) and the covariance type; return the numbers of components and of features."""
     mixture = NEEDED[kind] is _MIXTURE
     name = "means_" if mixture else "cluster_centers_"
     centers: Any = getattr(estimator, name, None)
@@ -124,7 +124,7 @@ def _positive(value: Any) -> bool:
 
 
 def _covariances(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value has the form of covariances: variances >= 0, or symmetric matrices with such diagonals."""
+    """Return whether a value is valid as covariances: variances >= 0, or symmetric matrices with diagonals >= 0."""
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value >= 0))
     return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
@@ -137,7 +137,7 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value has the form of Cholesky factors: numbers > 0, or upper triangles with such diagonals."""
+    """Return whether a value is valid as Cholesky factors: numbers > 0, or upper triangles with diagonals > 0."""
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
     return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
@@ -152,7 +152,7 @@ def _names(value: Any, sizes: _Sizes) -> bool:
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is a valid cell structure, by which batches are searched; see `neighbors.Followed`."""
+    """Return whether a value is a valid structure of cells of centers, in which `KMeans.partial_fit` searches."""
     names = {"coarse", "order", "begins", "clumped", "home", "won", "won_astray", "n_rows"}
     if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
         return False

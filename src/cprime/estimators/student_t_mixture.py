@@ -33,8 +33,8 @@ class StudentTMixture(Mixture):
     n_components : int, default=1
         Number of components C, at most the number of points.
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
-        Whether Σ is a matrix for each component, one for all, variances by feature, one variance for each, or one for
-        all.
+        The form of Σ: a matrix for each component ("full"), one matrix for all ("tied"), variances by feature ("diag"),
+        one variance for each component ("spherical"), or one variance for all ("tied_spherical").
     dof : float or "estimate", default="estimate"
         ν, the degrees of freedom, above 0. Tails are heavier for smaller ν: 1 is a Cauchy distribution, and from about
         100 on the distribution is nearly Gaussian. "estimate" estimates ν between 0.1 and 10⁹. At the lower limit a
@@ -215,7 +215,7 @@ n_features_in_, feature_names_in_
         return {"dof": self.dof if first == first.dtype.type(self.dof) else float(first)}
 
     def score_outliers(self, X: Any) -> NDArray:
-        """Return the weight of each row in the M-steps of its components: Σ_c q_nc u_nc, which is low for outliers.
+        """Return Σ_c q_nc u_nc of each row, its weight in the M-steps of its components, which is low for outliers.
 
         The average over the training data is about 1. The score of a row at the center of a component is at most
         1 + D/ν, and it falls toward 0 with the squared distance from all components. q_nc is the posterior over the

@@ -1,4 +1,4 @@
-"""Arguments that have no effect on a fit: the log names them, with the reason."""
+"""Detection of arguments that have no effect on a fit; the log names them, with the reason."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from cprime.seeding import is_given
 def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]:
     """Yield a line for each argument of an estimator that was set but changes nothing about its fit.
 
-    search: how the fit finds components    init: its start, a name or an array of means
+    search: search of the fit    init: its initialization, such as a name or an array of means
     """
     given = estimator.get_params(deep=False)
     n_components = estimator._n_components()

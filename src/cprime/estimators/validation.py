@@ -24,11 +24,12 @@ MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "
 EXACT_AUTO, KEPT_AUTO = 16, 5
 # search="auto": least number of components and of evaluations per iteration for which the search is partial.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-TWO_LEVEL_COMPONENTS = 4096  # number of components from which k-means++ always takes too long
-# search="auto" of k-means, if not partial: most features, and least components and evaluations, of the bounded search.
+TWO_LEVEL_COMPONENTS = 4096  # number of components from which init="auto" is never k-means++, which is slow then
+# search="auto" of k-means, if not partial, is the bounded search up to so many features and from so many components and
+# evaluations per iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # most components for which neighbor lists are complete if rows are sparse
-LARGEST_COPY = 4 * 2**30  # most bytes of data that are regrouped by default
+LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
@@ -186,9 +187,9 @@ _OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _che
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
-    """Return whether parameters are extrapolated between EM steps.
+    """Return whether parameters are extrapolated between EM steps (momentum).
 
-    "auto" is False for small mixtures, hard assignment, C′ = 1, and the searches of the papers.
+    "auto" is False for small mixtures, hard assignment, C′ = 1, and the searches "exact" and "estimated".
     """
     if isinstance(momentum, str):
         graded = assignment == "soft" and n_active > 1
@@ -197,7 +198,7 @@ def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, ass
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
-    """Return C′, the size of active sets; with assignment="hard" they serve the search only.
+    """Return C′, the size of active sets. With assignment="hard", active sets only determine the candidates.
 
     None is all components. "auto" is all components of a small mixture and KEPT_AUTO of a large one. With
     assignment="hard", both are 1.
@@ -234,10 +235,10 @@ def resolve_search(
     """Return the search for the arguments `search` and `n_neighbors`; raise if they do not fit together.
 
     "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
-    bounded search if `n_features` (given for k-means) is small, because a point then has few centers around it, so its
-    bounds exclude centers for many iterations, and the full search has no advantage from products in few dimensions.
-    Neighbor lists are complete for sparse data of up to SPARSE_COMPONENTS components: in many dimensions the two
-    nearest centers of a point are seldom near each other, so sufficient lists would be almost complete.
+    bounded search if `n_features` (given for k-means only) is small: distance bounds then exclude centers for many
+    iterations, because few centers are near a point, and the full search gains little from matrix products. Neighbor
+    lists contain all components for sparse data of up to SPARSE_COMPONENTS components, because in many dimensions the
+    two nearest centers of a point are seldom near each other, so sufficient lists would be almost complete.
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if not isinstance(search, str):
@@ -267,7 +268,7 @@ def resolve_search(
 def _search_of(
     name: str, n_neighbors: int | None, n_components: int, n_active: int, n_points: int, n_features: int | None
 ) -> Search:
-    """Return the search with this name. n_neighbors: None is the default of the search"""
+    """Return the search object with this name. n_neighbors: length of neighbor lists; None is the search's default"""
     if name == "auto":
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
@@ -286,8 +287,9 @@ def are_many(n_components: int, n_points: int) -> bool:
 
 
 def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
-    """Return whether centers jump in a k-means fit, for the estimator's argument `exchange`.
+    """Return whether centers jump in a k-means fit, as the estimator's argument `exchange` requests.
 
+    A jump unites two clusters and uses the center that becomes free to divide another cluster.
     "auto" is True for a graph search. For other searches it is True only if search and init are "auto", because a named
     algorithm (such as Lloyd's) is not altered, and if rows are not sparse, because their jumps are slow. It is always
     False for one cluster.
@@ -317,7 +319,7 @@ def refuse_exchange(search: Search) -> None:
 
 
 def resolve_regroup(search: Search, data: Data) -> bool:
-    """Return whether a search copies each chunk into the order of the components, for contiguous access."""
+    """Return whether a search copies each chunk with its rows sorted by component, for contiguous memory access."""
     if not isinstance(search, Graph):
         return False
     if search.regroup is None:
@@ -329,10 +331,11 @@ def resolve_regroup(search: Search, data: Data) -> bool:
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
     """Return the initialization, with "auto" resolved; other values are returned unchanged.
 
-    "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" or "k-means++".
-    quick: whether a faster start suffices, because jumps follow that correct missed clusters, or because the data are
-    only a batch; if False, "many" means that k-means++ would take too long
-    improved: whether jumps before the first iteration are requested
+    "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" (k-means++ of a
+    sample, improved by jumps of centers) or "k-means++".
+    quick: whether a faster initialization suffices, because jumps of centers during the fit correct missed clusters, or
+    because the data are only a batch; if False, "many" means that k-means++ would take too long
+    improved: whether jumps of centers before the first iteration are requested
     """
     if isinstance(init, str) and init == "auto":
         many = are_many(n_components, data.n_weighted) and (quick or n_components >= TWO_LEVEL_COMPONENTS)

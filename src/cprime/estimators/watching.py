@@ -13,10 +13,10 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Empty mixin, because scikit-learn before 1.9 has no callbacks."""
+        """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a fit without changes, so that the call stack is as deep as with later versions of scikit-learn."""
+        """Return `fit` in a wrapper without effect, so that the call stack is as deep as with scikit-learn 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -37,10 +37,11 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 class Watch:
-    """Receiver of the loop's reports during a fit, which calls all callbacks; a call returns True to end the fit.
+    """Object that the loop of a fit calls after each iteration, and that calls all callbacks.
 
+    The call returns True if a callback requests the end of the fit.
     given: the arguments X, y and sample_weight of `fit`
-    standing: function that returns the estimator as it would be if the run ended in a given state
+    standing: function of a run's state that returns the estimator as it would be if the run ended in this state
     """
 
     def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[Any], Any]):
@@ -53,7 +54,7 @@ class Watch:
 
     @property
     def listened(self) -> bool:
-        """Return whether there is any callback."""
+        """Return whether there is any callback to call."""
         return bool(self._told) or bool(getattr(self._estimator, "_skl_callbacks", []))
 
     @contextmanager
@@ -82,8 +83,8 @@ class Watch:
     def start(self, number: int) -> Iterator[Callable[[Mapping[str, Any], Any, bool], bool]]:
         """Report one start of the fit, numbered from 1.
 
-        Yields the callback for loops without a search and without a number of their start: it adds `start` and
-        `agreement` (None) to each row.
+        Yields a callback for loops that have no search and do not count starts: it adds `start` and `agreement` (None)
+        to each row.
         """
         if self._tasks is not None:
             self._tasks.begin_start()
@@ -92,9 +93,9 @@ class Watch:
             self._tasks.end_start()
 
     def __call__(self, row: Mapping[str, Any], state: Any, over: bool) -> bool:
-        """Report one iteration. state: of the run after the iteration    over: whether the run ends with it
+        """Report one iteration to all callbacks, and return whether one of them requests the end of the fit.
 
-        Returns True if a callback requests the end of the fit.
+        row: values of the iteration    state: state of the run after it    over: whether the run ends with it
         """
         made: list[Any] = []
 

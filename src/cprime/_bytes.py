@@ -17,7 +17,7 @@ def bytes_of(value: Any, name: str) -> int:
     Raises
     ------
     ValueError, TypeError
-        If it is invalid: the message has the argument's name.
+        If the value is invalid; the message has the argument's name.
     """
     if isinstance(value, bool) or not isinstance(value, str | Real):
         raise TypeError(f"{name} must be {_ACCEPTED}, not {type(value).__name__}.")

@@ -6,10 +6,10 @@ from importlib import metadata
 
 
 def address() -> str:
-    """Return the address of the documentation without a slash at its end, "" if none is known.
+    """Return the address of the documentation without a slash at its end, or "" if none is known.
 
-    This is the environment variable CPRIME_DOCS, such as `file:///…/build/docs` after `make docs`; else the
-    documentation URL in the metadata of the installed package.
+    The environment variable CPRIME_DOCS has precedence, for example `file:///…/build/docs` after `make docs`. Without
+    it, the address is the documentation URL in the metadata of the installed package.
     """
     return os.environ.get("CPRIME_DOCS", _of_package()).rstrip("/")
 

@@ -17,7 +17,7 @@ CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # number of files that are flushed in parallel
 
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash, because `Path` drops the second one of a URL
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # matches one slash too, because `Path` drops the second one of a URL
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -26,7 +26,7 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def refuse_url(path: str | os.PathLike, what: str) -> None:
-    """Raise ValueError if a path is a URL; what: the operation that is impossible there, such as "written"."""
+    """Raise ValueError if a path is a URL. what: the operation that is impossible, as in "written", for the message"""
     if is_url(path):
         protocol, rest = os.fspath(path).split(":/", 1)
         raise ValueError(
@@ -95,10 +95,10 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file whole or not at all: yield a temporary path in its folder, which replaces it at the end.
+    """Write a file completely or not at all: yield a temporary file in its folder, which replaces it at the end.
 
-    The temporary file exists and is empty when it is yielded, is flushed to the disk before it is renamed,
-    and is removed when anything fails. A symbolic link is followed, and a replaced file keeps its
+    The temporary file exists and is empty when its path is yielded. It is flushed to the disk before it is renamed, and
+    removed if anything fails. If `path` is a symbolic link, its target is replaced. A replaced file keeps its
     permissions.
 
     Parameters
@@ -150,7 +150,7 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     OSError
-        If it is a file, is not empty, or cannot be created.
+        If `path` is a file, or a folder that is not empty or cannot be created.
     ValueError
         If `path` is a URL.
     """
@@ -171,9 +171,9 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Fill a folder whole or not at all: yield a temporary folder beside it, which is renamed to it at the end.
+    """Fill a folder completely or not at all: yield a temporary folder beside it, which is renamed to it at the end.
 
-    Its files are flushed to the disk before it is renamed, and removed if anything fails.
+    The files are flushed to the disk before the renaming, and removed if anything fails.
 
     Parameters
     ----------
@@ -207,16 +207,16 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the names of the folder's files are on the disk."""
+    """Wait until the folder's own entry list (the names of its files) is written to the disk."""
     if hasattr(os, "O_DIRECTORY"):
         _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _flush_files(folder: Path) -> None:
-    """Wait until all files below a folder are on the disk; several are flushed at a time, because that is faster."""
+    """Wait until all files below a folder are written to the disk; several are flushed in parallel, which is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
-            pass  # the iteration raises errors of the threads
+            pass  # iterating over the results raises the errors of the threads
 
 
 def _flush_any(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writing of a .npy file block by block; dtype and width are those of the first block."""
+"""Writing of a .npy file block by block; the first block determines dtype and number of columns."""
 
 from typing import Any
 
@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 
 class NpyWriter:
-    """Writer that appends blocks of rows, all of one dtype and width, to an open file; n_rows: total number of rows."""
+    """Writer that appends blocks of rows to an open .npy file. All blocks must have the same dtype and columns.
+
+    n_rows: total number of rows, which the header of the file contains
+    """
 
     def __init__(self, file: Any, n_rows: int) -> None:
         self._file, self._n_rows, self._begun = file, n_rows, False
 
     def write(self, rows: NDArray) -> None:
-        """Append rows (n, …)."""
+        """Append a block of rows, an array of shape (n, …), to the file."""
         if not self._begun:
             header = {
                 "descr": np.lib.format.dtype_to_descr(rows.dtype),

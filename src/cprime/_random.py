@@ -22,7 +22,7 @@ _WORDS = 4  # random words per value of the counter
 
 
 class Purpose(IntEnum):
-    """Purpose of a draw; each purpose has a separate stream of random numbers."""
+    """Purpose of a random draw; each purpose has its own stream of random numbers."""
 
     START = 1
     SEEDING = 2
@@ -45,23 +45,26 @@ class Key(NamedTuple):
     iteration: int = 0
 
     def uniform(self, purpose: Purpose, first: int, n: int, column: int = 0) -> NDArray[np.float64]:
-        """Return random numbers in [0, 1) for rows first … first + n − 1: (n,); each column is independent."""
+        """Return one random number in [0, 1) for each of rows first … first + n − 1, (n,).
+
+        column: number of an independent stream, for several numbers per row
+        """
         begin, skip = divmod(first, _WORDS)
         raw = self._philox(purpose, begin, column).random_raw(n + skip)[skip:]
         return (raw >> np.uint64(11)) * np.float64(2.0**-53)
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
-        """Return a generator for draws that do not belong to rows."""
+        """Return a generator for draws that do not belong to single rows of the data."""
         return np.random.Generator(self._philox(purpose))
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
-        """Return a legacy NumPy generator for draws that do not belong to rows, as scikit-learn's functions need it."""
+        """Return a `RandomState`, as scikit-learn needs it, for draws that do not belong to single rows of the data."""
         generator = _unseeded()
         generator.seed(self._words(purpose))
         return generator
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context that yields the generator of `random_state`; see `seeded`."""
+        """Return a context that yields the same generator as `random_state`, but reuses the memory of an idle one."""
         return seeded(self._words(purpose))
 
     def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
@@ -72,14 +75,14 @@ class Key(NamedTuple):
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
 
-_idle: list[np.random.RandomState] = []  # generators not in use
+_idle: list[np.random.RandomState] = []  # generators that no context uses now
 
 
 @contextmanager
 def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
     """Yield `RandomState(seed)` for use within this context only.
 
-    It reuses idle generators, because seeding one takes a fiftieth of the time of creating one.
+    A generator that no other context uses is seeded again, because creating one takes fifty times as long.
     """
     try:
         generator = _idle.pop()
@@ -97,7 +100,7 @@ def _unseeded() -> np.random.RandomState:
 
 
 class _ZeroSeed(ISeedSequence):
-    """Zero seed for a generator that is seeded later, because a seed from the operating system takes the most time."""
+    """Seed of zeros for a generator that is seeded again later; reading a seed from the operating system is slower."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
         return np.zeros(n_words, dtype)
@@ -106,7 +109,7 @@ class _ZeroSeed(ISeedSequence):
 def check_random_state(random_state: Any) -> np.random.RandomState:
     """Return the RandomState for `random_state`: None, an int, a RandomState or a Generator.
 
-    None is NumPy's global generator, as in scikit-learn. The result for a Generator shares its state.
+    None is NumPy's global generator, as in scikit-learn. If a Generator is given, the result shares its state.
     Raises ValueError for anything else.
     """
     if isinstance(random_state, np.random.Generator):

@@ -1,6 +1,6 @@
-"""Range of numbers whose squares a type can represent and sum, and checks that raise for numbers outside of it.
+"""Range of numbers whose squares float32 or float64 can represent and sum, and checks of data against this range.
 
-Within the bounds no squared distance of two rows overflows, even after multiplication by factors and summation, and
+Within the range, no squared distance of two rows overflows, even after multiplication by factors and summation, and
 the largest squared distances do not underflow.
 """
 
@@ -9,16 +9,16 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike
 
-# Squares of float32, and fourth powers of float64 (needed for variances of estimates), are normal numbers with room for
-# sums. The smallest variances, squares of the data's resolution, are always float64.
+# Within these bounds, squares in float32, and fourth powers in float64 (needed for variances of estimates), neither
+# overflow nor underflow, also when summed. The smallest variances, squares of the data's resolution, are float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
-MOST_COLUMNS = 2**24  # the kernels store column counts, plus a few for padding, in 32 bits
+MOST_COLUMNS = 2**24  # because the kernels store the number of columns, plus a few for padding, in 32 bits
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
-    """Raise ValueError if squared distances of rows of numbers up to `largest` can overflow in their type."""
+    """Raise ValueError if squared distances of rows with absolute values up to `largest` can overflow in the dtype."""
     dtype = np.dtype(dtype)
     most = MOST[dtype] / math.sqrt(max(n_features, 1))
     if largest > most:
@@ -31,7 +31,7 @@ def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) 
 
 
 def check_spread(spread: float, dtype: DTypeLike, name: str) -> None:
-    """Raise ValueError if rows differ by so little (at most `spread` in any column) that the squares underflow."""
+    """Raise ValueError if rows differ so little (by at most `spread` in a column) that squared distances underflow."""
     dtype = np.dtype(dtype)
     if 0 < spread < LEAST[dtype]:
         raise ValueError(

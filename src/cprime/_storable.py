@@ -1,10 +1,10 @@
 """Encoding of values as JSON and tensors without pickle, and decoding, for model files and checkpoints.
 
-A value that JSON has is stored unchanged; any other as an object with one key, its type: ``tensor``, ``complex`` and
-``numpy_scalar`` (the name of a tensor, used only once), ``strings`` (an array of text), ``record`` (a structured array,
-field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``, ``tuple``, ``dict``, and ``object``
-(a frozen value of a `storable` class, with the class's name). A file can name no other class. Decoded values take at
-most a small multiple of the bytes read.
+A value that JSON can represent is stored unchanged. Any other value is stored as a JSON object whose only key is its
+type: ``tensor``, ``complex`` and ``numpy_scalar`` (the name of a tensor, used only once), ``strings`` (an array of
+text), ``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity),
+``list``, ``tuple``, ``dict``, and ``object`` (a frozen value of a `storable` class, with the class's name). Names of
+other classes are errors. Decoded values take at most a small multiple of the bytes read.
 """
 
 import json
@@ -28,8 +28,8 @@ Tensors = dict[str, np.ndarray]
 def storable(name: str) -> Callable[[T], T]:
     """Return a decorator that allows values of a frozen class, a dataclass or a named tuple, to be stored.
 
-    name: what files call the class: a namespace and a name, as in "model.Full". It stays when the class is renamed or
-    moved, so that older files can be read.
+    name: name of the class in files, with a namespace, as in "model.Full". It must not change if the class is renamed
+    or moved, so that older files can be read.
     """
 
     def register(cls: T) -> T:
@@ -58,7 +58,7 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object as a dict; raise ValueError for a repeated key."""
+    """Return a JSON object, given as (key, value) pairs, as a dict; raise ValueError for a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key comes twice in its JSON")
@@ -70,12 +70,13 @@ def _no_number(text: str) -> None:
 
 
 def gathered(value: Any) -> Any:
-    """Return a Dask array as a NumPy array, and any other value unchanged."""
+    """Compute a Dask array and return it as a NumPy array; return any other value unchanged."""
     return np.asarray(value) if type(value).__module__.partition(".")[0] == "dask" else value
 
 
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
-    """Return a value as JSON; add its arrays to `tensors` under `name` or names that begin with it.
+    """Return a value in a form that JSON can represent, and add its arrays to `tensors`, under names that begin with
+    `name`.
 
     Raises TypeError for a value that cannot be stored.
     """
@@ -113,7 +114,7 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
         return {
             "record": {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         }
-    if array.dtype.char == "g":  # longer than any type of computation
+    if array.dtype.char == "g":  # long double, which has more bits than the computation uses
         array = array.astype(np.float64)
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
@@ -128,9 +129,9 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 
 
 def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
-    """Return the value that `encode` stored as `node`; room: the only namespace of classes that is allowed, "" for all.
+    """Return the value that `encode` stored as `node`. room: the only namespace of classes to accept; "" accepts all
 
-    Raises ValueError, or Python's errors for missing or wrong items, if `node` is invalid.
+    Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
         return node
@@ -195,7 +196,7 @@ def _object(content: Any, tensors: Tensors, room: str) -> Any:
 
 
 def _search(content: Any, tensors: Tensors, room: str) -> Any:
-    """Decode a search as model files of the formats 1 and 2 store it."""
+    """Return the search object stored in a model file of format 1 or 2; later formats encode it in another way."""
     options = {"dict": content["options"]}
     return _object({"class": f"search.{content['class']}", "fields": decode(options, tensors, room)}, tensors, room)
 

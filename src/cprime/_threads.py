@@ -1,4 +1,4 @@
-"""Number of threads that a call may use, and helpers that run calls in threads."""
+"""Number of threads that a call may use, and helpers that run functions in threads."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -17,12 +17,12 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Made = TypeVar("Made")
 
-# Meaning of `n_threads=None` for calls in this context; a fit sets it once for all its steps.
+# Number of threads that `n_threads=None` means in this context; a fit sets it once for all its steps.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """Return the number of threads for `n_threads`; None is the limit of the context, else every usable processor."""
+    """Return the number of threads for `n_threads`; None means the limit set by `limited`, or else all processors."""
     if n_threads is None:
         limit = _limit.get()
         return allowed_threads() if limit is None else limit
@@ -34,8 +34,8 @@ def resolve_threads(n_threads: int | None) -> int:
 def allowed_threads() -> int:
     """Return how many threads this process may use by default: the least of several limits.
 
-    These are the processors available by affinity, container quota and joblib (LOKY_MAX_CPU_COUNT); OMP_NUM_THREADS,
-    which joblib sets in its workers; and limits that threadpoolctl sets on OpenMP.
+    The limits are the number of processors by affinity, container quota and joblib (LOKY_MAX_CPU_COUNT);
+    OMP_NUM_THREADS, which joblib sets in its workers; and the number that threadpoolctl sets for OpenMP.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
@@ -49,14 +49,15 @@ def allowed_threads() -> int:
 def _processors(affinity: frozenset[int], most: str | None, second: int) -> int:
     """Return the number of usable processors.
 
-    Cached for one second (`second`), because joblib reads files to find it; affinity and `most` invalidate the cache.
+    The result is cached for one second, because joblib reads files to find it. The arguments only invalidate the cache:
+    processor affinity, the limit `most` from the environment, and the current second.
     """
     return cpu_count()
 
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Return the controller of the loaded libraries with thread pools."""
+    """Return threadpoolctl's controller of all loaded libraries that have thread pools, such as BLAS and OpenMP."""
     return ThreadpoolController()
 
 
@@ -75,13 +76,13 @@ def limited(n_threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def plain_products() -> Iterator[None]:
-    """Limit NumPy's products to one thread in this context, for bit-identical results on any number of processors."""
+    """Limit NumPy's matrix products to one thread in this context, so that results do not depend on the processors."""
     with _pools().limit(limits=1, user_api="blas"):
         yield
 
 
 def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> list[Made]:
-    """Apply a function to each piece in parallel, with one thread per NumPy product; return the results in order.
+    """Apply a function to each piece in parallel, with one thread per matrix product; return the results in order.
 
     Different pieces must not write to the same memory.
     """
@@ -94,7 +95,7 @@ def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> lis
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:
-    """Call a function in a new thread and return the thread; without free threads, call it at once and return None."""
+    """Call a function in a new thread and return the thread; if none can start, call it at once and return None."""
     thread = Thread(target=function, args=arguments, daemon=daemon)
     try:
         thread.start()

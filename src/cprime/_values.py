@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """Return a changed copy as `dataclasses.replace` does, but much faster if the class has no `__post_init__`.
+    """Return a copy with some fields changed, as `dataclasses.replace`, but faster if there is no `__post_init__`.
 
-    value: an instance of a frozen dataclass; the copy does not get its cached properties
+    value: an instance of a frozen dataclass; its cached properties are not copied
     """
     cls: Any = type(value)
     names, plain = _fields(cls)
@@ -21,7 +21,7 @@ def replace(value: T, /, **changes: Any) -> T:
     before, after = value.__dict__, new.__dict__
     if len(before) == len(names):
         after.update(before)
-    else:  # there are cached properties, which are not copied
+    else:  # the value has cached properties, which are not copied
         for name in names:
             after[name] = before[name]
     after.update(changes)
@@ -38,7 +38,7 @@ def _fields(cls: Any) -> tuple[frozenset[str], bool]:
 
 
 class cached(Generic[T]):
-    """Property computed once, like `functools.cached_property` but without the lock of older Python versions."""
+    """Property that is computed once, as by `functools.cached_property`, but without the lock of older Pythons."""
 
     def __init__(self, function: Callable[[Any], T]):
         self.function, self.__doc__ = function, function.__doc__

@@ -1,4 +1,4 @@
-"""Warnings that point at the caller's own line, however deep in the library they are raised."""
+"""Warnings with the location of the line in the user's code, even if they are issued deep in the library."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ _INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn with the location of the innermost line outside of cprime and scikit-learn, which wraps fits."""
+    """Warn with the location of the innermost line outside of cprime and scikit-learn, whose decorators wrap fits."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1

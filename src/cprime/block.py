@@ -1,6 +1,6 @@
-"""Blocks of points, the input of an E-step, and the per-point state that is carried from one iteration to the next.
+"""Blocks of points, the input of an E-step, and the points' active sets, which one iteration passes to the next.
 
-Both are immutable: a pass over the data creates new ones. Independent of models and searches.
+Both are immutable: a pass over the data creates new ones. This module depends on no model or search.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows
 
-_WITHOUT_WEIGHT = 2**32  # first random column of rows of zero weight, beyond all other columns
+_WITHOUT_WEIGHT = 2**32  # first number of the random streams of rows with zero weight, above all other streams
 
 
 @storable("block.Kept")
 @dataclass(frozen=True)
 class ActiveSet:
-    """Per-point state of n points, in the order of their block's rows.
+    """Active sets of n points: each point's H best components and their costs, in the order of their block's rows.
 
-    ids (n, H) int32: active sets K(n), best first    costs (n, H): their squared distances, or in general their costs
-    bounds: arrays of a search with distance bounds; a pass may change them in place, because the bounds stay valid
+    ids (n, H) int32: active sets K(n), best component first    costs (n, H): squared distances, or in general costs
+    bounds: distance bounds of a bounded search; a pass may change them in place, because they stay valid
     """
 
     ids: NDArray[np.int32]
@@ -38,21 +38,21 @@ class ActiveSet:
         return self.ids[:, 0]
 
     def unshared(self) -> ActiveSet:
-        """Return the state with a copy of the bounds, for passes that may be repeated and must not change it."""
+        """Return the active sets with a copy of the bounds, so that a pass that may be repeated cannot change them."""
         if self.bounds is None:
             return self
         return replace(self, bounds=DistanceBounds._make(array.copy() for array in self.bounds))
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """Return all arrays by name, including those of the bounds."""
+        """Return a dictionary of all arrays by name, including those of the distance bounds."""
         found = {"ids": self.ids, "costs": self.costs}
         found |= {} if self.bounds is None else self.bounds._asdict()
         return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> ActiveSet:
-        """Return the state made of its `arrays`."""
+        """Return active sets from the dictionary of arrays that the property `arrays` returns."""
         bounds = (
             DistanceBounds(*(arrays[name] for name in DistanceBounds._fields))
             if DistanceBounds._fields[0] in arrays
@@ -61,7 +61,7 @@ class ActiveSet:
         return cls(arrays["ids"], arrays.get("costs"), bounds)
 
     def at(self, places: NDArray) -> ActiveSet:
-        """Return the state of the points at the given positions, without bounds."""
+        """Return the active sets of the points at the given positions, without distance bounds."""
         return ActiveSet(self.ids[places], None if self.costs is None else self.costs[places])
 
 
@@ -86,7 +86,7 @@ class Block:
 
     @cached
     def weight(self) -> float:
-        """Return Σ w_n."""
+        """Return the total weight of the points, Σ w_n."""
         return float(len(self.X)) if self.sample_weight is None else float(self.sample_weight.sum())
 
     @cached
@@ -95,7 +95,7 @@ class Block:
         return len(self.X) if self.sample_weight is None else int(np.count_nonzero(self.sample_weight > 0))
 
     def count(self, mask: NDArray[np.bool_]) -> int:
-        """Return the number of points in a mask (n,) with a positive weight."""
+        """Return the number of points with a positive weight for which the mask (n,) is True."""
         return int(np.count_nonzero(mask if self.sample_weight is None else mask & (self.sample_weight > 0)))
 
     def weighted_sum(self, values: NDArray) -> float:
@@ -111,15 +111,15 @@ class Block:
         return Block(self.X.ordered(places), w, self.first, order, self.n_before)
 
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
-        """Return X in the space of the components, as `embed` computes it.
+        """Return X transformed by `embed` to the space in which it is compared with components, and cache the result.
 
-        embed: function of X and the last result for this block, whose memory it can reuse, or None
+        embed: function of X and of its last result for this block (or None), whose memory it can reuse
         """
         self._points[0] = embed(self.X, self._points.get(0))
         return self._points[0]
 
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
-        """Return a random number in [0, 1) for every row: (n,); rows of zero weight use a separate stream."""
+        """Return a random number in [0, 1) for every row: (n,); rows of zero weight use a separate random stream."""
         first = self._first_number
         drawn = key.uniform(purpose, first, len(self), column)
         light = self._light()
@@ -137,7 +137,7 @@ class Block:
         if light is None:
             return self._first_number + (np.arange(len(self)) if self.order is None else self.order)
         heavy = ~light
-        if self.order is not None:  # back to the original order
+        if self.order is not None:  # sort the mask back to the original order of rows
             heavy[self.order] = ~light
         before = self._first_number + np.cumsum(heavy) - heavy
         return before if self.order is None else before[self.order]

@@ -1,7 +1,7 @@
-"""Components as a search uses them: they return the cost of each component for a point, lower is better.
+"""Components as a search uses them: objects that compute the cost of each component for a point; lower is better.
 
-A family of components only has to define the costs of rows and candidates; `Components` then provides all that
-searches need. Centers and Gaussians use faster kernels. Independent of models and searches.
+A family of components only has to define the costs of rows and candidates; `Components` then provides all methods that
+searches need. Centers and Gaussians use faster kernels. This module depends on no model or search.
 """
 
 from typing import ClassVar
@@ -22,8 +22,8 @@ class Components:
     """Base of C components with centers (C, D) in the space of the points. A subclass defines `costs`.
 
     squared_distances: whether costs are the squared distances of points to centers
-    steady: whether, in addition, M-steps leave the space in which distances are computed unchanged
-    scattered: whether a point's best component may be far from its active set, as with subspaces that cross
+    steady: whether, in addition, M-steps do not change the space in which distances are computed
+    scattered: whether a point's best component may be no neighbor of its active set, as with subspaces that intersect
     """
 
     squared_distances: ClassVar[bool] = False
@@ -32,11 +32,13 @@ class Components:
     centers: Floats
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        """Return the costs of components ids (n, m) for the points: (n, m), of the points' dtype."""
+        """Return the costs (n, m), in the points' dtype, of m components for each point, given by ids (n, m)."""
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """Return every point's n_kept best of all components, sorted by (cost, id): (n, H) int32, and their costs.
+        """Return the H = n_kept best of all components for every point, (n, H) int32, and their costs (n, H).
+
+        They are sorted by (cost, id).
 
         hint (n, H): probably good components, which may speed up the search
         """
@@ -52,16 +54,19 @@ class Components:
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Return for every point the best of its current component and that one's neighbors, and its cost: (n,) each.
+        """Return the best component of every point among its current one and its neighbors, and the cost: (n,) each.
 
         winners (n,): current components    lists (C, G): neighbor lists, padded by −1
-        active (C,): only points of these components are reassigned; all others have the cost `known` (n,)
+        active (C,): mask of components whose points are reassigned; all other points have the cost `known` (n,)
         """
         kept, costs = self.keep(points, lists, winners[:, np.newaxis], 1)
         return kept[:, 0], costs[:, 0]
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return the n_kept best of K(n) (`previous`) and of the neighbor list of its first component, with costs."""
+        """Return the n_kept best components of each point among candidates, (n, n_kept), and their costs.
+
+        Candidates are the previous active set, `previous` (n, H), and the neighbor list of its first component.
+        """
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
         return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
 
@@ -75,19 +80,20 @@ class Components:
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> SearchResult:
-        """Find the n_kept best of K(n), the neighbor lists of all components in K(n), and `extra` candidates.
+        """Return the n_kept best components of each point among candidates, with costs.
 
-        evidence: whether to also return the terms that equation (8) averages
+        Candidates are the active set K(n), `previous` (n, H), the neighbor lists of its components, and `extra`.
+        evidence: whether to also return the distances that eq. (8) of Forster & Lücke averages to estimate neighbors
         """
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return the nearest neighbors of every component without itself: (C, min(n_neighbors, C) − 1)."""
+        """Return the nearest other components of every component: (C, min(n_neighbors, C) − 1)."""
         return exact_lists(self.centers, n_neighbors)
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the arrays with which `changed` compares in a later pass."""
+        """Return the arrays that `changed` later compares with the new ones, to find components that have changed."""
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
@@ -95,12 +101,15 @@ class Components:
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the scale for an excess over the least possible costs (n,): their sum, or its expected value."""
+        """Return the divisor that makes an excess over the points' least costs (n,) relative.
+
+        It is the sum of these costs or, if they are not squared distances, n·D, the expected value of the sum.
+        """
         return float(costs.size * self.centers.shape[1])
 
 
 class KernelComponents(Components):
-    """Base of components whose costs kernels compute, by `measure`."""
+    """Base of components whose costs compiled kernels compute; `measure`: the parameters passed to the kernels."""
 
     measure: Measure
 
@@ -126,7 +135,7 @@ class KernelComponents(Components):
 
 
 class Centers(KernelComponents):
-    """Centers; the cost is the squared distance."""
+    """Centers as components: the cost of a center for a point is their squared distance."""
 
     squared_distances: ClassVar[bool] = True
 
@@ -165,9 +174,9 @@ class Centers(KernelComponents):
 
 
 class Reweighted(Centers):
-    """Centers whose squared distances are multiplied by factors when a point's component is compared with neighbors.
+    """Centers whose squared distances are multiplied by factors when points are reassigned, as in exchange steps.
 
-    inside (C,): factors for a point's current component    outside (C,): factors for any other    both >= 0
+    inside (C,): factor of a center for its own points    outside (C,): its factor for all other points    both >= 0
     """
 
     def __init__(self, centers: Floats, inside: Floats, outside: Floats):
@@ -187,7 +196,10 @@ class Reweighted(Centers):
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Reassign points by scaled distances; weight 0 does not count in the share that gets a farther one."""
+        """Return each point's best component by scaled distances, and the cost, as `Components.reassign`.
+
+        Only a share of a center's points may be reassigned to a farther center; points of weight 0 do not count in it.
+        """
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:
             return points.reassign(self.centers, lists, winners, self.inside, self.outside, active=active, known=known)
@@ -200,9 +212,9 @@ class Reweighted(Centers):
 
 
 class GaussianCosts(KernelComponents):
-    """Gaussians with individual covariances; the cost is −2 log p(c, x) (31), up to a constant.
+    """Gaussians with individual covariances; the cost is −2 log p(c, x), eq. (31) of Lücke & Forster, up to a constant.
 
-    covariances: (C, D) variances or (C, D, D)
+    covariances: variances (C, D) or covariance matrices (C, D, D)
     """
 
     def __init__(self, gaussians: GaussianParameters, covariances: NDArray[np.float64]):
@@ -211,9 +223,10 @@ class GaussianCosts(KernelComponents):
         self.covariances = covariances
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return neighbor lists by the mean cost of c̃ for points from c: KL(c‖c̃) − log π_c̃ + const., in closed form.
+        """Return the neighbor lists: for each component c, those c̃ of least mean cost for points drawn from c.
 
-        Computed for all C² pairs; beyond 32,768 components by the distances of means, by refining `previous` if given.
+        The mean cost has a closed form, KL(c‖c̃) − log π_c̃ up to constants, and is computed for all C² pairs. For more
+        than 32,768 components, neighbors are found by distances of means instead, from the lists `previous` if given.
         """
         C = len(self.centers)
         if C > EXACT_LISTS:

@@ -69,8 +69,9 @@ def lightweight(
 
     Each is drawn, with replacement, with probability q_n = w_n / 2W + w_n d_n² / (2 Σ_i w_i d_i²), where W = Σ_i w_i
     and d_n is the distance of point n to the weighted mean, and has the weight w_n / (m q_n). With equal weights this
-    is algorithm 1 of [1]_. For C centers in D dimensions, m of order (D C log C − log δ) / ε² makes the cost at any
-    centers right to within ε/2 (J + J₁) with probability 1 − δ, J₁ being the cost at the mean (theorem 2).
+    is algorithm 1 of [1]_. For C centers in D dimensions and m of order (D C log C − log δ) / ε², the cost J of the
+    coreset differs from that of all data by at most ε/2 (J + J₁), for any centers, with probability 1 − δ. J₁ is the
+    cost if the mean is the only center (theorem 2).
 
     X is read twice, in blocks, and not copied; besides the result, this takes about 40 bytes per point.
 
@@ -95,8 +96,8 @@ def lightweight(
     Raises
     ------
     ValueError
-        If X is empty, not two-dimensional or not finite or has squared distances that are not, m is below 1, or a
-        weight is negative or all are zero.
+        If X is empty, not two-dimensional or not finite, squared distances of its rows overflow, m is below 1, a weight
+        is negative, or all weights are zero.
     TypeError
         If m is not an integer.
 
@@ -117,7 +118,7 @@ def lightweight(
     >>> bool(km.score(X) > 1.01 * best.score(X))  # −J of all data, within 1 %
     True
     """
-    with np.errstate(invalid="ignore"):  # raised by sums over infinite numbers
+    with np.errstate(invalid="ignore"):  # sums over infinite numbers raise it
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -151,7 +152,7 @@ def _blocks(X: NDArray) -> Iterator[slice]:
 
 def _squares_about_mean(X: NDArray, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the squared distance of each row to the weighted mean, (n,), computed in float64."""
-    origin = X[np.argmax(w)].astype(np.float64)  # near the mean, so that the sums lose no precision
+    origin = X[np.argmax(w)].astype(np.float64)  # near the mean, for precise sums of differences
     shift = sum(w[rows] @ (X[rows] - origin) for rows in _blocks(X)) / w.sum()
     squares = np.empty(len(X))
     for rows in _blocks(X):

@@ -3,10 +3,11 @@
     J_m = Σ_n w_n Σ_{c∈K(n)} u_nc^m d²_nc                             (Bezdek 1981)
     J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc + λ u_nc log u_nc)           (Miyamoto & Mukaidono 1997)
 
-Contains both membership rules and the loop that lowers J: it computes the best u for the centers, then the best centers
-for u. K(n) are the C′ nearest of all C centers, which are the best C′ for both rules, so no half-step raises J.
-J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ) is, up to constants, the free energy (7) of the isotropic mixture with
-σ² = λ/2. Independent of the estimators.
+d_nc is the distance of point n to center c. The module contains a rule for the best memberships u of either objective,
+and the loop that lowers it: it computes the best u for the centers, then the best centers for u. K(n) are the C′
+nearest of all C centers, which are the best C′ for both rules, so neither of the two steps raises the objective. For
+the best u, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the free energy, eq. (7) of
+Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the estimators.
 """
 
 import logging
@@ -24,14 +25,14 @@ from cprime.model.tied_spherical import variance_floor
 logger = logging.getLogger("cprime")
 
 HISTORY = np.dtype([("objective", np.float64), ("n_distances", np.int64), ("seconds", np.float64)])
-_BLOCK = 2**20  # most values in an array of one block of rows
+_BLOCK = 2**20  # most values in any array that is computed for one block of rows
 
 
 class Memberships(NamedTuple):
-    """Memberships computed from squared distances (n, H); all float64.
+    """Memberships of n points in H clusters each, computed from squared distances (n, H); all arrays are float64.
 
-    memberships (n, H): u, rows sum to 1    masses (n, H): weight of a point in the mean of each component
-    costs (n,): contribution of a point to the objective [data unit²]
+    memberships (n, H): u, rows sum to 1    masses (n, H): weight of a point in the mean of each cluster, u^m or u
+    costs (n,): contribution of each point to the objective [data unit²]
     """
 
     memberships: NDArray[np.float64]
@@ -47,7 +48,11 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Power:
-    """Rule u_nc ∝ d_nc^(−2/(m−1)), masses u^m; a point at one or several centers belongs to these in equal shares."""
+    """Rule of Bezdek's fuzzy c-means: memberships u_nc ∝ d_nc^(−2/(m−1)), with distances d_nc and fuzzifier m.
+
+    A point has the weight u^m in the mean of a cluster. A point at one or several centers belongs to these alone, in
+    equal shares.
+    """
 
     m: float
 
@@ -62,7 +67,11 @@ class Power:
 
 @dataclass(frozen=True)
 class Entropy:
-    """Rule u_nc ∝ exp(−d²_nc/λ), masses u: responsibilities of the isotropic mixture with σ² = λ/2 [data unit²]."""
+    """Rule of entropy-regularized fuzzy k-means: memberships u_nc ∝ exp(−d²_nc/λ), with distances d_nc.
+
+    They are the responsibilities of the isotropic mixture with σ² = λ/2. A point has the weight u in the mean of a
+    cluster. constant: λ [data unit²]
+    """
 
     constant: float
 
@@ -74,7 +83,10 @@ class Entropy:
 def entropy_of_start(
     X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
 ) -> Entropy:
-    """Return the rule with λ = 2σ², where σ² = J/(DW) (14) for the points and their nearest centers."""
+    """Return the entropy rule with λ = 2σ², where σ² = J/(DW) of the starting centers, eq. (14) of Lücke & Forster.
+
+    J: weighted sum of squared distances to the nearest center    W: total weight
+    """
     squared = X.nearest(centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     variance = float((weights * squared).sum() / (X.shape[1] * weights.sum()))
@@ -84,8 +96,8 @@ def entropy_of_start(
 def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:
     """Return the means of the points nearest to each seed, (C, D).
 
-    A point at a center belongs to it completely, so centers that start at points would not move if m is large and all
-    other masses are tiny.
+    A point at a center belongs to it completely. So centers that start at points would hardly move if the fuzzifier m
+    is large, because the weights u^m of all other points in the means are tiny.
     """
     kept = X.nearest(seeds, n_threads=n_threads)[0]
     counts, sums = X.accumulate(kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)
@@ -95,9 +107,9 @@ def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | 
 def blocks(
     X: Rows, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
 ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.float64], Memberships]]:
-    """Yield rows, K(n) (b, H), squared distances (b, H) and memberships, block by block.
+    """Yield for each block of b rows: their slice, the nearest centers, squared distances and memberships, (b, H) each.
 
-    K(n) is sorted nearest first or, if H = C, in the order of the components.
+    The H = n_active centers are sorted by distance or, if H = C, by index.
     """
     C = len(centers)
     step = max(1, _BLOCK // max(n_active, X.shape[1]))
@@ -113,7 +125,10 @@ def blocks(
 
 
 class FuzzySums(NamedTuple):
-    """Sums of one E-step: Σ w·mass (C,), Σ w·mass·x (C, D), the objective, and Σ w·mass·d² [data unit²]."""
+    """Sums of one E-step over the points, in which a point has the weight v = w·u^m (or w·u) in each cluster.
+
+    counts (C,): Σ v    sums (C, D): Σ v x    objective: J    squares: Σ v d² over points and clusters [data unit²]
+    """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -129,7 +144,7 @@ def expect(
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> FuzzySums:
-    """Compute the sums of the best memberships for the centers, without an N × C array."""
+    """Compute the best memberships for the centers, block by block, and return their sums; no N × C array is made."""
     C = len(centers)
     counts, sums, objective, squares = np.zeros(C), np.zeros(centers.shape), 0.0, 0.0
     for rows, kept, squared, found in blocks(X, centers, rule, n_active, n_threads):
@@ -142,7 +157,10 @@ def expect(
 
 @dataclass(frozen=True)
 class FuzzyRun:
-    """State of a run; `objective` belongs to the centers before the last step and, after the run, to `centers`."""
+    """State of a run of fuzzy k-means.
+
+    objective: that of the centers before the last step during the run, and that of `centers` at its end
+    """
 
     centers: Floats
     rule: Rule
@@ -167,11 +185,12 @@ def run(
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> FuzzyRun:
-    """Iterate from starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` times.
+    """Run fuzzy k-means from starting centers, and return the last state.
 
+    It ends after `max_iter` iterations, or if the objective changes by at most `tol` times Σ w u^m d², the weighted sum
+    of squared distances. A cluster without weight keeps its center.
     X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
-    callback: called after every iteration; True ends the run
-    A component without mass keeps its center.
+    callback: called after every iteration; the run ends if it returns True
     """
     fit = FuzzyRun(centers, rule, np.inf)
     for iteration in range(1, max_iter + 1):

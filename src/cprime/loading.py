@@ -35,9 +35,9 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     Raises
     ------
     ValueError
-        If the folder is no checkpoint or is damaged (one of its two states may be), or the data are not those of the
-        fit; or if the fit was interrupted during an initialization by a function, which a checkpoint cannot store: call
-        `fit` again with that function.
+        If the folder is no checkpoint or is damaged (damage to only one of its two states is no error), or if the data
+        are not those of the fit. Also if the fit was interrupted during an initialization by a function, which a
+        checkpoint cannot store: call `fit` again with that function.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
 
 
 class _MissingCallable:
-    """Placeholder for a function parameter, of which a checkpoint has only the name; a call raises ValueError."""
+    """Placeholder for a parameter that was a function; a checkpoint has only its name, so a call raises ValueError."""
 
     def __init__(self, name: str):
         self.__qualname__ = name

@@ -1,13 +1,16 @@
-"""k-medoids: find C points that minimize Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V (B 9.6).
+"""k-medoids: find C points μ_c, the medoids, that minimize Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
+
+The objective is eq. (9.6) of Bishop, *Pattern Recognition and Machine Learning*.
 
 Two algorithms lower the sum, both written from the published descriptions:
 
 - `swap`: FasterPAM (Schubert & Rousseeuw, *Fast and eager k-medoids clustering*, Information Systems 101, 2021). Each
-  point in turn is tried as a replacement of every medoid at once: the loss by each removal and the gain by the point
-  are sums over points, from their nearest and second nearest medoid. The best exchange is made immediately if it lowers
-  the sum. It ends when no single exchange does: an optimum of PAM (Kaufman & Rousseeuw 1990).
+  point in turn is tried as a replacement of every medoid at once: the increase by removing a medoid and the decrease by
+  adding the point are sums over points, computed from their nearest and second nearest medoids. The best exchange is
+  made immediately if it lowers the objective. The algorithm ends when no single exchange lowers it, which is an optimum
+  of PAM (Kaufman & Rousseeuw 1990).
 - `alternate`: assign points to their nearest medoid, then choose each cluster's best point as medoid, with N_c²
-  evaluations (B 9.6).
+  evaluations in a cluster of N_c points.
 
 In a matrix V (N, N), V[n, j] is the cost of representing point n by point j; columns are read, so Fortran order is
 fastest. Weights multiply the cost of a point; a point of zero weight is no candidate. Sums are float64.
@@ -31,13 +34,13 @@ Weights = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
-_BLOCK = 2**21  # values in a block of columns
+_BLOCK = 2**21  # number of values in a block of columns
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
 class MedoidsRun:
-    """State of a run.
+    """State of a run of k-medoids.
 
     medoids (C,): row indices    objectives: Σ_n w_n min_c V at the start and after every iteration
     n_swaps: number of replaced medoids, over all iterations    stopped: whether the callback ended the run
@@ -58,7 +61,10 @@ Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: h
 def dissimilarities(
     X: Floats, Y: Floats, metric: str | Callable, params: dict[str, Any], n_threads: int | None = None
 ) -> Floats:
-    """Return V(x_n, y_j), (n, m): Euclidean ones from differences, others by scikit-learn's `pairwise_distances`."""
+    """Return the dissimilarities V(x_n, y_j) of rows of X and Y, (n, m).
+
+    Euclidean ones are computed from differences, all others by scikit-learn's `pairwise_distances`.
+    """
     if metric in EUCLIDEAN and not params:
         squared = Dense(X).distances(Y, n_threads=n_threads).T
         return squared if metric == "sqeuclidean" else np.sqrt(squared, out=squared)
@@ -66,7 +72,10 @@ def dissimilarities(
 
 
 def by_columns(V: Floats) -> Floats:
-    """Return V, as its transposed view in Fortran order if V is symmetric; no copy is made."""
+    """Return the dissimilarities V in an order in which columns are read fast: as a transposed view if V is symmetric.
+
+    No copy is made. If V is not symmetric, it is returned unchanged.
+    """
     step = max(1, _BLOCK // len(V))
     begins = range(0, len(V), step)
     if V.flags.f_contiguous or not all(np.array_equal(V[b : b + step], V[:, b : b + step].T) for b in begins):
@@ -75,7 +84,7 @@ def by_columns(V: Floats) -> Floats:
 
 
 def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray[np.float64]]:
-    """Yield V of the rows (None: all) and a block of the columns, in float64, block by block."""
+    """Yield the dissimilarities V of the given rows (None: all) in float64, one block of the columns at a time."""
     step = max(1, _BLOCK // (len(V) if rows is None else len(rows)))
     for begin in range(0, len(columns), step):
         part = columns[begin : begin + step]
@@ -83,7 +92,7 @@ def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray
 
 
 def totals(V: Floats, weights: Weights, columns: Places, rows: Places | None = None) -> NDArray[np.float64]:
-    """Return Σ_n w_n V[n, j] over the given rows (None: all), for each of the columns j."""
+    """Return the total cost Σ_n w_n V[n, j] of the given rows (None: all), for each of the columns j."""
     of_rows = weights if rows is None else weights[rows]
     return np.concatenate([(of_rows[:, np.newaxis] * block).sum(axis=0) for block in _blocks(V, rows, columns)])
 
@@ -112,7 +121,10 @@ def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
 def _gains(
     V: Floats, weights: Weights, columns: Places, rows: Places, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return Σ_n w_n (max(before_n − V[n, j], 0) − max(after_n − V[n, j], 0)) over some rows n, for each column j."""
+    """Return for each column j how much its gain falls when the rows' costs fall from `before` (N,) to `after` (N,).
+
+    The gain of a point j as a new medoid is Σ_n w_n max(cost_n − V[n, j], 0) over the rows n.
+    """
     w, high, low = (values[rows, np.newaxis] for values in (weights, before, after))
     parts = [(w * (high - np.clip(block, low, high))).sum(axis=0) for block in _blocks(V, rows, columns)]
     return np.concatenate(parts)
@@ -148,17 +160,17 @@ class Neighbors:
         self._find(np.flatnonzero(lost))
 
     def total(self, weights: Weights) -> float:
-        """Return Σ_n w_n min_c V."""
+        """Return the objective Σ_n w_n min_c V."""
         return float((weights * self.to_first).sum())
 
 
 def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> MedoidsRun:
-    """Run FasterPAM from given medoids, with at most `max_iter` passes through all points, of O(N²) time each.
+    """Run FasterPAM from given medoids, with at most `max_iter` passes over all points, of O(N²) time each.
 
     callback: called after every iteration; True ends the run
     """
     candidates = np.flatnonzero(weights)
-    if len(medoids) == 1:  # there is no second nearest; the best medoid is found directly
+    if len(medoids) == 1:  # there is no second nearest medoid; the best medoid is found directly
         fit = MedoidsRun(medoids, [_total(V, medoids, weights)], converged=True)
         fit.medoids = candidates[[totals(V, weights, candidates).argmin()]]
         _record(fit, _total(V, fit.medoids, weights), int(fit.medoids[0] != medoids[0]), max_iter, callback)
@@ -166,7 +178,7 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: 
     C, near = len(medoids), Neighbors(V, medoids)
     fit = MedoidsRun(near.medoids, [near.total(weights)])
     removal = np.bincount(near.first, weights * (near.to_second - near.to_first), C)
-    since = 0  # candidates tried since the last exchange
+    since = 0  # number of candidates tried since the last exchange
     while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
         n_swaps = 0
         rounding = len(V) * _EPS * float((weights * np.abs(near.to_first)).sum())
@@ -192,7 +204,9 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: 
 def alternate(
     V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None
 ) -> MedoidsRun:
-    """Alternate assignments and new medoids until no medoid changes; O(NC + Σ_c N_c²) time per iteration.
+    """Alternate between assigning points and choosing the best medoid of each cluster until no medoid changes.
+
+    An iteration takes O(NC + Σ_c N_c²) time for clusters of N_c points.
 
     callback: called after every iteration; True ends the run
     """
@@ -215,7 +229,7 @@ def alternate(
 
 
 def _total(V: Floats, medoids: Places, weights: Weights) -> float:
-    """Return Σ_n w_n min_c V."""
+    """Return the objective Σ_n w_n min_c V of given medoids."""
     return float((weights * V[:, medoids].min(axis=1)).sum())
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 
 class Additive(Protocol):
-    """Partial result of a pass over the data, which can be added."""
+    """Partial result of a pass over the data, to which the results of other parts can be added by `+`."""
 
     def __add__(self, other: Any, /) -> Any: ...
 
@@ -17,10 +17,9 @@ P = TypeVar("P", bound=Additive)
 
 
 def merge(parts: Iterable[P]) -> P:
-    """Return the sum of the parts, added in a fixed binary tree over their order.
+    """Return the sum of n parts, added in pairs, pairs of pairs and so on (a binary tree that depends only on n).
 
-    The pairs do not depend on where the parts were computed, so the sum is bit-identical. At most log₂ n partial sums
-    are in memory at a time.
+    So the sum is bit-identical wherever the parts were computed. At most log₂ n partial sums are in memory at a time.
     """
     stack: list[tuple[int, P]] = []
     for part in parts:
@@ -36,7 +35,7 @@ def merge(parts: Iterable[P]) -> P:
 
 @dataclass(frozen=True)
 class Sums:
-    """Base of sums that are added field by field."""
+    """Base of classes whose fields are sums over points; two instances are added field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
@@ -50,10 +49,11 @@ class Sums:
 class Tally(Sums):
     """Sums that the EM loop computes for every model, over points n of weight w_n.
 
-    weight: Σ w_n    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
-    entropy: −Σ w_n q_nc log q_nc [nats]    n_distances: evaluations of a point and a component
-    n_moved: reassigned points: points of positive weight whose active set has changed
-    error: J of points with the best component of their active set [data unit²]; NaN if that needs an extra pass
+    weight: Σ w_n    entropy: −Σ w_n q_nc log q_nc [nats]
+    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) [nats], without log_scale, a constant left out of all log densities
+    n_distances: number of evaluated pairs of a point and a component
+    n_moved: number of reassigned points: points of positive weight whose active set has changed
+    error: J, the sum of squared distances to the best component [data unit²]; NaN if it would need an extra pass
     """
 
     weight: float

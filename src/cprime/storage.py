@@ -35,7 +35,7 @@ _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
-_MOST_HEADER = 100_000_000  # bytes, the limit of other readers of safetensors
+_MOST_HEADER = 100_000_000  # most bytes of a header, a limit of other readers of safetensors
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -61,12 +61,11 @@ def register(cls: E) -> E:
 
 
 def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a safetensors file, whole or not at all.
+    """Write a fitted estimator to a safetensors file, completely or not at all.
 
-    The file holds the constructor parameters and every attribute whose name ends in an underscore and does
-    not begin with one. An estimator given as a parameter (such as `init`) is stored as the array of its centers.
-    A function or a random generator cannot be stored: the parameter's default is stored instead, with a logged
-    warning.
+    The file contains the constructor parameters and every attribute whose name ends in an underscore and does not begin
+    with one. An estimator given as a parameter (such as `init`) is stored as the array of its centers. A function or a
+    random generator cannot be stored: the parameter's default is stored instead, and a warning is logged.
 
     Parameters
     ----------
@@ -82,8 +81,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ValueError
         If fitted attributes are missing or inconsistent.
     TypeError
-        If its class is not registered, or a parameter or attribute has a type that the format
-        does not have.
+        If its class is not registered, or a parameter or attribute has a type that the format cannot store.
     OSError
         If the file cannot be written.
     """
@@ -139,8 +137,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is not a cprime model, is damaged, holds inconsistent values, or has a format newer than this
-        version reads.
+        If the file is not a cprime model, is damaged, has inconsistent values, or has a newer format than this version
+        reads.
     OSError
         If the file cannot be read, or is a folder, a device or a pipe.
 

@@ -163,7 +163,7 @@ def _annotated(
 
 
 def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
-    """Return the representation of the cells, (n_obs, n_pcs)."""
+    """Return the representation of the cells (a matrix in `obsm`, or X), limited to its first n_pcs columns."""
     if use_rep == "X":
         X = adata.X
     elif use_rep in adata.obsm:

@@ -16,7 +16,7 @@ _logger = logging.getLogger("cprime")
 
 @contextmanager
 def shown(verbose: int = 1, log: logging.Logger = _logger) -> Iterator[None]:
-    """Write the library's log to standard error inside this context, unless `verbose` is 0 or INFO is enabled already.
+    """Write log lines to standard error inside this context, unless `verbose` is 0 or level INFO is enabled already.
 
     log: the logger whose lines are written
     """
@@ -70,7 +70,7 @@ class RowsProgress:
     Parameters
     ----------
     n_rows : int, default=0
-        Number of rows of the data. Pass the method `rows` to `watched` of the source.
+        Number of rows of the data. Pass the bar's method `rows` to the method `watched` of the source.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -123,7 +123,7 @@ class RowsProgress:
             self._progress = self._rows = None
 
     def rows(self, begin: int, end: int) -> None:
-        """Show that rows `begin` to `end` have been read and all earlier ones processed; row 0 begins a new pass."""
+        """Show that rows `begin` to `end` were read, and all rows before them processed; row 0 begins a new pass."""
         now = perf_counter()
         if begin == 0:
             self._pass = now
@@ -139,7 +139,7 @@ class RowsProgress:
 
 
 class ProgressBar(RowsProgress):
-    """Callback that shows the progress of a fit: iteration, J or F, agreement, and the estimated time left.
+    """Callback that shows the progress of a fit: iteration, objective J or F, search quality, estimated time left.
 
     It draws a bar on a terminal and in a notebook (with ipywidgets). Elsewhere, for example if standard error is a
     file, it writes the library's log to standard error, one line per iteration. `verbose=1` adds this callback.
@@ -149,8 +149,8 @@ class ProgressBar(RowsProgress):
     title : str, default=None
         Name of the fit on the bar; None is the class name of the estimator.
     n_rows : int, default=0
-        Number of rows of data that are read in chunks; it is used if the method `rows` is passed to `watched` of the
-        source.
+        Number of rows of data that are read in chunks. It is needed only if the bar's method `rows` is passed to the
+        method `watched` of the source.
     transient : bool, default=False
         Whether to remove the bar at the end; no log lines are written then.
     quiet : bool, default=False
@@ -183,10 +183,10 @@ class ProgressBar(RowsProgress):
 
     def on_fit_begin(self, estimator: Any) -> None:
         """Start the display of a fit; it says "seeding" until the first iteration."""
-        if not _logger.isEnabledFor(logging.INFO):  # otherwise the log is shown already, and its lines break the bar
+        if not _logger.isEnabledFor(logging.INFO):  # otherwise log lines are on the terminal, and would break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # a round is several fits, and tol belongs to these fits
+        rounds = hasattr(estimator, "max_rounds")  # rounds of several fits, as in X-means; tol is that of these fits
         most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(most, tol)
         self._n_init = 1 if rounds else estimator.n_init
@@ -200,7 +200,7 @@ class ProgressBar(RowsProgress):
         self._lines.enter_context(_handled_by(_LogAboveBar(self._progress.console), log) if above else shown(log=log))
 
     def on_iteration(self, row: Mapping[str, Any]) -> None:
-        """Show one iteration."""
+        """Update the bar after an iteration; row: its values, as in `history_`."""
         if self._progress is None:
             return
         iteration, pace = row["iteration"], self._pace
@@ -234,7 +234,7 @@ class ProgressBar(RowsProgress):
         return "  ".join(shown)
 
     def _reached(self, row: Mapping[str, Any]) -> str:
-        """Return the current value of the objective as text: number of clusters and BIC, objective, F or J."""
+        """Return text with the value that the fit optimizes: F, J, an objective, or number of clusters and BIC."""
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:

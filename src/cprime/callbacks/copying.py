@@ -14,7 +14,7 @@ _keeps_all: ContextVar[bool] = ContextVar("whether states of estimators have all
 
 @contextmanager
 def all_callbacks() -> Iterator[None]:
-    """Keep all callbacks in the states of estimators inside this context, because these states are not pickled."""
+    """Include all callbacks in the states of estimators in this context, in which no state is written to a pickle."""
     token = _keeps_all.set(True)
     try:
         yield
@@ -38,7 +38,7 @@ def picklable(callbacks: Any, owner: str) -> Any:
 
 def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
     """Return a deep copy of the argument `callbacks`; callbacks that cannot be copied are shared."""
-    attempt = memo.copy()  # because a failed copy leaves parts of objects in it
+    attempt = memo.copy()  # a copy, because a failed deepcopy leaves partly copied objects in it
     try:
         copied = copy.deepcopy(callbacks, attempt)
     except Exception as error:  # any error that the callbacks' own methods raise
@@ -56,7 +56,7 @@ def _are_several(callbacks: Any) -> bool:
 
 
 def _can_be_pickled(callback: Any, owner: str) -> bool:
-    """Return whether a callback can be pickled; recursion ends even if the callback holds its own estimator."""
+    """Return whether a callback can be pickled, also if it refers to the estimator that has it; if not, log that."""
     try:
         with all_callbacks():
             pickle.dumps(callback)

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 
-_LOOKED_AT = 6  # number of last iterations that the trend is fitted to
+_LOOKED_AT = 6  # number of last iterations to which the trend is fitted
 
 
 class Pace:
@@ -22,7 +22,8 @@ class Pace:
     def add(self, iteration: int, change: float, seconds: float) -> None:
         """Add an iteration: its change, which is compared with `tol`, and its duration [s].
 
-        A number that does not exceed the last one begins a new start, and earlier iterations are dropped.
+        If the iteration number does not exceed the last one, a new start of the fit has begun, and all earlier
+        iterations are dropped.
         """
         if iteration <= self.iteration:
             self._recent.clear()
@@ -31,7 +32,7 @@ class Pace:
 
     @property
     def iterations_left(self) -> int | None:
-        """Return the predicted number of further iterations; None if nothing but the limit `max_iter` is known."""
+        """Return the predicted number of further iterations, limited by `max_iter`; None if there is no prediction."""
         most = max(self.max_iter - self.iteration, 0)
         if most == 0:
             return 0
@@ -52,7 +53,7 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the predicted time until this start ends.
+        """Return the predicted time until this start of the fit ends.
 
         [s], or None where it cannot be said.
         """

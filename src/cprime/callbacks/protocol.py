@@ -1,4 +1,4 @@
-"""Interface of callbacks, and the conversion of the argument `callbacks` to a list of hooks."""
+"""Interface of callbacks, and the conversion of the argument `callbacks` to a list of functions to call."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -50,10 +50,10 @@ class Callback(Protocol):
 
 
 class CallbackHooks(NamedTuple):
-    """Hooks of one callback; missing ones are replaced by functions that do nothing.
+    """Functions through which a fit calls one callback; methods that the callback lacks are functions without effect.
 
-    on_iteration: takes a row and a function that returns the estimator; returns whether to end the fit
-    on_fit_begin, on_fit_end: take the estimator
+    on_iteration: called with the values of an iteration and a function that returns the estimator; returns whether to
+    end the fit    on_fit_begin, on_fit_end: called with the estimator
     """
 
     on_iteration: Callable[[Mapping[str, Any], Callable[[], Any]], bool]
@@ -62,7 +62,7 @@ class CallbackHooks(NamedTuple):
 
 
 def resolve(callbacks: Any) -> list[CallbackHooks]:
-    """Return the hooks of the argument `callbacks`, which is None, one callback or several.
+    """Return the `CallbackHooks` of each callback in the argument `callbacks`: None, one callback or several.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _told(callback: Any) -> CallbackHooks:
 
 
 def _takes(hook: Callable[..., Any], n: int) -> bool:
-    """Return whether a hook accepts n positional arguments; one without a signature is taken to accept two."""
+    """Return whether a function accepts n positional arguments; if its signature is unknown, whether n is two."""
     try:
         inspect.signature(hook).bind(*range(n))
     except TypeError:

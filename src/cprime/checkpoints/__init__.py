@@ -1,4 +1,4 @@
-"""Checkpoints: folders from which an interrupted fit resumes, with a bit-identical result."""
+"""Checkpoints: folders from which an interrupted fit can be resumed, with a bit-identical result."""
 
 from cprime.checkpoints.folder import FIT, MODEL, WARM, Checkpoint, Runs, opened, read, standing
 from cprime.checkpoints.place import Place, output_of

@@ -1,10 +1,10 @@
 """The folder of a checkpoint: the newest two complete states of a fit, and its data if they are in no other file.
 
-`fit.safetensors` describes the fit. `state-<n>/` has one file of per-point state for each chunk, and
-`head.safetensors`, which is written last, at a temporary path, and renamed: with it the state is complete. The head
-has the checksums of the other files. No other files are changed; a folder with any other file or a link is refused.
-During the fit, files of `execution/spill.py` may be there too, without a name or with a recognizable one (NFS names
-files that have none).
+`fit.safetensors` describes the fit. A folder `state-<n>/` contains one state: for each chunk of the data a file with
+the active sets of its points, and `head.safetensors` with all other values and the checksums of these files. The head
+is written last, at a temporary path, and renamed, so a state is complete if it has a head. A folder with any other
+file, or with a link, raises an error. During the fit, `execution/spill.py` may have files in the folder too, without a
+name or with a recognizable one (NFS names files that have none).
 """
 
 import logging
@@ -34,26 +34,26 @@ logger = logging.getLogger("cprime")
 
 FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
-_SHARE = 0.02  # largest share of the run time for writing states
+_SHARE = 0.02  # largest share of the run time that may be spent on writing states
 _KEPT_STATES = 2
-_LARGE = 2**22  # total bytes of files beyond which a background thread removes them
+_LARGE = 2**22  # total bytes of files above which they are removed in a background thread
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
-_ARRAYS = ("data", "weights")  # arrays that may be stored in the folder
+_ARRAYS = ("data", "weights")  # names of the data arrays that may be stored in the folder
 # Fitted attributes that a warm start uses, for all model families; each family adds its own.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that may differ when a fit is resumed
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that may differ in a resumed fit
 
 
 @dataclass(frozen=True)
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization    fit: its state, None before the first pass    best: best earlier result
-    found: results of `best` for the data: `labels`, `neighbors` and `certificate`
+    run: index of the current initialization    fit: state of its run, None before the first pass over the data
+    best: final state of the best earlier run, or None    found: labels, neighbor lists and certificate of `best`
     """
 
     run: int = 0
@@ -63,13 +63,13 @@ class Runs:
 
 
 class _Incomplete(Exception):
-    """Error: a stored state is incomplete or damaged; the message has the reason."""
+    """Error that is raised if a stored state is incomplete or damaged; its message has the reason."""
 
 
 class Checkpoint:
     """Folder to which a fit writes its states.
 
-    description: what identifies the fit, as storable values    data: holds the per-point state that is written
+    description: values that identify the fit, by name    data: `Data` whose active sets are part of each state
     """
 
     def __init__(self, folder: Path, description: dict[str, Any], data: Data):
@@ -78,14 +78,17 @@ class Checkpoint:
         self.description = description
         self._last = self._cost = 0.0
         self._writer: Thread | None = None
-        self._failure: OSError | None = None  # error of the writer thread
+        self._failure: OSError | None = None  # error of the thread that writes data
 
     def begin(self, arrays: dict[str, np.ndarray]) -> None:
-        """Set up the folder for this fit, without any state; arrays: data without a file, which are stored there."""
+        """Create or empty the folder, and write the description of the fit and the given arrays to it.
+
+        arrays: data that are in no file, by name
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # it identifies the folder until it is replaced
+                if path.name != FIT:  # this file marks the folder as a checkpoint until it is replaced
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -93,13 +96,13 @@ class Checkpoint:
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
-        """Write those arrays that are not yet in the folder, in a background thread."""
+        """Write those data arrays that are not yet in the folder, in a background thread."""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state, unless writing states would take more than 2 % of the run time."""
+        """Write a new state and delete old ones, unless writing states would take more than 2 % of the run time."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -134,7 +137,7 @@ class Checkpoint:
         _remove_all([path for path in self.folder.iterdir() if path.name not in (MODEL, FIT)])
 
     def wait(self) -> None:
-        """Wait until the data are in the folder."""
+        """Wait until the data arrays are completely written to the folder."""
         if self._writer is not None:
             self._writer.join()
 
@@ -155,7 +158,9 @@ class Checkpoint:
 
 
 def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Data) -> tuple[Checkpoint, Runs | None]:
-    """Return the checkpoint for a fit, and the newest complete state if the folder has one of the same fit.
+    """Return the checkpoint for a fit, and the newest complete state of this fit in the folder.
+
+    The state is empty if none is complete, and None if the folder has no checkpoint of an unfinished fit.
 
     Raises
     ------
@@ -171,7 +176,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # a table that is given as an array now
+    if description["features"] is None:  # the fit had a table, now an array without column names is given
         description["features"] = before["features"]
     for name in description:
         if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
@@ -203,7 +208,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Describe the difference of one entry for a message: the stored value and the given one."""
+    """Return text for a message about an entry of the description whose stored and given values differ."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -229,7 +234,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def standing(path: Path) -> tuple[int, Runs | None]:
-    """Return the number of states and the newest complete one; per-point state is not read."""
+    """Return the number of states in a folder and the newest complete one, without the active sets of the points."""
     states = _states(path)
     for _, place in reversed(states):
         try:
@@ -241,9 +246,9 @@ def standing(path: Path) -> tuple[int, Runs | None]:
 
 
 def newest(path: Path, data: Data) -> Runs | None:
-    """Return the newest readable state and restore its per-point state; return None if no state was ever complete.
+    """Return the newest readable state and restore its active sets in `data`; return None if no state is complete.
 
-    A state with a head has been complete. Raises ValueError if such states exist but none can be read: the user must
+    Raises ValueError if complete states (those with a head file) exist but none can be read, because the user must
     decide whether to start the fit again, which loses them.
     """
     passed: dict[Path, Exception] = {}
@@ -278,7 +283,7 @@ def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
 
 
 def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
-    """Yield the per-point state of each chunk, one at a time, because all together may exceed the memory."""
+    """Yield the stored active sets of one data chunk after another, because all together may exceed the memory."""
     for i, expected in enumerate(sums):
         with _readable():
             tensors, node = read_tensors(place / f"{i:06d}.safetensors", expected)
@@ -288,7 +293,7 @@ def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Convert errors in reading a file of a state to `_Incomplete`."""
+    """Convert errors that are raised in this context, in which a file of a state is read, to `_Incomplete`."""
     try:
         yield
     except (OSError, *_NOT_VALID) as error:
@@ -351,7 +356,7 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """Return the description of a fit after checking the entries that are used later."""
+    """Check those entries of a fit's description that are used later, and return it; raise ValueError if invalid."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
@@ -371,7 +376,7 @@ def _checked(description: Any) -> dict[str, Any]:
 
 
 def _remove_all(paths: list[Path]) -> None:
-    """Remove files and folders, which may be missing; large files in a background thread, because that takes long."""
+    """Remove files and folders, which may be missing. Large ones are removed in a background thread, to save time."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
         in_background(_remove, *paths)

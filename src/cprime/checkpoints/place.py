@@ -1,4 +1,4 @@
-"""Location of a checkpoint together with the file to which the caller will write the model."""
+"""Location of a checkpoint, and of the file to which the caller will write the model after the fit."""
 
 import os
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Place:
-    """Folder of a checkpoint, usable as a path, and the file to which the caller will write the model.
+    """Folder of a checkpoint, usable as a path, and the path `output` to which the caller will write the model.
 
-    The checkpoint records the path of the file; the fit does not write it.
+    The checkpoint only stores this path; the fit does not write the file.
     """
 
     folder: Path
@@ -20,5 +20,5 @@ class Place:
 
 
 def output_of(folder: str | os.PathLike[str]) -> str | None:
-    """Return the absolute path of the model file of a `Place`; None for any other path."""
+    """Return the absolute path of the model file if `folder` is a `Place`; None for any other path."""
     return os.path.abspath(folder.output) if isinstance(folder, Place) else None

@@ -1,4 +1,4 @@
-"""Files of a checkpoint: tensors, JSON values and a checksum at the end, written whole or not at all."""
+"""Files of a checkpoint: tensors, JSON values and a checksum at the end, written completely or not at all."""
 
 import json
 import os
@@ -22,7 +22,10 @@ def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, 
 
 
 def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read tensors and values; raise ValueError if the checksum differs from that of the content or `expected`."""
+    """Return the tensors and JSON values of a file.
+
+    Raises ValueError if the checksum in the file differs from that of its content, or from `expected`.
+    """
     content = read_whole(path)
     content, found = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
     if blake2b(content, digest_size=CHECKSUM_BYTES).digest() != found or expected not in (None, found.hex()):
@@ -32,7 +35,7 @@ def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, even if the machine fails."""
+    """Write a file completely or not at all, even if the machine fails meanwhile."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(content)

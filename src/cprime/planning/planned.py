@@ -34,15 +34,15 @@ class Plan:
     dtype : str
         The data type of the computation.
     chunk_rows : int
-        Number of rows in the largest chunk, which is processed at a time.
+        Number of rows in the largest chunk; chunks are processed one at a time.
     bytes : dict
         Bytes by part, at the peak: "rows" (chunks that are read and copies, but neither data in files nor arrays that
-        exist already), "kept" (active sets of the points, stored from one pass to the next), "parameters", "sums",
-        "lists" of neighbors, "labels", "temporary".
+        exist already), "kept" (active sets of the points, stored from one pass to the next), "parameters" of the
+        components, "sums" (sufficient statistics), "lists" of neighbors, "labels", "temporary".
     passes : int
-        Passes over all of X, summed over all starts.
+        Number of passes over all of X, for all starts together.
     iterations : int
-        Iterations of one start.
+        Number of iterations of one start.
     seconds : float
         Seconds of all starts, on this machine under its present load.
     suggestions : tuple of str
@@ -70,11 +70,11 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """Return the peak of anonymous memory beyond what the process uses already: the sum of `bytes`."""
+        """Return the peak memory of the fit beyond what the process uses already, without file maps: sum of `bytes`."""
         return sum(self.bytes.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all attributes and `peak_bytes` by name, as strings, numbers, lists and dictionaries."""
+        """Return a dictionary of all attributes and `peak_bytes`, with values that JSON can represent."""
         return {**asdict(self), "peak_bytes": self.peak_bytes, "suggestions": list(self.suggestions)}
 
     def __repr__(self) -> str:
@@ -182,7 +182,10 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
 
 
 def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str]:
-    """Return suggestions that take less time; none if the fit takes less than a second."""
+    """Return suggestions, as texts, that make a fit faster; none if it takes less than a second.
+
+    course: predicted cost of the fit
+    """
     plan, C = estimator._plan(rows.data), estimator._n_components()
     found: list[str] = []
     if course.seconds < 1:
@@ -204,7 +207,7 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
-    """Return one line for each pair of label and value, with the values aligned right."""
+    """Return one line of text for each (label, value) pair, with the values aligned right."""
     return [f"  {label:<38}{value:>12}" for label, value in rows]
 
 

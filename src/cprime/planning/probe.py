@@ -1,8 +1,8 @@
 """Prediction of the time of a fit by small fits of the same estimator, on some of the rows or on random ones.
 
 All small fits together take two seconds at most. A small fit has n of the N rows and c of the C components, with as
-many rows per component as the whole fit if possible, and the same search, start and truncation. Two small fits show how
-the seconds per row grow with the number of components.
+many rows per component as the whole fit if possible, and the same search, initialization and C′. Two small fits show
+how the seconds per row grow with the number of components.
 """
 
 import logging
@@ -26,16 +26,16 @@ from cprime.search import Bounded
 
 SECONDS = 2.0  # time limit of all small fits together
 _FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor by which each further one is larger
-_ROWS_PER_COMPONENT = 64  # with so many rows per component, a small fit has as many components as the whole fit
+_ROWS_PER_COMPONENT = 64  # with this many rows per component, a small fit has all C components
 _PIECES = 16  # number of ranges of a file from which rows are read
-_ALL_AT_ONCE = 0.25  # time of one evaluation in a pass over all components, relative to one along neighbor lists
+_ALL_AT_ONCE = 0.25  # time to evaluate a component for a row in a search of all, relative to a search of neighbor lists
 
 
 class CostEstimate(NamedTuple):
     """Predicted cost of a fit.
 
-    passes: over all rows, in one start    iterations: of one start    seconds: of all starts
-    final: seconds of the final assignments, which `seconds` includes
+    passes, iterations: number of passes over all rows and number of iterations, in one start
+    seconds: time of all starts    final: part of `seconds` that the final assignments take
     """
 
     passes: int
@@ -48,7 +48,8 @@ class CostEstimate(NamedTuple):
 class _Fit:
     """Measurements of one small fit, of n rows and c components.
 
-    inside: seconds in passes over the data    outside: all other seconds    evaluations: per row, in all iterations
+    inside: seconds in passes over the data    outside: all other seconds
+    evaluations: number of components evaluated per row, over all iterations
     whole: whether the fit ended before the deadline
     """
 
@@ -63,7 +64,7 @@ class _Fit:
 
 
 class _PassCounter:
-    """Wrapper of data that counts the passes over the rows and their seconds."""
+    """Wrapper of a `Data` object that counts passes over the rows and measures their seconds."""
 
     def __init__(self, data: Any) -> None:
         self._data, self.passes, self.seconds = data, 0, 0.0
@@ -95,7 +96,10 @@ def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
 
 
 def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: float) -> CostEstimate:
-    """Extrapolate the last one or two small fits to the whole fit. reading: seconds to read all rows once"""
+    """Return the predicted cost of the whole fit, extrapolated from one or two small fits.
+
+    reading: seconds to read all rows once
+    """
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
     counted = last if last.whole else before
@@ -117,7 +121,7 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
-    """Extrapolate to `to` the line with value a at `before` and b at `last`; its slope is limited to 0 … b/last."""
+    """Return the value at `to` of the line through (before, a) and (last, b), with its slope limited to 0 … b/last."""
     slope = (b - a) / (last - before) if last > before else b / last
     return b + min(max(slope, 0.0), b / last) * (to - last)
 
@@ -133,7 +137,7 @@ def _read_seconds(rows: PlannedRows) -> float:
 
 
 def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _Fit:
-    """Fit n rows and return the measurements. A fit that runs past the deadline ends after its current iteration."""
+    """Fit n rows and return measurements of this fit. At the deadline, it ends after the current iteration."""
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
@@ -157,7 +161,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
 
 def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
-    """Return a copy of the estimator for c components, in which each "auto" has the value of the whole fit."""
+    """Return a copy of the estimator for c components, in which "auto" is replaced by its meaning in the whole fit."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)

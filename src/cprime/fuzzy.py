@@ -2,12 +2,15 @@
 
     J_m = Σ_n w_n Σ_{c∈K(n)} u_nc^m d²_nc                             (Bezdek 1981)
     J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc + λ u_nc log u_nc)           (Miyamoto & Mukaidono 1997)
+    J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc − λ/2 u_nc (1 − u_nc))       (Miyamoto & Umayahara 1998)
 
-d_nc is the distance of point n to center c. The module contains a rule for the best memberships u of either objective,
+d_nc is the distance of point n to center c. The module contains a rule for the best memberships u of each objective,
 and the loop that lowers it: it computes the best u for the centers, then the best centers for u. K(n) are the C′
-nearest of all C centers, which are the best C′ for both rules, so neither of the two steps raises the objective. For
-the best u, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the free energy, eq. (7) of
-Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the estimators.
+nearest of all C centers, which are the best C′ for every rule, so neither of the two steps raises the objective. The
+last objective is that of Miyamoto & Umayahara, Σ_n w_n Σ_c (u_nc d²_nc + λ/2 u²_nc), less the constant λ/2 Σ_n w_n. For
+the best u of the second one, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the free
+energy, eq. (7) of Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the
+estimators.
 """
 
 import logging
@@ -80,17 +83,41 @@ class Entropy:
         return Memberships(u, u, -self.constant * log_sum)
 
 
-def entropy_of_start(
+@dataclass(frozen=True)
+class Quadratic:
+    """Rule u_nc = max(0, (ρ_n − d²_nc)/λ), with ρ_n such that memberships sum to 1; masses u.
+
+    Memberships are exactly 0 in clusters whose squared distance exceeds the least one by λ [data unit²] or more.
+    """
+
+    constant: float
+
+    def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships:
+        with np.errstate(over="ignore"):
+            scaled = (squared.min(axis=1, keepdims=True) - squared) / self.constant
+        descending = np.sort(scaled, axis=1)[:, ::-1]
+        sums, k = np.cumsum(descending, axis=1), np.arange(1, squared.shape[1] + 1)
+        n_positive = (1 + k * descending > sums).sum(axis=1, keepdims=True)
+        threshold = (np.take_along_axis(sums, n_positive - 1, axis=1) - 1) / n_positive
+        u = np.maximum(scaled - threshold, 0.0)
+        u /= u.sum(axis=1, keepdims=True)
+        return Memberships(u, u, (u * squared - self.constant / 2 * u * (1 - u)).sum(axis=1))
+
+
+REGULARIZED: dict[str, Callable[[float], Rule]] = {"entropy": Entropy, "quadratic": Quadratic}
+
+
+def constant_of_start(
     X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
-) -> Entropy:
-    """Return the entropy rule with λ = 2σ², where σ² = J/(DW) of the starting centers, eq. (14) of Lücke & Forster.
+) -> float:
+    """Return λ = 2σ² [data unit²], where σ² = J/(DW) of the starting centers, eq. (14) of Lücke & Forster.
 
     J: weighted sum of squared distances to the nearest center    W: total weight
     """
     squared = X.nearest(centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     variance = float((weights * squared).sum() / (X.shape[1] * weights.sum()))
-    return Entropy(2 * max(variance, variance_floor(centers)))
+    return 2 * max(variance, variance_floor(centers))
 
 
 def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:

@@ -42,6 +42,18 @@ def miyamoto(squared, constant, n_active):
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
+def umayahara(squared, constant, n_active):
+    """Return memberships max(0, (ρ_n − d²_nc)/λ) over the n_active nearest centers, ρ_n by bisection."""
+    near = np.where(outside(squared, n_active), np.inf, squared)
+    low = near.min(axis=1, keepdims=True)
+    high = low + constant  # there the nearest center alone has membership 1
+    for _ in range(200):
+        middle = (low + high) / 2
+        above = np.maximum(0, (middle - near) / constant).sum(axis=1, keepdims=True) > 1
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.maximum(0, (high - near) / constant)
+
+
 def power_objective(squared, u, m, weight=1.0):
     """Return the objective J_m = Σ_n w_n Σ_c u_nc^m d²_nc."""
     return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u**m * squared).sum())
@@ -51,6 +63,11 @@ def entropy_objective(squared, u, constant, weight=1.0):
     """Return the objective J_λ = Σ_n w_n Σ_c u_nc (d²_nc + λ log u_nc)."""
     log_u = np.log(u, out=np.zeros_like(u), where=u > 0)
     return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u * (squared + constant * log_u)).sum())
+
+
+def quadratic_objective(squared, u, constant, weight=1.0):
+    """Return the objective J_λ = Σ_n w_n Σ_c (u_nc d²_nc − λ/2 u_nc (1 − u_nc))."""
+    return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u * (squared - constant / 2 * (1 - u))).sum())
 
 
 def weighted_means(X, masses):

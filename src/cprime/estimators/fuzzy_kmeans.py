@@ -35,7 +35,10 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc) instead: then u_nc ∝ exp(−‖x_n − μ_c‖²/λ), as in the
     isotropic mixture of variance σ² = λ/2 or in `SoftKMeans` with stiffness 1/λ, and
     F = −log C − (D/2) log 2πσ² − J_λ/(λW). If σ² is the variance estimated by `GaussianMixture`
-    (covariance_type="tied_spherical", weights="equal"), its means solve this problem too.
+    (covariance_type="tied_spherical", weights="equal"), its means solve this problem too. With
+    regularizer="quadratic" m is 1, and the fit decreases
+    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² − λ/2 u_nc (1 − u_nc)): then u_nc = max(0, (ρ_n − ‖x_n − μ_c‖²)/λ), which is
+    exactly 0 in clusters whose squared distance exceeds the least one by λ or more.
 
     Parameters
     ----------
@@ -43,12 +46,12 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         Number of clusters C, at most the number of points.
     m : float, default=2.0
         The exponent, > 1. The limit m → 1 is k-means; memberships become more equal as m grows. Not used with
-        "entropy".
-    regularizer : {"entropy"} or None, default=None
-        None selects Bezdek's objective J_m, "entropy" J_λ.
+        a regularizer.
+    regularizer : {"entropy", "quadratic"} or None, default=None
+        None selects Bezdek's objective J_m, the others J_λ.
     regularization : float or "auto", default="auto"
-        λ = 2σ² for "entropy", in data unit². "auto" uses σ² = J/(DN) of the starting centers, eq. (14) of Lücke &
-        Forster.
+        λ of the regularizer, in data unit²; 2σ² for "entropy". "auto" is 2 J/(DN) of the starting centers, eq. (14) of
+        Lücke & Forster.
     n_active : int or None, default=None
         C′, the number of clusters that a point belongs to. These are the nearest ones; its other memberships are
         exactly 0. None is C.
@@ -86,9 +89,11 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     m_ : float
-        The exponent that was used: 1 with "entropy".
+        The exponent that was used: 1 with a regularizer.
+    regularizer_ : {"entropy", "quadratic"} or None
+        The regularizer that was used.
     regularization_ : float or None
-        The λ that was used, in data unit²; None without "entropy".
+        The λ that was used, in data unit²; None without a regularizer.
     n_active_ : int
         The C′ that was used.
     n_iter_ : int
@@ -114,6 +119,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     ----------
     Bezdek, *Pattern Recognition with Fuzzy Objective Function Algorithms*, 1981.
     Miyamoto & Mukaidono, *Fuzzy c-means as a regularization and maximum entropy approach*, 1997.
+    Miyamoto & Umayahara, *Fuzzy clustering by quadratic regularization*, 1998.
     Miyamoto, Ichihashi & Honda, *Algorithms for Fuzzy Clustering*, 2008, chapter 2.
 
     Examples
@@ -199,7 +205,8 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
                     if isinstance(rule, fuzzy.Power) and not is_given(self.init):
                         begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
                     if rule is None:
-                        rule = fuzzy.entropy_of_start(X, begin, weights, self.n_threads)
+                        constant = fuzzy.constant_of_start(X, begin, weights, self.n_threads)
+                        rule = fuzzy.REGULARIZED[str(self.regularizer)](constant)
                     fit = fuzzy.run(
                         X,
                         begin,
@@ -227,7 +234,8 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         """Set the fitted attributes from the state of a run."""
         self.cluster_centers_ = fit.centers
         self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0
-        self.regularization_ = fit.rule.constant if isinstance(fit.rule, fuzzy.Entropy) else None
+        self.regularization_ = getattr(fit.rule, "constant", None)
+        self.regularizer_ = next((name for name, kind in fuzzy.REGULARIZED.items() if type(fit.rule) is kind), None)
         self.n_active_ = n_active
         self.history_ = np.array(list(fit.history), dtype=fuzzy.HISTORY)
         self.objectives_ = self.history_["objective"].tolist()
@@ -240,15 +248,18 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")
         if self.regularizer is not None:
-            check_choice(self.regularizer, "regularizer", ("entropy",))
-            return None if constant is None else fuzzy.Entropy(constant)
+            check_choice(self.regularizer, "regularizer", tuple(fuzzy.REGULARIZED))
+            return None if constant is None else fuzzy.REGULARIZED[str(self.regularizer)](constant)
         largest = _LARGEST_EXPONENT / math.log(max(n_active, 2))
         if not 1 < m <= largest:
             raise ValueError(f"m must be > 1 and, so that C′^−m is a number, at most {largest:.0f}, got {m}.")
         return fuzzy.Power(m)
 
     def _rule(self) -> fuzzy.Rule:
-        return fuzzy.Power(self.m_) if self.regularization_ is None else fuzzy.Entropy(self.regularization_)
+        if self.regularization_ is None:
+            return fuzzy.Power(self.m_)
+        name = getattr(self, "regularizer_", "entropy")  # model files of 0.1 have no such attribute
+        return fuzzy.REGULARIZED[name](self.regularization_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the objective (J_m or J_λ) of the data for the fitted centers, in data unit².

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime._range import check_largest
+from cprime.fuzzy import REGULARIZED
 from cprime.model import TiedSpherical
 
 _LOOP = ("n_iter_", "converged_", "history_", "n_active_")
@@ -209,6 +210,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),
     "m_": lambda value, s: _number(value, 1.0),
+    "regularizer_": lambda value, s: value in (None, *REGULARIZED),
     "regularization_": lambda value, s: value is None or _positive(value),
     "inertia_": lambda value, s: _number(value, 0.0),
     "lower_bound_": lambda value, s: _number(value),

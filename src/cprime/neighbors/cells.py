@@ -12,13 +12,16 @@ from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # a cell has at most so many times the components of an average cell
-_NEAR = 8  # nearest cells that are searched for a point
-_NEAR_OF_LISTS = 32  # nearest cells that are searched for the neighbors of a component, by default
+_MOST = 4  # a cell has at most so many times the mean number of components per cell
+_NEAR = 8  # number of nearest cells that are searched for a point
+_NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the neighbors of a component
 
 
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
-    """Return centers of at most `n_cells` cells, by a few k-means iterations on sampled rows; drops empty cells."""
+    """Return the centers of coarse cells (at most n_cells, D), by a few k-means iterations on sampled rows.
+
+    Empty cells are dropped.
+    """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
         kept, _ = sample.nearest(centers)
@@ -36,7 +39,10 @@ def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
-    """Return the members of each group in ascending order: (n_groups, most members) int32, padded with −1."""
+    """Return the members of each group: (n_groups, size of the largest group) int32, ascending, padded with −1.
+
+    groups: group of each item; members are indices into it
+    """
     counts = np.bincount(groups, minlength=n_groups)
     out = np.full((n_groups, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int32)
     order = np.argsort(groups, kind="stable")
@@ -60,7 +66,7 @@ class Cells:
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
-        self.first = np.arange(C, dtype=np.int32)  # for each component the first one with the same center
+        self.first = np.arange(C, dtype=np.int32)  # for each component, the first one whose center equals its own
         cell, most = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
         if np.bincount(cell).max() > most:
             self.clumped = True
@@ -73,11 +79,14 @@ class Cells:
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the nearest cell of every row (n,); cells of a clump need exact distances to be distinguished."""
+        """Return the nearest cell of every row (n,). After a cut, exact distances are used to distinguish near cells."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-        """Cut cells with more than `most` components, append the new cells' centers, return each one's cell (C,)."""
+        """Cut cells with more than `most` components, and append the centers of new cells.
+
+        cell (C,): cell of each component before; returns the cell of each component afterwards (C,).
+        """
         coarse = [self.coarse]
         for big in np.flatnonzero(np.bincount(cell) > most):
             members = np.flatnonzero(cell == big)
@@ -104,7 +113,7 @@ class Cells:
         return out
 
     def _components(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the components of some cells, in the order of the cells."""
+        """Return the indices of the components in some cells, in the order of the cells."""
         members = self.members[cells]
         return members[members >= 0]
 
@@ -138,7 +147,10 @@ class Cells:
 
 
 def halved(points: Floats, members: NDArray, most: int) -> list[NDArray]:
-    """Split members into pieces of at most most / 2, by repeated median cuts of the coordinate of widest range."""
+    """Split members (indices of points) into pieces of at most most / 2, by repeated cuts at the median.
+
+    Each cut is along the coordinate of widest range.
+    """
     if len(members) <= most // 2:
         return [members]
     held = points[members]

@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
-EXACT_LISTS = 32768  # up to so many components, lists come from all C² distances or costs
-_BLOCK = 65536  # rows per block
-_BLOCK_VALUES = 2**24  # values per block
-_FIRST = 33  # in lists of all components, so many are sorted by distance
-_EXPANDED = 32  # nearest neighbors whose own neighbors are candidates in `refined_lists`
+EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed from all C² distances or costs
+_BLOCK = 65536  # number of rows per block
+_BLOCK_VALUES = 2**24  # number of distances per block
+_FIRST = 33  # if lists contain all components, only so many entries are sorted by distance
+_EXPANDED = 32  # number of nearest neighbors whose own neighbors are candidates in `refined_lists`
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
-    """Remove each component from its own list, or the last entry if it is not in it; move −1 to the end.
+    """Return neighbor lists without the component to which each belongs; −1 is moved to the end.
 
-    first: id of the component to which the first row belongs
+    A list that does not contain its component loses its last entry.    first: component of the first row
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
     for begin, end in _blocks(len(lists)):
@@ -36,14 +36,15 @@ def _blocks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Prepend each component to its own list, which gives G_c of the papers."""
+    """Return neighbor lists with each component prepended to its own list: G_c of Forster & Lücke 2018."""
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """Return the nearest components of each component, from all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1).
+    """Return the nearest components of each component, from all C² distances: (C, min(n_neighbors, C) − 1).
 
-    If all of many components are listed, only the nearest ones are sorted by distance; the others follow by id.
+    If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
+    This is the update of lists in Algorithm 1 of Forster & Lücke 2018.
     """
     C, n = len(centers), min(n_neighbors, len(centers))
     H = _FIRST if n == C > 8 * _FIRST else n
@@ -58,7 +59,10 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
-    """Return the nearest components of each among its neighbors and their nearest neighbors, in at most O(C G² D)."""
+    """Return the nearest components of each component, searched among its neighbors and their nearest neighbors.
+
+    lists: current neighbor lists    Time is at most O(C G² D).
+    """
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
     out = np.empty((len(lists), n - 1), dtype=np.int32)
@@ -71,9 +75,9 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
 
 
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
-    """Return for each component those of least value: (C, min(n_neighbors, C) − 1).
+    """Return for each component the others of least value in its row of a (C, C) table.
 
-    values: function that computes the rows [begin, end) of the (C, C) table
+    values: function that computes the rows [begin, end) of the table    Returns (C, min(n_neighbors, C) − 1).
     """
     n = min(n_neighbors, n_components) - 1
     out = np.empty((n_components, n), dtype=np.int32)
@@ -91,7 +95,10 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
 
 
 def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
-    """Draw random lists without the component itself, as the papers start: (C, min(n_neighbors, C) − 1)."""
+    """Draw random neighbor lists without the component itself, as in Forster & Lücke 2018, before the first pass.
+
+    Returns (C, min(n_neighbors, C) − 1).
+    """
     n = min(n_neighbors, n_components) - 1
 
     def uniform(column: int) -> NDArray[np.float64]:

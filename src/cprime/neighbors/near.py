@@ -1,4 +1,4 @@
-"""Near centers for new points, found in those coarse cells that can contain the nearest center."""
+"""Search for near centers of points without previous assignment, in those coarse cells that can contain the nearest."""
 
 import math
 from copy import copy
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
-_MOST_CELLS = 16  # most cells that are searched for a row
-_OF_BATCHES = 8  # the same in mini-batches, where less accuracy suffices: a batch moves centers little and comes once
-_SPREAD = 4  # so many standard deviations of the projection of a random unit vector on a given direction
-_ASTRAY = 0.25  # cells are rebuilt once centers outside their cells have this share of the assigned weight
-_SHARE = 4  # and at least C / _SHARE rows have been processed
+_MOST_CELLS = 16  # maximum number of cells that are searched for a row
+_OF_BATCHES = 8  # the same for mini-batches, for which less accuracy suffices, because each batch moves centers little
+_SPREAD = 4  # bound of a random unit vector's projection on a given direction, in standard deviations
+_ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
+_SHARE = 4  # and if, besides, at least C / _SHARE rows have been processed
 
 
 class CenterIndex:
@@ -58,7 +58,7 @@ class CenterIndex:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """Return the centers, cell by cell, packed for the kernels of this class of rows; cached by class."""
+        """Return the centers, cell by cell, in the form that kernels for rows like X need; cached by class of X."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
@@ -73,7 +73,10 @@ class CenterIndex:
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares, n_distances
 
     def moved(self, places: NDArray[np.int32], centers: Floats) -> Self:
-        """Return a copy with the same cells in which the centers at positions `places` (n,) of `order` are replaced."""
+        """Return a copy with the same cells in which some centers are replaced by `centers` (n, D).
+
+        places (n,): positions of these centers in `order`
+        """
         near = copy(self)
         near.places, near._packed = self.places.copy(), {}
         near.places[len(self.coarse) + places] = centers
@@ -97,22 +100,22 @@ class OnlineCenterIndex:
     ) -> None:
         """Set all attributes.
 
-        home (m,): nearest cell of each center in cells, at the time when the cells were built
-        won: weight assigned to all centers since then    won_astray: the part of centers then nearer to another cell
-        n_rows: number of rows since then
+        home (m,): cell of each center when the cells were built
+        won: weight of the rows assigned since then    won_astray: the part of it that was assigned to centers that were
+        outside their cells    n_rows: number of rows since then
         """
         self.centers, self.near, self.home = centers, near, home
         self.won, self.won_astray, self.n_rows = won, won_astray, n_rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the arrays and numbers from which `of` rebuilds this object, except the centers."""
+        """Return the arrays and numbers from which `from_dict` rebuilds this object, except the centers."""
         near = self.near
         cells = {"coarse": near.coarse, "order": near.order, "begins": near.begins, "clumped": near.clumped}
         return cells | {name: getattr(self, name) for name in ("home", "won", "won_astray", "n_rows")}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any], centers: Floats) -> Self:
-        """Rebuild an object from the result of `as_dict` and the centers of that time."""
+        """Return the object from which `as_dict` made `given`; centers (C, D) must be those of that object."""
         near, followed = CenterIndex.__new__(CenterIndex), cls.__new__(cls)
         near._set(centers, given["coarse"], given["order"], given["begins"], given["clumped"], _OF_BATCHES)
         followed._set(centers, near, *(given[name] for name in ("home", "won", "won_astray", "n_rows")))
@@ -121,7 +124,7 @@ class OnlineCenterIndex:
     def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
         """Return a copy for new centers (C, D), after a batch of `n_rows` rows moved some of them.
 
-        winners (n,): the centers that moved    counts (n,): weight that the batch assigned to each
+        winners (n,): indices of the centers that moved    counts (n,): weight of the batch's rows assigned to each
         """
         place = np.full(len(centers), -1, dtype=np.int32)  # −1 for centers that coincide with an earlier one
         place[self.near.order] = np.arange(len(self.near.order), dtype=np.int32)
@@ -136,5 +139,5 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether much weight is assigned to centers outside their cells, and enough rows came to rebuild."""
+        """Return whether to rebuild cells: centers outside their cells have much weight, and enough rows were used."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -25,8 +25,8 @@ class SearchStats:
 
     n_weighted: number of points of positive weight    n_moved: number of these whose best component changed
     touched (m,): components that gained or lost points, in ascending order
-    evidence (C, C): sums over points for the mean in [F eq. 8]; entry (c_o, c̃) has Σ w_n times the distance as its
-    real part and Σ w_n as its imaginary part
+    evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018. Entry (c_o, c̃) is a sum over the
+    points with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃, imaginary part Σ w_n
     explored: whether components outside the active sets were evaluated
     """
 
@@ -63,7 +63,8 @@ class Look(Protocol):
     ) -> Lookup: ...
 
 
-# Maps indices among the points of positive weight to these points, in the components' space, and their active sets.
+# Function that takes indices into the points of positive weight. It returns these points, embedded for comparison with
+# components, and their active sets.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
@@ -79,7 +80,7 @@ class Search(Protocol):
 
     @property
     def keeps_winners(self) -> bool:
-        """Return whether the search starts from the best component of each point, if the initialization found it."""
+        """Return whether the search uses the best component of each point, if the initialization has computed it."""
         ...
 
     @property
@@ -94,7 +95,7 @@ class Search(Protocol):
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
         """Return the state before the first iteration, and a `Look` that finds initial active sets, or None.
 
-        None means that no initial sets are needed. placed: whether the best component of each point is already known
+        None means that no initial sets are needed. placed: whether the best component of each point is already known.
         """
         ...
 
@@ -113,9 +114,9 @@ class Search(Protocol):
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state after centers `one` (n,) were moved into clusters `cut` (n,), which splits these in two.
+        """Return the state after jumps: center one[i] was moved into cluster cut[i], which splits this cluster in two.
 
-        share: fraction of the points that were reassigned
+        one, cut (n,): indices of components    share: fraction of the points that were reassigned
         """
         ...
 
@@ -124,7 +125,10 @@ class Search(Protocol):
         ...
 
     def agreement(self, state: State) -> float | None:
-        """Return the share of points whose best component was found, by the last audit; None if there was none."""
+        """Return the share of sampled points whose best component the search found in the last audit.
+
+        An audit compares the search with an exact one. None means that there was no audit.
+        """
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
@@ -157,15 +161,15 @@ class Value:
         return type(self)(**{**names, **params})
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state unchanged, for searches that compute their lists anew before each pass."""
+        """Return the state unchanged: the default, for searches that compute neighbor lists anew before each pass."""
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state unchanged, for searches that never modify the data of points (`ActiveSet`) in place."""
+        """Return the state unchanged: the default, for searches that never modify active sets in place."""
         return state
 
     def agreement(self, state: State) -> float | None:
-        """Return None, for searches without audits."""
+        """Return None: the default, for searches that are never compared with an exact search (no audits)."""
         return None
 
     def __sklearn_clone__(self: V) -> V:

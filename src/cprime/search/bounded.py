@@ -23,16 +23,16 @@ from cprime.neighbors import without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 from cprime.search.full import FullLookup
 
-_OTHERS = 3  # per point, other centers with a bound of their own
-_FEW_MOVE = 0.15  # bounds begin once at most this share of the points is reassigned in an iteration
-_FEW, _MANY = 15, 63  # nearest centers that are listed for each center, in low and in higher dimensions
-_LOW = 4  # up to so many dimensions a center has few near ones
-_UP = 1 + 1e-6  # exceeds the relative rounding error of a sum of squares in float64
+_OTHERS = 3  # number of other centers per point that have a bound of their own
+_FEW_MOVE = 0.15  # bounds are used once at most this share of the points is reassigned in an iteration
+_FEW, _MANY = 15, 63  # lengths of the lists of nearest centers, in up to _LOW dimensions and in more
+_LOW = 4  # in up to so many dimensions, few other centers are near a center
+_UP = 1 + 1e-6  # factor for upper bounds; exceeds the relative rounding error of a sum of squares in float64
 
 
 @dataclass(frozen=True)
 class ComparingLookup:
-    """Search among all components that also counts the reassigned points, which decide when bounds begin."""
+    """Search among all components that also counts the reassigned points; bounds are used once these are few."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -47,8 +47,8 @@ class ComparingLookup:
 class BoundedLookup:
     """Search by bounds; evaluates all centers for points whose bounds do not suffice.
 
-    others (C, 3): first `DistanceBounds.others` of points without bounds, by the center of the point; None if all have
-        bounds
+    others (C, 3): for points that have no bounds yet, the initial `DistanceBounds.others`; row c is for points whose
+        nearest center is c. None if all points have bounds
     """
 
     moves: Moves
@@ -75,8 +75,10 @@ class BoundedLookup:
 class BoundedState:
     """State of `Bounded`.
 
-    bounding: whether bounds are in use    centers (C, D), neighbors (C, G): centers of the last pass, nearest of each
-    others (C, 3): first `DistanceBounds.others` by the center of a point; only for the first pass by bounds, else None
+    bounding: whether bounds are in use    centers (C, D): centers of the last pass
+    neighbors (C, G): indices of the nearest centers of each center
+    others (C, 3): initial `DistanceBounds.others`, row c for points whose nearest center is c; None except for the
+    first pass with bounds
     """
 
     bounding: bool = False
@@ -143,8 +145,9 @@ class Bounded(Value):
 
 
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
-    """Return the nearest centers of each center, itself included, and their squared distances, ascending: (C, G).
+    """Return the indices of the nearest centers of each center, itself included, and their squared distances.
 
+    Both are (C, G), sorted by distance.
     All C centers are listed if the cost of C² distances is small beside the work for the points.
     """
     C, D = centers.shape
@@ -158,7 +161,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """Return the `kernels.Moves` by which bounds change when centers have moved by at most `drift` (C,)."""
+    """Return the `kernels.Moves` that update distance bounds after each center has moved by at most `drift` (C,)."""
     C, G = lists.shape
     reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)
     share = 1 - (centers.shape[1] + 12) * np.finfo(centers.dtype).eps

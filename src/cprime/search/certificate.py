@@ -14,17 +14,19 @@ _Z = 1.959963984540054  # quantile of the standard normal distribution for 95 % 
 def certify(points: Rows, kept: ActiveSet, components: Components, scale: float | None) -> dict[str, Any]:
     """Compare the active sets of sampled points with those that an exact search finds.
 
-    points (m, D)    kept: their active sets    scale: factor from costs to log-probabilities, None for k-means
+    points (m, D)    kept: active sets K(n) of these points
+    scale: factor by which costs become log-probabilities, None for k-means
 
-    Returns a dictionary: n_points; agreement, the share of points whose first component is the best of all C, with its
-    Wilson interval; for k-means relative_excess, (J − J of exact assignments) / J of exact assignments; for mixtures
-    shortfall, F of the exact K(n) minus F [nats per point]; each with an interval. All intervals are at 95 % and cover
-    the sampling of points.
+    Returns a dictionary with `n_points` and these values, each with a 95 % interval for the error by sampling points:
+    agreement: share of points whose first component is the best of all C; its interval is Wilson's
+    relative_excess (k-means): (J − J of exact assignments) / J of exact assignments
+    shortfall (mixtures): F with exact active sets minus F with the given ones [nats per point]
     """
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)
     nearest, truth = components.best(points, kept.ids.shape[1])
-    # A component at an equal distance agrees too; so does the same component whose distance was rounded otherwise.
+    # Another component at an equal distance counts as agreement, and so does the same component if its distance was
+    # rounded differently.
     agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)
@@ -42,7 +44,7 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
         exact = posterior(truth, scale).log_sum
         partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        most = float(short.max()) or 1.0  # scaling by it prevents overflow of the squares
+        most = float(short.max()) or 1.0  # values are divided by it, so their squares do not overflow
         name, value, spread = "shortfall", float(short.mean()), most * np.std(short / most) / np.sqrt(m)
     result[name] = value
     result[f"{name}_interval"] = [max(value - _Z * float(spread), 0.0), value + _Z * float(spread)]

@@ -1,4 +1,7 @@
-"""Exact search: all C components are candidates of each point, so K(n) holds the C′ best (Cor. 1 of [L])."""
+"""Exact search: all C components are candidates of each point, so the active set K(n) holds the C′ best.
+
+This is Corollary 1 of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +16,7 @@ from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 @dataclass(frozen=True)
 class FullLookup:
-    """Search of a block among all C components, with n·C evaluations. Previous active sets only save time."""
+    """Search of n points among all C components, with n·C distances. Previous active sets only affect the time."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int

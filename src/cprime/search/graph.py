@@ -29,28 +29,28 @@ from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
 
-_STALE = 0.3  # lists are recomputed once this share of the points has been reassigned
+_STALE = 0.3  # neighbor lists are recomputed once this share of the points has been reassigned
 _AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
-_FOUND = 0.94  # required share of points whose best component is found, for lists of the first length
-_FOUND_BY_LONGER = 0.96  # for longer lists, needed if data have no clusters; there missed components mislead the fit
-_MISSED, _LATE = 0.007, 6  # largest relative excess of J caused by the lists, checked from this iteration on
-_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # first length of lists: the component itself, and one or two tiles
-_NEAR = 8  # nearest neighbors whose lists get a component that jumped; those listed beside random components
-_MOST_OF_MANY = 65  # greatest length of lists that are computed from neighbors of neighbors
-_MOST_SHARE, _MOST_OF_FEW = 4, 129  # greatest length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
+_FOUND = 0.94  # required share of points whose best component is found, for lists of the initial length
+_FOUND_BY_LONGER = 0.96  # the same for longer lists; more is required, because missed components mislead such fits
+_MISSED, _LATE = 0.007, 6  # largest relative excess of J that lists may cause, checked from iteration 6 on
+_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial length of lists: the component, and 32 or 64 neighbors
+_NEAR = 8  # a center that jumped is added to the lists of so many neighbors; so many are kept beside random components
+_MOST_OF_MANY = 65  # maximum length of lists that are computed from neighbors of neighbors
+_MOST_SHARE, _MOST_OF_FEW = 4, 129  # maximum length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
 _EXPLORING, _PERIOD = (
     6,
     3,
-)  # C′ > 1: the first passes, which all evaluate new candidates; afterwards one pass in so many does
-FEW = 2048  # a mixture of at most so many components starts with an exact search
+)  # if C′ > 1: number of first passes that all evaluate new candidates; afterwards every third pass does
+FEW = 2048  # the initial active sets of a mixture of at most so many components are found by an exact search
 
 
 @dataclass(frozen=True)
 class GraphCellLookup:
-    """Initial active sets: the best component in the cells near a point, and the best in its neighbor list.
+    """Search for initial active sets: the best component in the cells near a point, and the best of its neighbor list.
 
-    cells: None if each point already has a component    lists (C, G − 1): neighbors
+    cells: None if each point already has a component    lists (C, G − 1): indices of neighbors of each component
     """
 
     cells: Cells | None
@@ -69,11 +69,12 @@ class GraphCellLookup:
 
 @dataclass(frozen=True)
 class ListLookup:
-    """Search with candidates K(n) and the neighbors of one component in K(n).
+    """Search whose candidates are the active set K(n) and the neighbors of one component in K(n).
 
-    lists (C, G − 1): neighbors    active (C,): components whose points can have changed results, None for all
-    turn: determines the component of K(n) whose neighbors are candidates
-    cells: cells that give every point one more candidate, or None
+    lists (C, G − 1): indices of neighbors
+    active (C,): mask of the components whose points are searched, None for all
+    turn: pass number, which determines the component of K(n) whose neighbors are candidates
+    cells: coarse cells in which one more candidate is found for every point, or None
     """
 
     lists: NDArray[np.int32]
@@ -111,7 +112,10 @@ class ListLookup:
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return K(n) with the component first whose neighbors are candidates: the best, or in odd turns another."""
+        """Return K(n), reordered: first comes the component whose neighbors are candidates.
+
+        It is the best one in even turns, and another one in odd turns.
+        """
         turn, other = divmod(self.turn, 2)
         place = 1 + turn % max(ids.shape[1] - 1, 1)
         if not other or place >= ids.shape[1]:
@@ -126,7 +130,7 @@ class ListLookup:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """Snapshot of the components in the last pass, and the components (m,) that gained or lost points in it."""
+    """Parameters of the components in the last pass, and indices (m,) of those that gained or lost points in it."""
 
     snapshot: tuple[NDArray, ...]
     touched: NDArray[np.int32]
@@ -137,9 +141,10 @@ class LastPass:
 class GraphState:
     """State of `Graph` in a fit.
 
-    n_neighbors, first_n_neighbors: G, and its first value    lists (C, G − 1): neighbors
+    n_neighbors, first_n_neighbors: G, the length of lists, and its initial value
+    lists (C, G − 1): indices of neighbors, without the component itself
     moved: share of points reassigned since the lists were computed, summed over iterations
-    iteration: number of passes so far    last: the last pass with these lists
+    iteration: number of passes so far    last: the last pass, if these lists were used in it
     in_cells: whether the next pass also uses cells, because the lists miss too many best components
     agreement: share of sampled points whose best component was found, by the last audit
     several: whether C′ > 1
@@ -168,10 +173,10 @@ class Graph(Value):
         mixtures, and doubles the length, to at most C / 4 or 129, as long as an exact search of sampled points shows
         that the lists are too short: see `docs/searches.md`.
     exchange : bool or None, default=None
-        Deprecated: use `exchange` of `KMeans`. None leaves the choice to it.
+        Deprecated: use the argument `exchange` of `KMeans`. With None, that argument decides.
     regroup : bool or None, default=None
-        Whether the fit works on a copy of each chunk whose points are sorted by component: faster, with twice the
-        memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
+        Whether the fit uses a copy of each chunk in which points are sorted by component. This is faster and takes
+        twice the memory. None means True for data of one chunk of at most 4 GiB. The data are never changed.
 
     Examples
     --------
@@ -278,9 +283,10 @@ class Graph(Value):
         return state, m * C
 
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
-        """Update the lists around jumped components: `one` gets the list of `cut` and is put first in lists near it.
+        """Update neighbor lists after jumps: component one[i] was moved into the cluster cut[i].
 
-        All lists are recomputed only after many points have been reassigned.
+        one[i] gets the list of cut[i], and is put first in the lists of its near neighbors. All lists are recomputed
+        only after many points have been reassigned.
         """
         assert state.last is not None
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
@@ -302,10 +308,10 @@ class Graph(Value):
 
 
 def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:
-    """Return which components have points whose results can differ from the last pass (C,); None for all.
+    """Return a mask (C,) of the components whose points must be searched again; None for all.
 
-    The result of a point is the same if its component and those in this one's neighbor list have the parameters of the
-    last pass and gained or lost no points in it.
+    The result of a point is the same as in the last pass if its component and all neighbors of this component have
+    unchanged parameters and gained or lost no points in that pass.
     """
     if state.last is None:
         return None
@@ -317,7 +323,7 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Replace all but the nearest few components of each list (C, L) by random ones; none occurs twice: (C, L)."""
+    """Return lists (C, L) in which all but the 8 nearest neighbors are replaced by random components, all distinct."""
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
@@ -329,16 +335,16 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return for each point the nearer of its component `before` and the one that cells find: (n,)."""
+    """Return for each point the nearer of two components: `before`, and the one found by a search of cells: (n,)."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
     return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])
 
 
 def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
-    """Insert ids at the front of lists[rows] and drop the last entries, in place.
+    """Insert component ids[i] at the front of lists[rows[i]] and drop the last entry, in place.
 
-    A list that has the component already, or is its own, stays unchanged.
+    A list that contains this component already, or is the component's own list, stays unchanged.
     """
     new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
     rows, first = np.unique(rows[new], return_index=True)
@@ -346,9 +352,10 @@ def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) 
 
 
 def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet) -> tuple[float, float]:
-    """Compare what the search finds for sampled points (the best of a component and its list) with the best of all.
+    """Compare the graph search with an exact search for sampled points.
 
-    Returns the share of points for which both agree, and the relative excess of the sum of costs.
+    The graph search finds the best among a point's component and its neighbor list. Returns the share of points for
+    which this is the best of all components, and the relative excess of the sum of costs.
     """
     found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)

@@ -11,19 +11,20 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import CenterIndex
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components an exact search is as fast, or nearly
+_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components all are evaluated, because this is about as fast
 _NEIGHBORS = 65  # length of neighbor lists, the component itself included
 _WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in the walk: _WIDTH · n_kept, at least _LEAST_WIDTH
-_ROUNDS = 4  # most neighbor lists that are searched for a row
+_ROUNDS = 4  # maximum number of neighbor lists that are searched for a row
 _ROWS = 2**16  # rows per block
 
 
 class Nearby:
     """Search structure for approximately best components of arbitrary rows; built once for given components.
 
-    If costs are squared distances, the nearest centers in the coarse cells near a row are returned. Other costs are not
-    determined by cells. Then a few centers from the cells start a walk on the neighbor graph: repeatedly, the list of
-    the best candidate not yet expanded is evaluated. If there are few components, all are evaluated.
+    If costs are squared distances, the result is the nearest centers in the coarse cells near a row. For other costs, a
+    few centers from these cells are the start of a walk on the graph of neighbor lists: repeatedly, all neighbors of
+    the best candidate whose list has not been evaluated yet are evaluated. If there are few components, all are
+    evaluated.
     """
 
     def __init__(self, components: Components):
@@ -70,7 +71,7 @@ class Nearby:
 
 @dataclass(frozen=True)
 class CellIndexLookup:
-    """Search of a batch for the nearest centers in the cells near each point; the cells hold the current centers."""
+    """Search that finds the nearest centers of each point of a batch in the coarse cells near the point."""
 
     near: CenterIndex
 
@@ -83,9 +84,9 @@ class CellIndexLookup:
 
 
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
-    """Search all components for rows that have fewer results than requested (−1 in the last column), in place.
+    """Search all components for rows with too few results (−1 in the last column of `kept`); changes both in place.
 
-    Their cells have too few components, or rounding makes all cells equally near.
+    Results are too few if the cells near a row have too few components, or rounding makes all cells equally near.
     """
     short = np.flatnonzero(kept[:, -1] < 0)
     if len(short):

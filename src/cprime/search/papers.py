@@ -1,9 +1,10 @@
-"""The papers' searches: candidates are the lists of all components in K(n) and some random ones [F Alg. 1, 2].
+"""Searches of Forster & Lücke, *Can clustering scale sublinearly with its clusters?* (2018), Algorithms 1 and 2.
 
+Candidates of a point are the neighbor lists of all components in its active set K(n), and some random components.
 Lists are "exact", from all C² distances between centers, in O(N C′ G D + C² D); or "estimated" from distances that the
 E-step computes anyway, in O(N C′ G D). Let c_o(n) be the nearest component of point n, and I_c the points with
 c_o(n) = c. The distance of c and c̃ is estimated by the weighted mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that had c̃ as a
-candidate [F eq. 8]. G_c are the G components of least estimate, c itself first. For Gaussians with their own
+candidate (eq. 8). The list G_c holds the G components of least estimate, c itself first. For Gaussians with their own
 covariances, costs −2 log p(c̃, x_n) are averaged instead.
 """
 
@@ -23,13 +24,13 @@ from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
-_VALUES = 2**22  # size of the table in which the least means are selected
-_RANDOM_WARMUP = 25  # E-steps in which random active sets become good ones
+_VALUES = 2**22  # number of entries in a block of the table from which neighbors of least mean are selected
+_RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
 
 
 @dataclass(frozen=True)
 class RandomSetLookup:
-    """Initial active sets drawn at random, as in the papers."""
+    """Search that draws initial active sets at random, as Forster & Lücke (2018) do."""
 
     key: Key
 
@@ -43,7 +44,7 @@ class RandomSetLookup:
 
 @dataclass(frozen=True)
 class PapersCellLookup:
-    """Initial active sets: the best component in the cells near each point, and the best in its neighbor list."""
+    """Search for initial active sets: the best component in the cells near a point, and the best of its neighbors."""
 
     cells: Cells
     lists: NDArray[np.int32]
@@ -62,7 +63,7 @@ class PapersCellLookup:
 
 @dataclass(frozen=True)
 class CandidateLookup:
-    """Search that sets K(n) to the best components of G(n) = ⋃_{c ∈ K(n)} G_c and some random ones."""
+    """Search for the best among the neighbor lists ⋃_{c ∈ K(n)} G_c of a point's active set, and random components."""
 
     lists: NDArray[np.int32]
     n_explore: int
@@ -84,7 +85,10 @@ class CandidateLookup:
 
 
 def _matrix(evidence: Evidence) -> csr_array:
-    """Return the sums as a sparse (C, C) matrix, Σ w·distance in the real part and Σ w in the imaginary part."""
+    """Return a sparse (C, C) matrix of evidence: Σ w·distance in the real part, Σ w in the imaginary part.
+
+    Entry (c, c̃) is a sum over points with best component c and candidate c̃.
+    """
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
     C = len(evidence.indptr) - 1
@@ -112,12 +116,12 @@ class Papers(Value):
     n_neighbors : int, default=16
         G, the length of a component's neighbor list, itself included.
     n_explore : int, default=1
-        Number of random components that are added to the candidates of each point.
+        Number of random components among the candidates of each point.
     start : {"two-level", "random"}, default="two-level"
-        Initial active sets: from the component that a two-level search finds for each point, or random sets and lists
-        as in the papers.
+        Initial active sets: "two-level" finds a near component of each point by coarse cells and uses its neighbors;
+        "random" draws sets and neighbor lists, as in the paper.
     n_warmup : int or None, default=None
-        E-steps before the first M-step; None is 25 with start="random", else 0.
+        Number of E-steps before the first M-step; None is 25 with start="random", else 0.
 
     Examples
     --------
@@ -183,14 +187,17 @@ class Papers(Value):
 
 
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
-    """Return each component's neighbors of least mean [F eq. 8]: (C, min(n_neighbors, C) − 1), padded with −1."""
+    """Return for each component the others of least mean distance, eq. (8) of Forster & Lücke 2018.
+
+    The result is (C, min(n_neighbors, C) − 1), padded with −1.
+    """
     C = evidence.shape[0]
     G = min(n_neighbors, C)
     mean = evidence.data.real / evidence.data.imag
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
     mean[row == evidence.indices] = -np.inf  # d_cc = 0, so that c itself comes first
-    bar = np.full(C, np.inf)  # the G-th least mean of each component
+    bar = np.full(C, np.inf)  # the G-th least mean in the row of each component
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

@@ -16,7 +16,8 @@ from cprime.model.base import Responsibilities
 class Assigned(NamedTuple):
     """Result of an assignment for one block.
 
-    shares: the responsibilities and costs    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]
+    shares: the responsibilities and costs
+    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]; log_scale is a constant left out of log densities
     entropy: −Σ w_n q_nc log q_nc [nats] of the truncated posterior q, 0 for hard assignments
     """
 
@@ -33,7 +34,7 @@ class Assignment(Protocol):
 
 @dataclass(frozen=True)
 class Soft:
-    """Soft assignment: responsibilities are the truncated posterior (5)."""
+    """Soft assignment: responsibilities are the truncated posterior, eq. (5) of Lücke & Forster 2019."""
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
         assert kept.costs is not None
@@ -47,7 +48,10 @@ class Soft:
 
 @dataclass(frozen=True)
 class Hard:
-    """Hard assignment to the best component, which is then the only one of K(n) in F: classification EM (22)."""
+    """Hard assignment to the best component: classification EM, eq. (22) of Lücke & Forster 2019.
+
+    The best component is then the only one in the active set K(n), also for the free energy F.
+    """
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
         assert kept.costs is not None
@@ -74,7 +78,7 @@ class SampledAssignment:
     def places(
         self, block: Block, responsibilities: NDArray[np.float64], rows: slice = slice(None)
     ) -> NDArray[np.intp]:
-        """Draw one column of responsibilities (n, H) for each row, with these probabilities: (n, 1)."""
+        """Draw for each row the index of a column, with the probabilities `responsibilities` (n, H): (n, 1)."""
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]
         below = (np.cumsum(responsibilities, axis=1) <= uniform[:, np.newaxis]).sum(axis=1, keepdims=True)
         return np.minimum(below, responsibilities.shape[1] - 1)

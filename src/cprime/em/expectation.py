@@ -20,14 +20,15 @@ from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally
 
-_BLOCK = 2**20  # responsibilities computed at a time if components are drawn from the full posterior
+_BLOCK = 2**20  # number of responsibilities computed at a time if components are drawn from the full posterior
 
 
 @dataclass(frozen=True)
 class Totals(Sums):
     """Sums of an E-step over all data.
 
-    tally: sums for the loop    moments: sufficient statistics, of the model's own type    stats: sums for the search
+    tally: sums for the EM loop    moments: sufficient statistics, of the model's own type
+    stats: sums for the search's update of its state
     """
 
     tally: Tally
@@ -101,7 +102,7 @@ class DrawFromAll:
 
 @dataclass(frozen=True)
 class CostPass:
-    """Pass that finds active sets and sums only the least costs: for first active sets, labels or the first σ²."""
+    """Pass that finds active sets and sums only the least costs; used for initial active sets, labels or σ²."""
 
     model: Model
     look: Look
@@ -119,7 +120,10 @@ class CostPass:
 
 @dataclass(frozen=True)
 class Label:
-    """Pass that stores the best of all components as the active set of each point; some rows are embedded at a time."""
+    """Pass that finds the best of all components for each point, and stores it as the point's active set.
+
+    Only some rows are embedded at a time, to limit memory.
+    """
 
     model: Model
 
@@ -137,7 +141,10 @@ class Label:
 
 @dataclass(frozen=True)
 class CostTally(Sums):
-    """Sums of a `CostPass`. cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search"""
+    """Sums of a `CostPass`.
+
+    cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search's update of its state
+    """
 
     cost: float
     weight: float
@@ -162,7 +169,7 @@ class NearestStart:
 
 @dataclass(frozen=True)
 class HardMoments:
-    """Pass that sums moments with every point assigned to its best component only: for the first M-step of a fit."""
+    """Pass that computes moments for the first M-step of a fit; it assigns each point to its best component only."""
 
     model: Model
 
@@ -176,7 +183,7 @@ class HardMoments:
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """Pass that sums w_n log p(x_n), over all components, and w_n."""
+    """Pass that computes Σ_n w_n log p(x_n), where p is the density of the whole mixture, and Σ_n w_n."""
 
     model: Model
 
@@ -208,7 +215,10 @@ class ReassignmentSums:
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
-    """Return which points have other components in K(n) than before, or another order: (n,); all if K(n) is new."""
+    """Return the mask (n,) of points whose active set differs from that of `before`, in components or their order.
+
+    If `before` is None, all points differ.
+    """
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)
     return changed(kept.ids, before.ids)
@@ -217,7 +227,10 @@ def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
 def tally_of(
     block: Block, moved: NDArray[np.bool_], n_distances: int, error: float, log_sum: float = 0.0, entropy: float = 0.0
 ) -> Tally:
-    """Return the sums of one block that the loop needs."""
+    """Return the sums over one block that the EM loop needs.
+
+    moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances    error: J
+    """
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 
 

@@ -1,9 +1,9 @@
 """Jumps of k-means centers: two clusters are merged, and the center that becomes free splits a third cluster.
 
-Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, J rises by
-`union_costs` of the model (for means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Ward 1963). If a plane through its center splits a
-cluster, J falls by the cost of merging the two parts. Both are computed before any center is moved, so only jumps that
-are sure to lower J are made.
+Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, the error
+J rises by `union_costs` of the model (for means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with cluster weights W, Ward 1963). If a
+plane through its center splits a cluster, J falls by the cost of merging the two parts. Both are computed before any
+center is moved, so only jumps that are sure to lower J are made.
 """
 
 import logging
@@ -24,16 +24,16 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_ENOUGH = 32  # sampled points of an average cluster, to find the direction in which it is widest
-_NEAREST = 8  # neighbors with which a cluster may be merged
-_BLOCK_VALUES = 2**19  # numbers processed at a time, so that temporary arrays stay in the cache
+_ENOUGH = 32  # number of points per cluster, on average, that are sampled to find the direction of greatest variance
+_NEAREST = 8  # number of nearest neighbors with which a cluster may be merged
+_BLOCK_VALUES = 2**19  # number of values processed at a time, so that temporary arrays fit into the cache
 
 
 class JumpResult(NamedTuple):
     """Result of jumps: the model and cluster weights `counts` (C,) after them, and by how much J has fallen (`gain`).
 
-    one, other, cut (n,): ids of the clusters in each jump: `one` was merged into `other`, `cut` was split into `cut`
-    and `one`    n_relabelled: number of points of positive weight that were reassigned
+    one, other, cut (n,): ids of the clusters in each jump: `one` was merged into `other`, then `cut` was split into
+    two clusters with the ids `cut` and `one`    n_relabelled: number of points of positive weight that were reassigned
     """
 
     model: TiedSpherical
@@ -47,9 +47,10 @@ class JumpResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ProjectedSums:
-    """Pass that sums w p and w p x over the points of each cluster, p = (x − center)·direction / scale: (C, 1 + D).
+    """Pass that sums w p and w p x over the points x of each cluster, with p = (x − center)·direction / scale.
 
-    centers, directions (C, D)    scale: a typical distance
+    The result is (C, 1 + D), a cluster's sum of w p in the first column; w is the weight of a point.
+    centers, directions (C, D): of the clusters    scale: a typical distance
     step: only every step-th point of positive weight is used
     above: whether p is replaced by 1 if it is positive, and by 0 otherwise
     """
@@ -80,8 +81,9 @@ class ProjectedSums:
 class Relabelled:
     """Pass that reassigns the points of merged and split clusters.
 
-    onto (C,): new cluster of each cluster's points    below (C,): new cluster of those points of a split cluster that
-    lie below its center along its direction; −1 for clusters that are not split
+    centers, directions (C, D): a split cluster is divided by the plane through its center, normal to its direction
+    onto (C,): new cluster of the points of each cluster
+    below (C,): new cluster of the points on the negative side of that plane; −1 for clusters that are not split
     """
 
     centers: Floats
@@ -113,7 +115,7 @@ def jump(
 ) -> JumpResult:
     """Make the jumps that lower J, the cheapest merges first; a cluster takes part in at most one jump.
 
-    model: its centers are the means of the current clusters    lists (C, G): neighbor lists, for `_near`
+    model: its centers are the means of the current clusters    lists (C, G): neighbor lists of components
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters
     """
     centers = model.centers
@@ -141,17 +143,18 @@ def jump(
 
 
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
-    """Return the nearest centers of each center, mostly including itself: (C, 9 at most).
+    """Return the indices of the nearest centers of each center, mostly including itself: (C, 9 at most).
 
-    They are read from `lists` if all C² distances would take longer than a pass along lists. Otherwise they are
-    computed from the current centers, because lists do not contain a center that has just jumped from far away.
+    If the computation of all C² distances would take longer than a pass over the data, they are read from neighbor
+    `lists`. Otherwise they are computed from the current centers, because lists do not contain a center that has just
+    jumped from far away.
     """
     C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
     return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
-    """Return directions (C, D) in which the clusters are wide: one power iteration from random directions."""
+    """Return for each cluster a direction of high variance (C, D), by one power iteration from random directions."""
     centers = model.centers
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):
@@ -177,13 +180,16 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
 def _halves(
     counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
 ) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return weights (n,) and sums (n, D) of the upper and of the lower part of clusters `ids`."""
+    """Return weights (n,) and sums Σ w x (n, D) of the upper part of clusters `ids`, then those of the lower part.
+
+    counts (C,), sums (C, D): of whole clusters    above (C, 1 + D): weights and sums of the upper parts
+    """
     up, upper = above[ids, 0], above[ids, 1:]
     return (up, upper), (counts[ids] - up, sums[ids] - upper)
 
 
 def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
-    """Return by how much J falls if each cluster is split in two: (C,)."""
+    """Return by how much the error J falls if a cluster is split in two, for each cluster: (C,)."""
     gains = np.empty(len(counts))
     for part in _blocks(sums):
         upper, lower = _halves(counts, sums, above, part)
@@ -193,7 +199,10 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
 
 
 def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
-    """Return each cluster's cheapest neighbor to merge with, and how much J rises then, infinite if none: (C,) each."""
+    """Return for each cluster the neighbor with which a merge raises J least, and this rise: (C,) each.
+
+    The rise is infinite if a cluster has no neighbor.    near (C, m): indices of near clusters
+    """
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
     for column in np.ascontiguousarray(near.T):
@@ -207,7 +216,10 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
 
 
 def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
-    """Return the jumps that lower J as columns of (3, n) ids: the first two clusters are merged, the third is split."""
+    """Return jumps that lower J, as ids (3, n): in each column the first two clusters are merged, the third is split.
+
+    gains (C,): decrease of J if a cluster is split    partners, costs (C,): best merge of each cluster, and rise of J
+    """
     free, chosen = np.ones(len(gains), dtype=bool), []
     cuts = iter(np.argsort(-gains, kind="stable").tolist())
     cut = next(cuts)

@@ -1,7 +1,7 @@
 """Stages of k-means: exchange steps with jumps of centers, then Lloyd's steps.
 
-Sums may be updated for reassigned points only, and empty clusters are repaired. σ² is computed from J by (14) within
-the E-step, so F is (15).
+The sums Σ w x of clusters may be updated for reassigned points only, and empty clusters are repaired. The E-step also
+computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
 """
 
 import logging
@@ -32,8 +32,8 @@ logger = logging.getLogger("cprime")
 
 _EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by more than this many times `tol`
 _JUMP_TOL = 24  # jumps (three passes) are repeated while they lower J by more than this many times `tol`
-_FIRST_JUMPS = 3  # exchange steps before the first jumps
-_FEW = 0.25  # largest share of reassigned points for which the next sums are updated incrementally
+_FIRST_JUMPS = 3  # number of exchange steps before the first jumps
+_FEW = 0.25  # largest share of reassigned points at which the next sums are updated for reassigned points only
 _HEAVY = 64.0  # sums are recomputed if the weight of a component has fallen by more than this factor
 
 
@@ -58,8 +58,9 @@ class ClusterSums:
 class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
-    reweighting: factors (C,) for squared distances to a point's own center, and (C,) to others: see `Reweighted`
-    follow: whether only the change of the sums by reassigned points is computed
+    reweighting: two arrays (C,) of factors by which squared distances are multiplied: for the distance to a point's
+    own center, and for that to any other center    follow: whether only the change of the sums by reassigned points
+    is computed
     """
 
     model: TiedSpherical
@@ -102,7 +103,10 @@ class HardEStep:
 
 @dataclass(frozen=True)
 class Lazy:
-    """`Look` of lazy-k-means (21): a point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
+    """Search of lazy-k-means, eq. (21) of Lücke & Forster 2019.
+
+    A point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.
+    """
 
     look: Look
     epsilon: float
@@ -129,9 +133,9 @@ class Lazy:
 class Settings:
     """Options of a k-means run.
 
-    tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means (21)
+    tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means, eq. (21) of Lücke & Forster 2019
     incremental: whether sums may be updated for reassigned points only
-    least_shift: Σ_c ‖μ_c^new − μ_c‖² at which Lloyd's steps end, in place of `tol` [data unit²]
+    least_shift [data unit²]: if given, Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this, instead of by `tol`
     """
 
     max_iter: int
@@ -146,7 +150,7 @@ class Settings:
 class Progress:
     """State of a k-means run after a pass.
 
-    last: J of this pass    n_steps: number of passes    stepped: whether there has been an M-step
+    last: error J of this pass    n_steps: number of passes so far    stepped: whether there has been an M-step
     counts (C,): Σ w_n per center    n_weighted: number of points of positive weight
     sums (C, D): Σ w_n x_n per center, None if they must be recomputed    peak (C,): the largest of `counts` since the
     sums were last recomputed    few: whether few points were reassigned
@@ -165,8 +169,9 @@ class Progress:
 class _Step(NamedTuple):
     """Result of an E-step and of the M-step after it.
 
-    new: the parameters after both    unmoved: whether no point was reassigned    settled: whether, moreover, the
-    M-step changes nothing    squares: Σ w_n ‖x_n − μ‖² about the new centers [data unit²]
+    new: the parameters after both    unmoved: whether no point was reassigned
+    settled: whether no point was reassigned and the M-step changes nothing
+    squares: Σ w_n ‖x_n − μ‖² about the new centers [data unit²]
     """
 
     new: TiedSpherical
@@ -188,7 +193,7 @@ class _KMeans:
     phase: ClassVar[str | None] = "em"
 
     def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """Return the factors by which the next pass multiplies squared distances; None for none."""
+        """Return the factors by which the next pass multiplies squared distances, as in `HardEStep`; None for none."""
         return None
 
     def components(self, model: TiedSpherical) -> Components:
@@ -201,7 +206,7 @@ class _KMeans:
         return HardEStep(model, look, self._factors(model), follow)
 
     def final(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
-        """Return the last pass, which assigns points by the parameters that are returned."""
+        """Return the job of the last pass, which assigns points by the final parameters."""
         return replace(self.propose(model, look, key), look=look, reweighting=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
@@ -244,8 +249,9 @@ class _KMeans:
 class Exchange(_KMeans):
     """Stage of exchange steps, with jumps of centers between them.
 
-    An exchange step weights distances as if both centers moved with a reassigned point.
-    n_exchanges: number of such steps    gain: relative decrease of J by the last jumps
+    An exchange step multiplies squared distances by factors, which account for the moves of the old and the new center
+    if a point is reassigned (Hartigan & Wong 1979).
+    n_exchanges: number of exchange steps so far    gain: relative decrease of J by the last jumps
     """
 
     n_exchanges: int = 0
@@ -295,7 +301,8 @@ class Exchange(_KMeans):
 class Jumps:
     """Function that makes jumps after an exchange step, and chooses the next stage.
 
-    stage: that of the exchange step    weight: Σ w_n    goes_on: whether exchange steps go on even without a gain here
+    stage: the stage after this exchange step    weight: Σ w_n
+    goes_on: whether exchange steps continue even if the jumps do not lower J
     """
 
     stage: Exchange
@@ -339,7 +346,10 @@ class Lloyd(_KMeans):
         return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
 
     def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
-        """Return whether a step has changed J, or the centers, so little that it is the last."""
+        """Return whether a step has changed J, or the centers, so little that Lloyd's steps end.
+
+        change: relative change of J    model, new: parameters before and after the step
+        """
         if self.settings.least_shift is None:
             return change <= self.settings.tol
         shift = np.subtract(new.centers, model.centers, dtype=np.float64)
@@ -347,7 +357,10 @@ class Lloyd(_KMeans):
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
-    """Return F (15) of a partition of error J, with σ² from (14) [nats per unit of weight]."""
+    """Return the free energy of a partition with error J, eq. (15) of Lücke & Forster 2019 [nats per unit of weight].
+
+    σ² is computed from J by eq. (14).
+    """
     variance = model.variance_of(J / weight)
     return model.log_scale_of(variance) - 0.5 / variance * J / weight
 
@@ -359,7 +372,10 @@ def _compared(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None)
 def _movers(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
 ) -> ReassignmentSums:
-    """Return the change of sums caused by the reassigned points `rows`; before, after (n,): labels of all points."""
+    """Return the change of the sums Σ w x of clusters that is caused by reassigned points.
+
+    rows: indices of the reassigned points    before, after (n,): labels of all points
+    """
     there = np.column_stack([before[rows], after[rows]])
     touched = np.zeros(n_components, dtype=bool)
     touched[there] = True
@@ -374,14 +390,17 @@ def _movers(
 
 
 def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Σ w_n x_n per center (C, D), and the largest weight of each since these were last recomputed (C,)."""
+    """Return Σ w_n x_n of each center (C, D), and its largest weight since its sums were last recomputed (C,).
+
+    wins: sums of this pass    before: state with those of the previous pass
+    """
     counts = wins.counts
     if not isinstance(wins.sums, ReassignmentSums):
         return wins.sums, counts
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # rounding of the sums lost would remain
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # subtracted large sums leave rounding errors
         return data.each(SumByComponent(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums

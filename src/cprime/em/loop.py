@@ -1,9 +1,12 @@
-"""The EM loop: E-steps and M-steps that increase the truncated free energy [L Alg. 1-3], for all models and searches.
+"""The EM loop, for all models and searches: E-steps and M-steps that increase the truncated free energy
 
-    F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} p(c, x_n | Θ)                                                   (7)
+    F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} p(c, x_n | Θ),                                                  (7)
 
-An iteration updates neighbor lists, makes a pass over the data, evaluates it and records it. The stage defines what is
-specific to k-means or mixtures, the search selects the candidates of a point, and `Data` stores the points.
+with weights w_n, their sum W, and active sets K(n). These are Algorithms 1 to 3 of Lücke & Forster, *k-means as a
+variational EM approximation of Gaussian mixture models*.
+
+An iteration updates neighbor lists, makes a pass over the data, evaluates its result and records it. The stage contains
+the code specific to k-means or mixtures, the search selects the candidates of a point, and `Data` stores the points.
 """
 
 import logging
@@ -51,11 +54,12 @@ HISTORY = np.dtype(
 class Run:
     """State of a run after a pass.
 
-    key: the seed, the number of this start, and the number of passes    model: the parameters
-    stage: of the next pass, or of the last one    search: state of the search    rows: the history of accepted passes
+    key: random key from the seed, the index of this run among restarts, and the number of passes
+    model: the parameters    stage: stage of the next pass, or of the last one if the run is over
+    search: state of the search    rows: convergence history, one row per accepted pass
     bound, error: F per unit of weight [nats] and J [data unit²] of the last pass    counts (C,): its Σ w_n q_nc
-    n_relocated: number of empty clusters that were moved to a point    end: why the run has ended or is about to end
-    over: whether the run is over, so that the last pass used these parameters
+    n_relocated: number of empty clusters that were moved to a point    end: reason why the run has ended or will end
+    over: whether the run is over; then the last pass used these parameters
     """
 
     key: Key
@@ -76,11 +80,12 @@ class Run:
 
     @property
     def standing(self) -> Any:
-        """Parameters to return if the run ends now."""
+        """Parameters that the fit returns if the run ends now."""
         return self.stage.standing(self.model)
 
 
-# Called after every iteration with its row of the history as a dict and the state; True as the result ends the run.
+# Function that is called after every iteration, with a dict (the iteration's row of the history) and the state of the
+# run. If it returns True, the run ends.
 Callback = Callable[[dict[str, Any], Run], bool]
 
 
@@ -89,15 +94,16 @@ class FitPlan:
     """Options of a run, which do not change during the run.
 
     n_kept: C′, the size of active sets    search: selects the candidates of each point
-    stage: function of the model and the data that returns the first stage    regroup: whether rows may be copied in the
-    order of their components, for speed    finds_variance: whether the first σ² is computed from distances to the
-    nearest starting centers (14)
-    jumps: whether, during the run, components jump from clusters shared by two to places where one has several clusters
-    improved: whether they do so before the run, in the initialization
-    callback: called after every iteration; it may end the run
+    stage: function of the model and the data that returns the first stage
+    regroup: whether rows may be copied and sorted by component, for speed
+    finds_variance: whether the first σ² is computed from distances to the nearest starting centers, by eq. (14) of
+    Lücke & Forster 2019
+    jumps: whether components jump during the run: if two share one cluster of points, one of them is moved to a
+    component that covers several clusters    improved: whether the initialization makes such jumps before the run
+    callback: function called after every iteration; it may end the run
     title: text before the number of the iteration in the log
-    final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
-    is cheap
+    final: last pass over all components after a partial search: "exact" makes it, "found" does not, "auto" makes it
+    if it is cheap
     """
 
     n_kept: int
@@ -115,16 +121,16 @@ class FitPlan:
 def run(
     data: Data, start: Callable[[], Model], plan: FitPlan, key: Key, save: Callable[[Run], None] | None = None
 ) -> Run:
-    """Run EM from the starting parameters to convergence or `max_iter`; the last pass uses the returned parameters.
+    """Run EM from starting parameters to convergence or `max_iter`. The last pass uses the returned parameters.
 
-    start: returns the starting parameters. They may be large, so their memory is freed after the first step.
-    save: called with the state of the run after every pass
+    start: function that returns the starting parameters, so that their memory can be freed after the first step
+    save: function that is called with the state of the run after every pass
     """
     return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
 def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | None = None) -> Run:
-    """Continue a run from its state to its end."""
+    """Continue a run from the given state to its end, and return the final state; other arguments are as in `run`."""
     while not run.over:
         run = iterate(data, run, plan)
         if isinstance(run.model, DeferredModel):
@@ -135,7 +141,7 @@ def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | N
 
 
 def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
-    """Compute first neighbor lists, active sets and, if needed, the first σ²; return the first state of a run."""
+    """Return the initial state of a run: computes neighbor lists, active sets and, if needed, the first σ²."""
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
     all_kept = n_kept == model.n_components > 1 and model.exact
@@ -162,7 +168,7 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
 
 
 def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
-    """Make one pass, and return the state after it. The last pass uses the parameters that are returned."""
+    """Make one pass over the data, and return the state after it. The last pass does not change the parameters."""
     start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
     known = plan.search.refresh(run.search, components)
@@ -210,8 +216,9 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
     """Return the run after its final assignment, and whether every point is assigned to the best of all components.
 
-    With "auto", points are compared with all components if this takes no longer than the fit, estimated from distance
-    counts: a distance of an exact search takes at most a quarter of the time of one along neighbor lists.
+    If `plan.final` is "auto", points are compared with all components only if this takes no longer than the fit. The
+    times are estimated from distance counts: a distance of an exact search takes at most a quarter of the time of a
+    distance to a neighbor.
     """
     if plan.search.exact or not data.placed:
         return run, True
@@ -234,7 +241,7 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Return a function that reads some rows by number, and returns them embedded, with their active sets."""
+    """Return a function that maps indices of rows to these rows, embedded, and their active sets."""
     return partial(_sample, data, model)
 
 
@@ -265,15 +272,16 @@ def report(run: Run, plan: FitPlan, change: float) -> bool:
 
 
 def reached(bound: float, error: float) -> str:
-    """Return F and, if it is known, J as a text for the log."""
+    """Return a text for the log with the free energy F and, if it is known, the error J."""
     return f"F {bound:.6f}" if math.isnan(error) else f"F {bound:.6f}, J {error:.6g}"
 
 
 def hard_start(data: Data, model: Model, exact: bool) -> Model:
     """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
-    model: contains the starting centers; its other parameters are not used    exact: whether points without assignment
-    are compared with all centers; if not, and there are many centers, cells offer candidates
+    model: contains the starting centers; its other parameters are not used
+    exact: whether points without assignment are compared with all centers. If not, and there are many centers, only the
+    centers in coarse cells near a point are candidates.
     """
     if not data.placed:
         every = exact or model.n_components <= FEW
@@ -284,5 +292,5 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
 
 
 def history(rows: Sequence[tuple]) -> NDArray:
-    """Return the rows as a structured array of dtype `HISTORY`, one element per iteration."""
+    """Return the convergence history as a structured array of dtype `HISTORY`, one element per iteration."""
     return np.array(list(rows), dtype=HISTORY)

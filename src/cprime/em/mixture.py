@@ -22,7 +22,8 @@ from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
-# Factors by which F gains more than in plain EM: in a plain step after an extrapolated one; in an extrapolated step
+# Expected gain of F relative to that of a plain EM step after plain steps: in a plain step after an extrapolated one,
+# and in an extrapolated step.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
@@ -31,7 +32,8 @@ _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 class MixtureSettings:
     """Options of a mixture fit.
 
-    tol: tolerance of the absolute change of F [nats per point]    n_kept: C′    assignment: soft, hard or posterior
+    tol: tolerance of the absolute change of F [nats per point]    n_kept: C′, the size of active sets
+    assignment: soft, hard or posterior (drawn)
     settles: whether repeated M-steps with the same hard assignment return the same parameters
     """
 
@@ -99,7 +101,10 @@ class EM:
         return kept, model.scale
 
     def _end(self, totals: Totals, small: bool) -> End | None:
-        """Return why this pass is the last, or None; small: F has converged. Drawn assignments run to `max_iter`."""
+        """Return the reason why this pass is the last, or None if it is not; small: whether F has converged.
+
+        Fits with drawn assignments always run to `max_iter`.
+        """
         name, tally = self.settings.assignment, totals.tally
         settles = name == "hard" and self.settings.settles and self.n_steps > 0
         unmoved = settles and tally.n_moved == 0 and totals.stats.explored
@@ -113,16 +118,17 @@ class EM:
 class Momentum(EM):
     """Stage of EM steps from extrapolated parameters (Nesterov 1983).
 
-    An E-step uses the parameters of the M-step plus (Θ_k − Θ_k−1)(s − 1)/(s + 2), after s steps in a row. If F would
-    fall, the pass is rejected and repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
-    2015). So F never falls in accepted passes. If a step gains little, a plain EM step follows, and s is not reset.
-    The fit ends if this step gains less than 2.5 `tol`, because a plain step gains at least 2.5 times more after an
-    extrapolated one than after plain ones.
+    After s steps in a row, an E-step uses the parameters Θ_k of the last M-step plus (Θ_k − Θ_k−1)(s − 1)/(s + 2). If F
+    would fall, the pass is rejected and repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
+    2015). So F never falls in accepted passes. If a step increases F only little, a plain EM step follows, and s is not
+    reset. The fit ends if this plain step increases F by less than 2.5 `tol`, because a plain step after an
+    extrapolated one increases F at least 2.5 times more than a plain step after plain ones.
 
-    before: parameters of the M-step from which momentum continues    extrapolated: whether the next pass uses
-    extrapolated parameters    streak: s, the number of M-steps since momentum restarted
-    little: gain of the previous pass, if it was so small that the next step is a plain one
-    pace: by what factor the last extrapolated step gained more than the plain step after it
+    before: parameters of the M-step from which momentum continues
+    extrapolated: whether the next pass uses extrapolated parameters
+    streak: s, the number of M-steps since momentum restarted
+    little: increase of F in the previous pass, if it was so small that the next step is a plain one
+    pace: increase of F in the last extrapolated step, divided by that of the plain step after it
     """
 
     before: Any = None
@@ -163,5 +169,5 @@ class Momentum(EM):
 
 
 def free_energy(model: Model, tally: Tally) -> float:
-    """Return F (7) per unit of weight [nats]."""
+    """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats]."""
     return model.log_scale + tally.log_sum / tally.weight

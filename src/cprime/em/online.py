@@ -1,8 +1,9 @@
 """EM and k-means on batches of data, with learning rates that fall as Robbins and Monro require.
 
-A batch of weight W moves the estimates by the share η = min(1, W / n^κ), where n is the total weight of the batches so
-far, this one included, and 1/2 < κ <= 1. With κ = 1 all points count equally: running means (MacQueen 1967; Bishop eq.
-9.5 for batches of one point). With κ < 1 early batches are gradually forgotten.
+A batch of weight W moves the estimates towards its own by the share η = min(1, W / n^κ) of the difference. Here n is
+the total weight of the batches so far, this one included, and 1/2 < κ <= 1. With κ = 1 all points count equally, so
+estimates are running means (MacQueen 1967; Bishop eq. 9.5 for batches of one point). With κ < 1 the influence of early
+batches gradually vanishes.
 """
 
 from dataclasses import dataclass
@@ -25,14 +26,17 @@ ALL = FullLookup()
 
 
 def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, decay: float) -> NDArray[np.float64]:
-    """Return η for batches of weight `batch`, total weight n = `seen` and κ = `decay`; 0 for batches without weight."""
+    """Return learning rates η = min(1, batch / seen^decay); 0 for batches without weight.
+
+    batch: weight of the batch    seen: total weight of all batches so far    decay: κ in (1/2, 1]
+    """
     batch, seen = np.asarray(batch, dtype=np.float64), np.asarray(seen, dtype=np.float64)
     return np.minimum(1.0, batch / np.where(batch > 0, seen, 1.0) ** decay)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """E-step of k-means on a batch: assigns each point to the center that `look` finds, and sums over each center."""
+    """E-step of k-means on a batch: assigns points to the centers that a search finds, and sums over each center."""
 
     model: TiedSpherical
     look: Look
@@ -55,10 +59,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchSums:
-    """Sums of a batch over the points of each center that has any; additive.
+    """Sums over the points of each center in a batch, for centers that have points in it; additive.
 
-    ids (m,) int32: these centers, ascending    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
-    weight, error, n_distances, n_weighted: Σ w_n, J, distance count and number of points of positive weight, in all
+    ids (m,) int32: indices of these centers, ascending    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
+    Totals of the batch: weight: Σ w_n    error: J    n_distances: number of evaluated distances
+    n_weighted: number of points of positive weight
     """
 
     ids: NDArray[np.int32]
@@ -84,10 +89,10 @@ class BatchSums:
 def k_means_step(
     model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
 ) -> tuple[TiedSpherical, NDArray[np.float64], BatchSums]:
-    """Move each center towards the mean of its points in the batch, by a rate of its own (Bishop eq. 9.5).
+    """Move each center towards the mean of its points in the batch, with a learning rate per center (Bishop eq. 9.5).
 
-    counts (C,): weight of the earlier points of each center. Returns the model, the new counts, and the sums of the
-    batch. Centers without points in the batch stay.
+    counts (C,): weight of the earlier points of each center    decay: κ of the learning rates
+    Returns the model, the new counts, and the sums of the batch. Centers without points in the batch are unchanged.
     """
     won = data.each(Batch(model, look))
     heavy, seen = won.counts > 0, counts.copy()
@@ -101,7 +106,8 @@ def k_means_step(
     places *= rate(n, seen[ids], decay)[:, np.newaxis]
     places += before
     del before
-    # sums of points with these means, from which `recentred` makes the centers of the model (for cosine, of length 1)
+    # Sums of points that have these means. `recentred` computes the model's centers from sums; for cosine distance,
+    # centers are scaled to length 1.
     places *= seen[ids][:, np.newaxis]
     there = few.recentred(seen[ids], places, 0.0)[0].centers
     centers = model.centers.copy()
@@ -117,7 +123,8 @@ def mixture_step(
 ) -> tuple[Model, NDArray[np.float64], Totals]:
     """Do a step of stepwise EM (Cappé & Moulines 2009): move moments towards those of the batch, then do the M-step.
 
-    counts (C,): weight of each component's earlier points. Returns the model, the new counts, and the batch's totals.
+    counts (C,): weight of each component's earlier points    stage: E-step options    decay: κ of the learning rates
+    Returns the model, the new counts, and the batch's totals.
     """
     look = Full().look(None, model.components(), key)
     prior = stage.begun(model, data).prior

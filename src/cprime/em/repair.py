@@ -15,12 +15,15 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_CANCELLED = 2.0**-20  # if less than this share of a moved point's weight is left in its cluster, sums are recomputed
+_CANCELLED = 2.0**-20  # if the weight left in a cluster is below this share of the moved point's, sums are recomputed
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """Up to `n` farthest points, farthest first: rows among all data, nearest centers, squared distances."""
+    """Up to `n` points that are farthest from their nearest centers, sorted by descending distance.
+
+    For each point: its row index in the data, its nearest center, and the squared distance.
+    """
 
     n: int
     rows: NDArray[np.int64]
@@ -39,8 +42,8 @@ class FarthestPoints:
 class FindFarthest:
     """Pass that finds the n points of positive weight that are farthest from their nearest center.
 
-    beyond: points with squared distances up to this do not count    alone (C,): clusters of a single point, which does
-    not count either
+    beyond: only points with greater squared distances than this are considered
+    alone (C,): mask of clusters with a single point; these points are not considered
     """
 
     n: int
@@ -64,7 +67,7 @@ class FindFarthest:
 
 @dataclass(frozen=True)
 class SumByComponent:
-    """Pass that recomputes Σ w and Σ w x over the points of each center: (C, 1 + D)."""
+    """Pass that recomputes Σ w (first column) and Σ w x over the points of each center: (C, 1 + D)."""
 
     n_components: int
 
@@ -86,15 +89,17 @@ def relocate_empty(
     error: float,
     members: NDArray[np.int64],
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
-    """Move each empty cluster to a point of its own; return the new model, counts, sums and J, and how many moved.
+    """Move the center of each empty cluster to a point far from its center, which becomes the cluster's only point.
 
-    The point is subtracted from its old cluster's sums and squares, so J falls. No cluster loses its only point.
-    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n per center, and J    members (C,): points of positive weight
+    The point is subtracted from the sums of its old cluster and from J, so J falls. No cluster loses its only point.
+    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n of each center, and J
+    members (C,): number of points of positive weight in each cluster
+    Returns the new model, counts, sums and J, and the number of centers that were moved.
     """
     if np.count_nonzero(counts) == len(counts):
         return model, counts, sums, error, 0
     empty = np.flatnonzero(counts == 0)
-    resolution = 4 * model.n_features * model.variance_floor  # smaller squared distances may be rounding
+    resolution = 4 * model.n_features * model.variance_floor  # smaller squared distances may be rounding errors
     far = data.each(FindFarthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
     points = taken.X.dense()

@@ -1,7 +1,7 @@
 """Stages of a run: values that propose the next pass over the data and evaluate its result.
 
-k-means has the stages `Exchange` and then `Lloyd`, a mixture `EM` or `Momentum`. A `Warmup` may come before them, and a
-`Final` pass, which uses the parameters that are returned, after them.
+k-means has the stages `Exchange` and then `Lloyd`; a mixture has `EM` or `Momentum`. A `Warmup` stage (E-steps only)
+may come before them. A `Final` pass, which uses the returned parameters, may come after them.
 """
 
 import math
@@ -33,13 +33,14 @@ class End(StrEnum):
 class Accept(NamedTuple):
     """Result of an accepted pass.
 
-    model: parameters for the next pass, or `DeferredModel`
-    stage: of the next pass, None if this pass already used the parameters that are returned
-    bound, error: F per unit of weight [nats] and J for the history    counts (C,): Σ w_n q_nc
-    change: value that is compared with the tolerance    end: why the run ends, None if it goes on
+    model: parameters for the next pass, or a `DeferredModel` that computes them
+    stage: stage of the next pass, None if this pass already used the parameters that the fit returns
+    bound, error: F per unit of weight [nats] and J, for the convergence history    counts (C,): Σ w_n q_nc
+    change: value that is compared with the tolerance    end: reason why the run ends, None if it goes on
     n_relocated: number of empty clusters that were moved to a point
-    then: function to call before the next pass, after the search has been updated: of the data, this result, the
-    search, the search's state and a key. It returns this result and the search's state, changed or not
+    then: function that is called after the search has been updated and before the next pass. Its arguments are the
+    data, this result, the search, the search's state and a key. It returns this result and the search's state, both
+    changed or unchanged
     """
 
     model: Any
@@ -55,13 +56,13 @@ class Accept(NamedTuple):
 
 @dataclass(frozen=True)
 class DeferredModel:
-    """Function that makes parameters after the memory of those of the pass, which may be as large, has been freed."""
+    """Function that computes the new parameters later, when the memory of the old ones, as large, has been freed."""
 
     make: Callable[[], Any]
 
 
 class Undo(NamedTuple):
-    """Result of a rejected pass: the run continues with these parameters and this stage."""
+    """Result of a rejected pass: the parameters and the stage with which the run continues."""
 
     model: Any
     stage: Any
@@ -85,7 +86,7 @@ class Stage(Protocol):
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of a last pass, which uses the parameters that are returned."""
+        """Return the job of a last pass, which uses the final parameters."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
@@ -93,18 +94,22 @@ class Stage(Protocol):
         ...
 
     def standing(self, model: Any) -> Any:
-        """Return the parameters to return if the run ends now."""
+        """Return the parameters of the fit if the run ends now."""
         ...
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return the part of active sets that F uses, and the factor from costs to log-probabilities, None for J."""
+        """Return the values with which a certificate compares active sets with exact ones.
+
+        These are the part of active sets that F uses, and the factor by which costs become log-probabilities; None
+        instead of the factor if J is compared.
+        """
         ...
 
 
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:
-    """Last pass after the end of the stage `of`; it uses the parameters that are returned."""
+    """Stage of the last pass, after the stage `of` has ended; it uses the final parameters."""
 
     of: Any
     end: End

@@ -79,7 +79,7 @@ class Cells:
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the nearest cell of every row (n,). After a cut, exact distances are used to distinguish near cells."""
+        """Return the nearest cell of every row (n,). After a cut, exact distances are used to separate near cells."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:

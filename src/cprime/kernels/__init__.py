@@ -1,8 +1,8 @@
-"""Compiled kernels (the hot loops), each with a NumPy twin that passes the same contract tests, and their rows.
+"""Compiled kernels (the hot loops), and classes of data rows whose methods call them.
 
-`Rows` is the protocol of rows, whose methods call kernels. `Dense` are rows of float arrays, `StoredRows` of narrow
-types, `SparseRows` sparse rows, and `Reference` rows whose methods call the twins. Kernels that need no rows are
-functions.
+Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the protocol of the classes
+of rows. `Dense` is for rows of float arrays, `StoredRows` for narrow types, `SparseRows` for sparse rows, and
+`Reference` calls the twins instead of compiled kernels. Kernels that need no rows are functions.
 """
 
 from cprime.kernels.among import Evidence, SearchResult

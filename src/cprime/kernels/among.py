@@ -1,4 +1,7 @@
-"""Partial E-step with candidates for each row: the neighbor lists of all components in K(n) [F Alg. 1, 2]."""
+"""Partial E-step whose candidates for a row are the neighbor lists of all components in its active set K(n).
+
+This is the E-step of Algorithms 1 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*
+"""
 
 from typing import Any, NamedTuple, Self
 
@@ -14,8 +17,9 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 class Evidence(NamedTuple):
     """Sums over points with best component c and candidate c̃, for the means of eq. 8 of Forster & Lücke (2018).
 
-    A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in ascending order.
-    sums: Σ w_n times the distance (for Gaussians the cost) to c̃    weights: Σ w_n    Points of weight 0 are left out.
+    They form a sparse matrix (C, C): row c has entries for the candidates c̃ in indices[indptr[c] : indptr[c + 1]],
+    ascending.    sums: Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
+    Points of weight 0 are left out.
     """
 
     indptr: NDArray[np.int64]
@@ -31,14 +35,17 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Sum terms (m,) in any order, by pairs c · C + c̃, which may be repeated."""
+        """Return the sums over terms that belong to the same pair of components.
+
+        pairs (m,): number c · C + c̃ of each term's pair, in any order    sums, weights (m,): the terms
+        """
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
         by_pair = [np.bincount(place, terms, len(used)).astype(np.float64) for terms in (sums, weights)]
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the sums over the points of both."""
+        """Return the sums over the points of both objects."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
@@ -46,7 +53,7 @@ class Evidence(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Result of a partial search with candidates for each row; see `among`."""
+    """Result of a partial search in which each row has its own candidates; fields are explained in `among`."""
 
     kept: NDArray[np.int32]
     costs: Floats
@@ -68,13 +75,13 @@ def among(
 ) -> SearchResult:
     """Find the `n_kept` components of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
 
-    components: centers (C, D) or Gaussians    lists (C, G) int32: G_c    previous (n, H′) int32: K(n)
-    extra (n, E) int32    In all three −1 is no component, and repetitions are allowed.
-    ->  kept (n, H) int32 sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite there; counts (n,):
-    |G(n)|, the number of evaluations; with `evidence` the sums of distances (not squared), or of costs of Gaussians,
-    weighted by `sample_weight` (n,).
-    The order of summation differs between rows that share a component and others, so either of two costs that are equal
-    up to rounding may be the lesser.
+    components: centers (C, D) or Gaussians    lists (C, G) int32: neighbor list G_c of each component
+    previous (n, H′) int32: active sets K(n)    extra (n, E) int32: further candidates
+    In all three −1 means no component, and repetitions are allowed.
+    ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1;
+    counts (n,): |G(n)|, the number of evaluated distances; with `evidence` the sums of distances (not squared), or of
+    costs of Gaussians, weighted by `sample_weight` (n,).
+    If two costs are equal up to rounding, either may be the lesser, because the order of summation varies between rows.
     """
     measure, n = check.measure(components, X), len(X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
@@ -104,7 +111,7 @@ def among_twin(
     sample_weight: NDArray | None,
     n_threads: int,
 ) -> tuple[NDArray, ...] | None:
-    """Compute `among` in NumPy, row by row. Evidence sums distances that were rounded to the dtype of X."""
+    """Compute `among` in NumPy, row by row. With `evidence`, the distances that are summed are rounded to X's dtype."""
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):
         check.inside(ids, -1, C)

@@ -28,7 +28,7 @@ class CoreRows(Protocol):
 
     @property
     def observed(self) -> NDArray[np.bool_] | None:
-        """Return the mask of values that are not missing (n, D); None if no value is missing."""
+        """Return the mask (n, D) of values that are not missing; None if no value is missing."""
         ...
 
     @property
@@ -71,7 +71,10 @@ _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 
 def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
-    """Check that an array is a float matrix (with the columns and dtype of `like`); return it with contiguous rows."""
+    """Check that an array is a float matrix, and return it with contiguous rows.
+
+    name: argument that errors name    like: array or rows whose number of columns and dtype it must have, or None
+    """
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
         flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
         if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
@@ -106,7 +109,7 @@ def centers(array: Floats, X: CoreRows | Floats) -> Floats:
 
 
 def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianParameters:
-    """Check the shapes and types of Gaussians, and return them as contiguous arrays of the dtype of X."""
+    """Check the shapes and types of parameters of Gaussians; return them as contiguous arrays of X's dtype."""
     means = matrix(components.means, "means", X)
     C, D = means.shape
     if not C:
@@ -124,7 +127,10 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
-    """Check components and return the arrays that the core takes: (centers,), or (means, factors, offsets, dof)."""
+    """Check components and return the arrays that compiled kernels take.
+
+    These are (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions.
+    """
     if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
     if isinstance(X.core, tuple):  # sparse rows
@@ -137,7 +143,10 @@ def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
 
 
 def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
-    """Return weights divided by a power of two near the largest, so that float32 can hold them, and this power."""
+    """Return weights divided by a power of two, and this power.
+
+    It is near the largest weight, so that the quotients are in the range of float32.
+    """
     found = weights(sample_weight, n)
     largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))
     if found is None or not 0 < largest < math.inf:
@@ -217,7 +226,7 @@ def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats
 class naming:
     """Context manager for a kernel call: if a component is out of range, the error names the argument and the range.
 
-    ids: by argument name, an array and the least id that it may contain
+    ids: for each argument name, a pair of the array of component ids and the least id that it may contain
     """
 
     def __init__(self, n_components: int, **ids: tuple[NDArray[np.int32], int]):

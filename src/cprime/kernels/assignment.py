@@ -1,4 +1,4 @@
-"""E-step of k-means in one call: the nearest center of every row, and the counts and sums of each center."""
+"""E-step of k-means in one call: the nearest center of every row, and the sums of weights and rows of each center."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ class AssignResult(NamedTuple):
     """Result of `win`.
 
     kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
-    counts (C,), sums (C, D): sufficient statistics, as from `accumulate`
-    members (C,): number of rows of positive weight    n_moved: number of these whose center changed
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over the rows of each center, as from `accumulate`
+    members (C,): number of rows of positive weight of each center    n_moved: number of such rows whose center changed
     """
 
     kept: NDArray[np.int32]
@@ -35,10 +35,11 @@ def win(
     *,
     n_threads: int | None = None,
 ) -> AssignResult:
-    """Find the nearest of all centers (C, D) for every row, the lower id if distances are equal, and sums by center.
+    """Find the nearest of all centers (C, D) for every row, and sum the rows of each center.
 
-    before (n, 1): previous centers of the rows, from which reassigned rows are counted; None counts all rows. The other
-    results do not depend on it.
+    If distances are equal, the center of lower id is taken.
+    before (n, 1): previous nearest centers of the rows, from which reassigned rows are counted; if None, all rows count
+    as reassigned. The other results do not depend on it.
     """
     centers, weights = check.centers(centers, X), check.weights(sample_weight, len(X))
     n, (C, D) = len(X), centers.shape

@@ -1,11 +1,12 @@
 """Nearest center of every row, by bounds that are carried between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
 After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of distances are
-    lows_b − drift_b to another center b that has its own bound,
-    max_r min(rest − spread_cr, reach_cr − u) to each of the remaining centers,
+    lows_b − drift_b for another center b that has its own bound,
+    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers,
 because a center nearer to c than reach_cr has moved by at most spread_cr, and any other center is at least reach_cr − u
 away by the triangle inequality. The distance to b is evaluated only if its bound does not exceed the least distance so
-far. If finally the bound of the remaining centers does not exceed it, all centers are evaluated and bounds recomputed.
+far. If in the end the bound of the remaining centers does not exceed the least distance, all centers are evaluated and
+bounds are recomputed.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +23,8 @@ from cprime.kernels.measures import Floats, costs_of
 if TYPE_CHECKING:
     from cprime.kernels.rows import Rows
 
-_WIDTH = 16  # a multiple of the length of SIMD vectors
-_VALUES = 2**22  # most numbers in a block of a table
+_WIDTH = 16  # tables are padded to a multiple of so many columns, which is a multiple of the length of SIMD vectors
+_VALUES = 2**22  # maximum number of entries in a block of a table
 _MARGIN = 4  # bounds are relaxed by so many times the relative rounding error of the dtype
 
 
@@ -31,11 +32,12 @@ _MARGIN = 4  # bounds are relaxed by so many times the relative rounding error o
 class DistanceBounds(NamedTuple):
     """Lower bounds of the distances between rows and C centers, of the dtype of X [data unit].
 
-    Bounds of 0 or less exclude nothing, so they can be used at the start, with any labels and others.
+    A bound of 0 or less excludes no center, so initial bounds can be 0, with any labels and others.
 
-    labels (n,) int32: nearest center
-    others (n, B) int32: other centers with their own bounds, distinct    lows (n, B): bounds of the distances to these
-    rest (n,): bound of the distances to all remaining centers
+    labels (n,) int32: nearest center of each row
+    others (n, B) int32: distinct other centers that have a bound of their own
+    lows (n, B): lower bounds of the distances to `others`
+    rest (n,): lower bound of the distance to every remaining center
     """
 
     labels: NDArray[np.int32]
@@ -48,9 +50,9 @@ class DistanceBounds(NamedTuple):
 class Moves(NamedTuple):
     """Upper bounds of the moves of centers since `DistanceBounds` were computed, of the dtype of X [data unit].
 
-    drift (C,): bound for each center
-    reach, spread (C, R): the centers other than c that are nearer to c than reach_cr moved by at most spread_cr, which
-    is −∞ if there are none; both are ascending in r, and the last reach is ∞
+    drift (C,): bound of the move of each center
+    reach, spread (C, R): all centers b ≠ c whose distance to center c is less than reach_cr moved by at most spread_cr;
+    spread_cr is −∞ if there are none. Both are ascending in r, and the last reach is ∞.
     """
 
     drift: Floats
@@ -61,11 +63,12 @@ class Moves(NamedTuple):
 def nearest_bounded(
     X: CoreRows, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """Find the nearest center of every row, by (distance, id), with `bounds`, which are updated in place.
+    """Find the nearest center of every row, and update `bounds`, including their labels, in place.
 
-    centers (C, D)  ->  squared distances (n,) to bounds.labels, and the number of evaluations. Labels and distances are
-    those of `nearest`. Evaluated are the distance to the previous center, to `others` that bounds do not exclude, and
-    to all C centers if the bound of the remaining ones does not exclude them.
+    centers (C, D)  ->  squared distances (n,) to bounds.labels, and the number of evaluated distances. Labels and
+    distances are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distance
+    to its previous center is evaluated, and those to `others` that bounds do not exclude. All C centers are evaluated
+    if the bound of the remaining ones does not exclude them.
     """
     centers = check.centers(centers, X)
     n, C = len(X), len(centers)
@@ -92,7 +95,7 @@ def nearest_bounded_twin(
     rest: Floats,
     n_threads: int,
 ) -> int:
-    """Compute `nearest_bounded` in NumPy, row by row, and return the number of evaluations."""
+    """Compute `nearest_bounded` in NumPy, row by row, and return the number of evaluated distances."""
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
         check.inside(ids, 0, C)
@@ -188,9 +191,10 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """Set labels to the nearest evaluated center, and update others and their bounds, in place.
+    """Set labels of some rows to the nearest evaluated center, and update `others` and their bounds, in place.
 
-    ids, distances (m, 1 + B): evaluated centers of these rows and squared distances, nearest first, padded with −1
+    rows (m,): indices of the rows    ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and
+    squared distances, nearest first
     """
     before, winner = bounds.labels[rows], ids[:, 0]
     bounds.labels[rows], squared[rows] = winner, distances[:, 0]
@@ -213,7 +217,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
-    """Check moves, and return the drift (C,) as a contiguous array of the given dtype."""
+    """Check `Moves`, and return their drift (C,), the moves of centers, as a contiguous array of the given dtype."""
     drift = check.contiguous(moves.drift, dtype)
     if drift.shape != (n_components,):
         raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
@@ -226,7 +230,7 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
 
 
 def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dtype) -> None:
-    """Raise ValueError if bounds have wrong shapes or types; they are never converted, because they are written to."""
+    """Raise ValueError if bounds have wrong shapes or types. They are not converted, because kernels write to them."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")

@@ -1,4 +1,4 @@
-"""Near centers of rows, by a search of the cells that can contain a nearer center."""
+"""Search for near centers of rows, in those cells of centers that can contain a nearer center."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,18 +12,20 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, costs_of
 
-# ids (n, H) int32 and squared distances (n, H), nearest first, padded with −1 and infinity; number of evaluations
+# Result of a search: ids of centers (n, H) int32 and squared distances (n, H), nearest first, padded with −1 and
+# infinity, and the number of evaluated distances.
 Found = tuple[NDArray[np.int32], Floats, int]
 
 
 class CenterCells:
     """Centers sorted by cell, packed once for many searches.
 
-    places (g + C, D): centers m of the cells, then C centers, cell by cell; begins (g + 1,) int64, ascending from 0 to
-    C: cell i contains the centers begins_i … begins_{i+1} − 1
+    places (g + C, D): centers m_i of the g cells, then the C centers that are searched, cell by cell
+    begins (g + 1,) int64, ascending from 0 to C: cell i contains the centers begins_i … begins_{i+1} − 1
     between (g, g) of the centers' dtype [data unit]: if a row in cell i has squared distances a to m_i and b to m_j,
     the centers in cell j are assumed to be no nearer than (b − a) / between_ij. With between_ij = 2 |m_i − m_j| that is
-    the distance to the bisecting plane, a true bound for all that is nearer to m_j than to m_i. Infinity excludes none.
+    the distance to the bisecting plane, so it is a true bound if all centers in cell j are nearer to m_j than to m_i.
+    With infinity, cell j is never excluded.
     """
 
     def __init__(
@@ -44,11 +46,11 @@ class CenterCells:
         return CenterCells, self.parts
 
     def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
-        """Return near centers of every row, their squared distances [data unit²], and the number of evaluations.
+        """Return near centers of every row, squared distances [data unit²], and the number of evaluated distances.
 
-        Searched are a row's own cell, and those of the `most` nearest cells that can contain a center nearer than the
-        last one found in its own cell. Nearest cells are determined up to rounding. The first two results are
-        (n, n_kept), nearest first, padded with −1 and infinity.
+        First a row's own cell is searched. Then, of the `most` nearest cells, those are searched that can contain a
+        center nearer than the farthest of the n_kept found in its own cell. Nearest cells are determined up to
+        rounding. The first two results are (n, n_kept), nearest first, padded with −1 and infinity.
         """
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
@@ -66,8 +68,9 @@ def search_cells(
 ) -> Found:
     """Search as `CenterCells.find` does, with a function that searches one cell for each of some rows.
 
-    near: the nearest cells of every row, and squared distances to their centers
-    improve(rows, cells, kept, squares): updates kept and squares in place, and returns the number of evaluations
+    near: the nearest cells of every row, and squared distances to the cells' centers    between: as in `CenterCells`
+    improve(rows, cells, kept, squares): searches one cell for each of these rows, updates the centers `kept` found so
+    far and their squared distances in place, and returns the number of evaluated distances
     """
     cells, to_cells = near
     n, most = cells.shape
@@ -95,7 +98,10 @@ class CenterCellsTwin:
         self.places, self.begins, self.between = places, begins, between
 
     def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
-        """Compute `CenterCells.find` row by row; write to kept and squares, and return the number of evaluations."""
+        """Compute `CenterCells.find` row by row, and return the number of evaluated distances.
+
+        The centers found are written to `kept`, and their squared distances to `squares`.
+        """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             for n, cell in zip(rows, cells, strict=True):

@@ -33,7 +33,7 @@ def win_by_parts(
     members: Any,
     n_threads: int,
 ) -> int:
-    """Compute `win` by calling the kernels `nearest` and `accumulate` one after the other."""
+    """Compute the E-step of k-means, `win`, by calling the kernels `nearest` and `accumulate` one after the other."""
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
     heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
@@ -82,12 +82,15 @@ def among(
 
 
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
-    """Return rows of the narrow type `code` as the object that kernels computing in `dtype` take."""
+    """Return rows of a narrow type as the object that kernels take if they compute in `dtype`.
+
+    code: number of the narrow type (uint8, float16 ...)    order, lengths: as in `StoredRows`
+    """
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
     return kind(array, code, order, lengths)
 
 
-# Compiled functions and classes that are called only by the functions above.
+# Names of compiled functions and classes that are called only by the functions above, so they are not exported.
 _BEHIND = ("best", "keep_best", "nearest_among", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}

@@ -33,9 +33,9 @@ def instruction_set() -> str:
 def computing(n_threads: int | None) -> Iterator[None]:
     """Set the number of threads and the floating-point arithmetic of the code that runs inside.
 
-    Calls in this context that are given no number of threads use `n_threads`; None keeps the limit that is set. The
-    thread rounds to nearest, keeps subnormal numbers, and handles floating-point errors as NumPy does by default,
-    whatever `np.errstate` the caller has set. On exit everything is as before.
+    Kernel calls in this context that are given no number of threads use `n_threads`; None keeps the current limit. The
+    arithmetic rounds to nearest, keeps subnormal numbers, and handles floating-point errors as NumPy does by default,
+    whatever `np.errstate` the caller has set. On exit the previous settings are restored.
     """
     with limited(n_threads), np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
         before = _core.exchange_arithmetic(None)

@@ -1,7 +1,8 @@
 """Costs of rows with missing values under Gaussians with diagonal covariances, by products of x, x² and the mask.
 
 Let o (n, D) be the mask of observed values and P the precisions. The cost of a row is Σ_d o_d (P_d (x_d − μ_d)² +
-log 2π − log P_d) plus the term of the component's weight. A missing value has the mean μ_d and the variance 1/P_d.
+log 2π − log P_d) − 2 log π for a component of weight π. In moments, a missing value has the mean μ_d and the variance
+1/P_d.
 """
 
 import math
@@ -18,12 +19,12 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
-# Components whose mean has a greater squared distance to the origin, in variances, are computed from differences,
-# because the rounding error of sums of terms would exceed that of the means.
+# Limit of the squared distance of a mean to the origin, in variances. Beyond it, costs are computed from differences
+# x − μ, because the rounding error of products would exceed that of the means.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 _ROWS = 512  # rows of one matrix product
-_SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a segment that is summed separately; most segments
-_TERMS = 2**22  # most numbers in a block of terms
+_SEGMENT, _SEGMENTS = 2**13, 32  # minimum number of rows in a segment that is summed separately; maximum of segments
+_TERMS = 2**22  # maximum number of values in a block of products x, x² and mask
 
 
 class DiagonalMarginals(TabulatedCosts):
@@ -41,7 +42,10 @@ class DiagonalMarginals(TabulatedCosts):
         return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
 
     def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
-        """Return the coefficients of `terms_of` (G, 3 D), and which components are too far from the origin (G,)."""
+        """Return coefficients (G, 3 D) that multiply x, x² and the mask (`terms_of`) in costs of G components.
+
+        Also return the mask (G,) of components so far from the origin that these costs would lose precision.
+        """
         P, place = self.precisions[ids], np.subtract(self.centers[ids], origin, dtype=np.float64)
         squares = P * np.square(place)
         weights = np.concatenate([-2 * P * place, P, squares + self.logs[ids]], axis=1)
@@ -64,9 +68,9 @@ class DiagonalMarginals(TabulatedCosts):
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Return moments of rows with responsibilities q (n, H) for components kept (n, H), from sums of terms.
+        """Return moments of rows with responsibilities q (n, H) for components `kept` (n, H).
 
-        Moments of components far from the origin are computed from differences.
+        They are computed from sums of x, x² and the mask; for components far from the origin, from differences x − μ.
         """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape
@@ -82,7 +86,10 @@ class DiagonalMarginals(TabulatedCosts):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Set moments about the means, from sums of terms `linear` (C, 3 D) and of responsibilities `mass` (C,)."""
+        """Set moments about the means, in place in `sums`.
+
+        linear (C, 3 D): weighted sums of x, x² and the mask    mass (C,): sums of responsibilities
+        """
         place = np.subtract(self.centers, origin, dtype=np.float64)
         first, squares, there = np.split(linear, 3, axis=1)
         sums[1][...] = first - place * there
@@ -90,7 +97,7 @@ class DiagonalMarginals(TabulatedCosts):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """Replace the moments of far components by sums of differences, because squares of terms would cancel."""
+        """Replace the moments of components far from the origin by sums of differences x − μ, to avoid cancellation."""
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return
@@ -109,7 +116,8 @@ class DiagonalMarginals(TabulatedCosts):
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
         """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
 
-        weight (n,): weights of the rows, or None    out (n, C): receives the responsibilities, or None
+        weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
+        moments: whether moments are computed
         """
         assert points.observed is not None
         X, observed = points.dense(), points.observed
@@ -153,10 +161,10 @@ class DiagonalMarginals(TabulatedCosts):
         return labels, log_sum, mean, sums
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Return rows whose missing values are replaced by Σ_c q_c μ_c.
+        """Return rows whose missing values are replaced by expected values Σ_c q_c μ_c, or by random ones.
 
         ids (n, H): components    q (n, H): responsibilities
-        normal (n, D): standard normal numbers; if given, values are drawn from the only component (H = 1) instead
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
         out = np.zeros(X.shape)
         for h in range(ids.shape[1]):

@@ -1,4 +1,4 @@
-"""Squared distances to a few candidates, matrix products, and the range of the numbers in rows."""
+"""Squared distances of rows to a few candidate centers, matrix products, and the range of the values in rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ def distances(
     out: Floats | None = None,
     n_threads: int | None = None,
 ) -> Floats:
-    """Return the squared distance of every row to every candidate, or `current` (n,) if less: (L, n) of X's dtype.
+    """Return min(‖x_n − candidate_l‖², current_n) for every row and candidate: (L, n) of X's dtype.
 
+    candidates (L, D)    current (n,): upper limit of the result for each row, None for no limit
     out: C-contiguous array of this shape and dtype to which the result is written, or None
     """
     candidates = check.matrix(candidates, "candidates", X)
@@ -50,7 +51,7 @@ def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: F
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
     """Return the greatest |x_nk| and the greatest |x_nk − origin_k| [data unit]; 0, 0 if X has no entries.
 
-    The first is infinite or NaN if one of the numbers is.    origin (D,): the first row if it is None
+    The first is infinite or NaN if some x_nk is.    origin (D,): None means the first row
     """
     if not len(X) or not X.shape[1]:
         return 0.0, 0.0

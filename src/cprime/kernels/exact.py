@@ -1,4 +1,8 @@
-"""Exact E-steps over all components [L Alg. 2], and posteriors over given components."""
+"""Exact E-steps over all components, and posteriors over given components.
+
+These E-steps are those of Algorithm 2 of Lücke & Forster, *k-means as a variational EM approximation of Gaussian
+mixture models*.
+"""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,7 +20,7 @@ from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
 class Posterior(NamedTuple):
-    """Result of `posterior`: responsibilities (n, H), log-sums (n,) and mean values (n,)."""
+    """Result of `posterior`: responsibilities (n, H), log Σ exp (n,), and mean values under responsibilities (n,)."""
 
     responsibilities: NDArray[np.float64]
     log_sum: NDArray[np.float64]
@@ -24,10 +28,12 @@ class Posterior(NamedTuple):
 
 
 def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = None, kernels: Any = _core) -> Posterior:
-    """Return q_nh = exp(a_nh) / Σ_h' exp(a_nh') (n, H) (L 4, 5), log Σ_h exp(a_nh) (n,) (L 7), Σ_h q_nh values_nh (n,).
+    """Return responsibilities q_nh = exp(a_nh) / Σ_h' exp(a_nh') (n, H), where a = scale · values [nats].
 
-    a = scale · values [nats]; values (n, H) are logarithms of joint probabilities, or squared distances with
-    scale = −1/2σ². Each a is finite or −inf, and each row has a finite one.
+    Also return log Σ_h exp(a_nh) (n,) and Σ_h q_nh values_nh (n,). These are eq. (4), (5) and (7) of Lücke & Forster
+    2019.
+    values (n, H): logarithms of joint probabilities, or squared distances with scale = −1/2σ². Each a is finite or
+    −inf, and each row has a finite one.
     """
     values = check.contiguous(check.matrix(values, "values"))
     if values.shape[1] < 1:
@@ -40,7 +46,7 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
 def posterior_twin(
     values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
 ) -> None:
-    """Compute `posterior` in NumPy; exponents are relative to the greatest of each row."""
+    """Compute `posterior` in NumPy; the greatest exponent of each row is subtracted to prevent overflow."""
     a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
     scaled = np.exp(a - highest)
@@ -51,7 +57,7 @@ def posterior_twin(
 
 
 class Expectation(NamedTuple):
-    """Sufficient statistics of an exact E-step; see `expect_all`."""
+    """Result of an exact E-step with one variance: sums over points; see `expect_all`."""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -71,9 +77,10 @@ def expect_all(
 ) -> Expectation:
     """Compute an exact E-step with one variance σ² over all C components, in blocks whose size does not grow with N.
 
-    r_nc ∝ exp(−d²_nc/2σ²); counts = Σ_n w_n r_nc (C,); sums = Σ_n w_n r_nc x_n (C, D);
-    squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
-    entropy = −Σ_n w_n Σ_c r_nc log r_nc (L 20); quantization_error = Σ_n w_n min_c d²_nc (B 9.1).
+    With distances d_nc and weights w_n: responsibilities r_nc ∝ exp(−d²_nc/2σ²); counts = Σ_n w_n r_nc (C,);
+    sums = Σ_n w_n r_nc x_n (C, D); squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
+    entropy = −Σ_n w_n Σ_c r_nc log r_nc, eq. (20) of Lücke & Forster 2019; quantization_error = Σ_n w_n min_c d²_nc,
+    eq. (9.1) of Bishop 2006.
     """
     centers = check.centers(centers, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -105,7 +112,7 @@ def expect_all_twin(
     log_sum: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `expect_all` in NumPy, from an (n, C) table."""
+    """Compute `expect_all` in NumPy, from an (n, C) table of squared distances."""
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
     counts += w.sum(axis=0)
@@ -114,7 +121,10 @@ def expect_all_twin(
 
 
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
-    """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,), the data term of [L eq. 3, 16]."""
+    """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,); d_nc is the distance to center c.
+
+    It is the term of each point in the log-likelihood, eq. (3) and (16) of Lücke & Forster 2019.
+    """
     centers, variance = check.centers(centers, X), check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
     X.kernels.log_sum_exp(X.core, centers, variance, least, log_sum, resolve_threads(n_threads))
@@ -138,7 +148,7 @@ def log_sum_exp_twin(
 
 
 class Responses(NamedTuple):
-    """Result of an exact E-step, see `respond`. labels, log_sum and mean are per row, the others per component."""
+    """Result of `respond`, an exact E-step. labels, log_sum and mean are per row, the others per component."""
 
     labels: NDArray[np.int32]
     log_sum: NDArray[np.float64]
@@ -151,7 +161,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Join the results for consecutive ranges of rows: concatenate those of rows, add those of components."""
+    """Join results for consecutive ranges of rows: concatenate the values per row, add those per component."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -169,11 +179,12 @@ def respond(
 ) -> Responses:
     """Compute an exact E-step of Gaussians or t distributions over all C components, in blocks that do not grow with N.
 
-    Let r_nc ∝ exp(−cost_nc/2). For every row: the label of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), the mean cost
-    Σ_c r_nc cost_nc (n,). For every component, with weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D),
-    second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) if factors have that shape; these are empty without
-    `moments`. For t distributions they have the weights w_n r_nc u_nc, u = (ν + D)/(ν + δ), and there are also
-    shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are otherwise empty.
+    Let r_nc ∝ exp(−cost_nc/2) be the responsibilities. Returned for every row: the component of least cost (n,),
+    log Σ_c exp(−cost_nc/2) (n,), and the mean cost Σ_c r_nc cost_nc (n,). Returned for every component, as sums with
+    weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D), and second = Σ (x − μ_c)² (C, D), or
+    Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) if factors have that shape. Without `moments`, these sums are empty. For t
+    distributions, their weights are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ = ‖A_c (x − μ_c)‖², and there are
+    also shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -205,7 +216,7 @@ def responsibilities(
     out = np.empty((len(X), len(given.means)))
     threads = resolve_threads(n_threads)
     X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, threads)
-    out /= out.sum(axis=1, keepdims=True)  # in float32 sums differ from 1 by rounding
+    out /= out.sum(axis=1, keepdims=True)  # in float32, sums of responsibilities differ from 1 by rounding
     return out
 
 
@@ -226,7 +237,7 @@ def respond_twin(
     tails: NDArray | None,
     n_threads: int,
 ) -> None:
-    """Compute `respond` in NumPy, from an (n, C) table."""
+    """Compute `respond` in NumPy, from an (n, C) table of costs."""
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
     r = np.exp((least - cost) / 2)

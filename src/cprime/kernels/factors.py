@@ -16,10 +16,12 @@ Ids = NDArray[np.int32]
 
 
 class FactorAnalysers(NamedTuple):
-    """Factor analyzers: x costs offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², where y = x − μ_c; E[z | x] = R_c U_c y.
+    """Parameters of C factor analyzers x = μ_c + Λ_c z + noise of variances ψ_c, in the form that kernels take.
 
-    means (C, D) of the data's dtype; in float64 precisions (C, D): 1/ψ    directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹
-    loadings (C, D, H): Λ    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
+    The cost of x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², where y = x − μ_c; the factors z have the mean
+    E[z | x] = R_c U_c y.
+    means (C, D) of the data's dtype. The others are float64: precisions (C, D): 1/ψ    loadings (C, D, H): Λ
+    directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
     """
 
     means: Floats
@@ -31,9 +33,9 @@ class FactorAnalysers(NamedTuple):
 
 
 def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats:
-    """Return the costs of each row under components ids (n, m): (n, m) of X's dtype, clipped to its largest number.
+    """Return the cost of each row under m given factor analyzers: (n, m) of X's dtype, clipped to its largest number.
 
-    For id −1 the cost is infinite.
+    ids (n, m): components for each row; for −1 the cost is infinite
     """
     given = _checked(factors, X)
     ids = check.kept(ids, "ids", (len(X), check.width(ids, "ids")))
@@ -70,7 +72,10 @@ def factor_costs_twin(
 def keep_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
-    """Find the `n_kept` components of least cost in K(n) and the neighbor list of its first one, as `partial.keep`."""
+    """Find the `n_kept` components of least cost among K(n) and the neighbor list of the first component in K(n).
+
+    previous (n, H′): active sets K(n), best first    lists (C, G): neighbor lists    Results are as for `partial.keep`.
+    """
     given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
     C = len(given.means)
     lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
@@ -117,9 +122,10 @@ def factor_moments(
     *,
     n_threads: int | None = None,
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
-    """Sum 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H) over points, with weights w q.
+    """Return weighted sums over points of 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H).
 
-    y = x − μ_c, z = R_c U_c y    means (C, D)    kept (n, m): components of each point
+    Weights are w q, sample weight times responsibility. y = x − μ_c, z = R_c U_c y    means (C, D): μ
+    kept (n, m): components of each point
     directions: U (C, H, D), or (1, H, D) if common to all    roots: R (C, H, H), or None for identity matrices
     """
     means = check.centers(means, X)

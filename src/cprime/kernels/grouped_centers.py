@@ -11,10 +11,10 @@ from cprime.kernels.rows import Dense, Rows
 
 
 class GroupedCenters:
-    """Centers (C, D), and for each of g groups of rows the centers that are its candidates.
+    """Centers (C, D), and for each of g groups of rows its candidates: the centers that are searched for these rows.
 
-    origins (g, D): a point near each group, used as origin for precision
-    offered (g, m): ids of the candidates, padded with −1, at least one in each group
+    origins (g, D): a point near the rows of each group, used as origin of differences for precision
+    offered (g, m): ids of the candidates of each group, at least one, padded with −1
     """
 
     def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
@@ -33,10 +33,13 @@ class GroupedCenters:
         return offer
 
     def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
-        """Find for every row the nearest candidate center of its group (n,): ids (n,), squared distances (n,)."""
+        """Return for every row the nearest candidate of its group: ids of centers (n,), and squared distances (n,).
+
+        group (n,): group of each row
+        """
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        stayed = labels < n_groups  # a row equal to its origin gets the nearest center of the origin
+        stayed = labels < n_groups  # rows equal to their group's origin; their nearest center is that of the origin
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)
             no_lists = np.empty((len(centers), 0), dtype=np.int32)
@@ -57,7 +60,10 @@ class GroupedCells:
         self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, most: int) -> Found:
-        """Search as `CenterCells.find`, but fill only the first of n_kept columns: the nearest center of each row."""
+        """Search like `CenterCells.find`, but only for the nearest center of each row: the first of n_kept columns.
+
+        Other columns stay −1 and infinite.
+        """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             if len(rows):

@@ -1,10 +1,11 @@
 """k-means by jumps: the center whose removal costs least is moved into the cluster whose division gains most.
 
-If a cluster is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)); the first term is a
-union with another cluster (Ward 1963), and d₂ the distance to the second nearest center. If a cluster is cut into parts
-of weights W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Jumps that certainly lower J are made in rounds. Then
-further jumps are tried on the points around them, like random swaps (Fränti 2018), but in descending order of the
-predicted decrease of J, until several in a row have failed.
+If a cluster is removed, the error J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first
+term is for a union with another cluster (Ward 1963). The second is for a reassignment of each point to its second
+nearest center, at the distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls by
+‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on the
+points around them, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J, until
+several in a row have failed.
 """
 
 from typing import Any, NamedTuple
@@ -17,10 +18,10 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # relative decreases of J at which Lloyd's steps end
+_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # Lloyd's steps end at this relative decrease of J: after jumps, before tries
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-_PATIENCE = 2.0  # a try has failed if J exceeds the J to beat by so many times the last decrease
-_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # power iterations, bins between which a cluster is cut, 2-means iterations
+_PATIENCE = 2.0  # a tried jump is given up if J exceeds the previous J by more than so many times the last decrease
+_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # numbers of power iterations, of bins for thresholds, of 2-means iterations
 
 
 def jumped(
@@ -34,8 +35,8 @@ def jumped(
 ) -> tuple[Floats, float]:
     """Return centers (C, D), C ≥ 2, improved by jumps and a few of Lloyd's steps, and J = Σ w ‖x − μ‖² [data unit²].
 
-    n_tries: single jumps that may fail in a row; 0 makes only jumps that certainly lower J
-    n_iterations: Lloyd's iterations on the points around each single jump
+    n_tries: number of single jumps that may fail in a row; 0 makes only jumps that certainly lower J
+    n_iterations: number of Lloyd's iterations on the points around each single jump
     """
     centers = check.centers(centers, X).copy()
     if len(centers) < 2:
@@ -54,7 +55,9 @@ def core_jump(
 def jump_by_verbs(
     X: Any, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
 ) -> float:
-    """Improve centers by jumps with other methods of the rows, in place, and return J; the twin of `core_jump`."""
+    """Improve centers by jumps, in place, and return J. It calls other kernels of the rows and has the same result as
+    the compiled kernel `core_jump`.
+    """
     with limited(n_threads):
         jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
         centers[:], error = jumps.improve(centers, n_tries, n_iterations)
@@ -80,9 +83,10 @@ class _State(NamedTuple):
 class _JumpProspects(NamedTuple):
     """Predicted changes of J for jumps.
 
-    gains (C,): decrease of J by cutting a cluster    halves (C, 2, D): centers of its two parts
-    prices (C,): bound of the increase of J by removing a center    partners (C,): the cheapest cluster to unite with
-    joined (C,): whether that union is the smaller bound    near (C, C − 1): other centers, nearest first
+    gains (C,): decrease of J if the cluster is cut in two    halves (C, 2, D): centers of its two parts
+    prices (C,): upper bound of the increase of J if the center is removed
+    partners (C,): the other cluster with which a union raises J least
+    joined (C,): whether this union gives the bound in `prices`    near (C, C − 1): ids of other centers, nearest first
     """
 
     gains: NDArray[np.float64]
@@ -132,7 +136,10 @@ class _Jumps:
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
     def steps(self, centers: Floats, state: _State, most: int | None, tol: float) -> tuple[Floats, _State]:
-        """Make Lloyd's steps until J decreases by at most `tol` times its value; `most` limits them if it is given."""
+        """Make Lloyd's steps until one lowers J by at most tol · J; return the centers and their assignment.
+
+        most: maximum number of steps, None for no limit
+        """
         while most is None or most > 0:
             before, most = state.error, None if most is None else most - 1
             centers = state.recentred(centers)
@@ -156,9 +163,9 @@ class _Jumps:
         return _JumpProspects(gains, halves, np.minimum(least, removal), partners, least < removal, near)
 
     def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
-        """Cut each cluster in two by a plane orthogonal to a direction of high variance, then by 2-means.
+        """Cut each cluster in two, first by a plane orthogonal to a direction of high variance, then by 2-means.
 
-        Returns the decreases of J (C,) and the centers of the parts (C, 2, D).
+        Returns the decrease of J by the cut of each cluster (C,), and the centers of the two parts (C, 2, D).
         """
         C, labels, w = len(means), state.labels, self.w
         far = np.lexsort((np.arange(len(w)), -state.squares[:, 0] * (w > 0), labels))
@@ -196,7 +203,10 @@ class _Jumps:
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
     def sure_round(self, centers: Floats, state: _State) -> Floats | None:
-        """Return centers after all jumps that certainly lower J and share no clusters; None if there are none."""
+        """Return centers after one round of jumps that certainly lower J; None if there are none.
+
+        No two jumps of a round involve the same cluster.
+        """
         cut, new = self.prospects(centers, state), centers.copy()
         free, any_ = np.ones(len(centers), dtype=bool), False
         dear = np.argsort(-cut.gains, kind="stable")
@@ -219,7 +229,10 @@ class _Jumps:
     def tried(
         self, centers: Floats, state: _State, cut: _JumpProspects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
-        """Return centers after a jump and Lloyd's steps of the centers around it; None if these do not lower J."""
+        """Return centers after a jump and Lloyd's steps of the centers around it; None if J is not lower then.
+
+        jump: ids of the center that is moved, and of the cluster that it divides
+        """
         around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
         rows = np.flatnonzero(np.isin(state.labels, around))
         before = float(self.w[rows] @ state.squares[rows, 0])
@@ -238,7 +251,11 @@ class _Jumps:
 
 
 def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
-    """Return whether numbers p exceed the best of equidistant thresholds for their cluster: (n,)."""
+    """Return a mask (n,) of the points whose projection p exceeds the best threshold of their cluster.
+
+    It is the one of several equidistant thresholds that most lowers the sum of squares of p about the parts' means.
+    p, w, labels (n,): projection, weight and cluster of each point
+    """
     above = np.zeros(len(p), dtype=bool)
     for c in range(C):
         rows = np.flatnonzero(labels == c)
@@ -255,7 +272,10 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """Return the jump (from, to) of greatest gain minus price that has not failed with the same parts; None if none."""
+    """Return the jump (from, to) with the greatest predicted decrease of J that has not failed yet; None if none.
+
+    failed: for each failed jump, the centers of parts at that time; if these have changed, it may be tried again
+    """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)
     np.fill_diagonal(worth, -np.inf)

@@ -1,4 +1,4 @@
-"""Exact k-means in one dimension: the optimal division of sorted values into runs."""
+"""Exact k-means in one dimension: the optimal division of sorted values into runs (clusters of consecutive values)."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from cprime.kernels.measures import Floats
 def cut_line(
     values: Floats, weights: Floats, n_clusters: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """Return the starts of the C runs of sorted values that minimize Σ_r Σ_{n∈r} w_n (x_n − mean_r)².
+    """Return the indices at which C runs of sorted values start, so that Σ_r Σ_{n∈r} w_n (x_n − mean_r)² is minimal.
 
     values (n,) [data unit], strictly ascending    weights (n,) > 0    1 ≤ n_clusters ≤ n
     ->  starts (C,) int64, ascending, the first is 0
-    The search minimizes cost + price · (number of runs) for about ten prices, in O(n log n) each, with 110 bytes per
-    value, independent of C.
+    The search minimizes cost + λ · (number of runs) for about ten values of λ, until the number of runs is C.
+    This takes O(n log n) time for each λ, and 110 bytes of memory per value, independent of C.
     """
     values = check.vector(values, "values", np.size(values))
     weights = check.vector(weights, "weights", len(values))
@@ -38,14 +38,15 @@ def cut_line(
 def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads: int) -> None:
     """Compute `cut_line` in NumPy by dynamic programming over all runs [b, e), in O(C n²) time and O(n²) memory.
 
-    E_k(e) = min_b E_{k−1}(b) + cost(b, e), traced back from E_C(n)
+    The least cost of the first e values in k runs is E_k(e) = min_b E_{k−1}(b) + cost(b, e). The runs are found by
+    tracing back from E_C(n).
     """
     n = len(values)
     cost = np.full((n, n + 1), np.inf)
     for begin in range(n):
         x, w = values[begin:] - values[begin], weights[begin:]
         mean = np.cumsum(w * x) / np.cumsum(w)
-        # An added value x increases the cost by w (x − mean before) (x − mean after).
+        # A value x that is added to a run increases its cost by w (x − mean before) (x − mean after).
         cost[begin, begin + 1 :] = np.cumsum(w * (x - np.append(0, mean[:-1])) * (x - mean))
     least = np.append(0, np.full(n, np.inf))
     begins = []

@@ -1,7 +1,8 @@
-"""Costs of rows with missing values under Gaussians with covariance matrices: marginal densities.
+"""Costs of rows with missing values under Gaussians with covariance matrices, from marginal densities.
 
 Let P = AᵀA be the precision of a component, o the observed and m the missing columns of a row, and r = x − μ with zeros
-in the missing columns. With A_m = QR and y = A r, the squared distance of x_o under Σ_oo is ‖y − QQᵀy‖², and
+in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared distance of x_o under Σ_oo is
+‖y − QQᵀy‖², and
 log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
 (RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani & Jordan 1994). Because y is projected,
 the error is eps times the root of the condition number of Σ; with a difference of squares, or a factor of AᵀA, it would
@@ -28,8 +29,8 @@ Mask = NDArray[np.bool_]
 Sums = tuple[Doubles, Doubles, Doubles]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # most numbers in matrices of one batch
-_PIECE, _BLOCK = 2048, 2**15  # rows of one table; rows whose moments are summed together
+_NUMBERS = 2**20  # maximum number of entries in the matrices of one batch
+_PIECE, _BLOCK = 2048, 2**15  # number of rows in a table of costs; number of rows whose moments are summed together
 
 
 def no_moments(centers: Floats, full: bool) -> Sums:
@@ -39,13 +40,16 @@ def no_moments(centers: Floats, full: bool) -> Sums:
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Make matrices of second moments exactly symmetric, by averaging each with its transpose."""
+    """Make the matrices of second moments in `sums` exactly symmetric, by averaging each with its transpose."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
 
 class MissingPatterns(NamedTuple):
-    """Rows with k missing values: rows (r,), the missing columns of p patterns (p, k), the pattern of each row (r,)."""
+    """Rows with k missing values, grouped by pattern: the set of columns that are missing.
+
+    rows (r,): indices of the rows    columns (p, k): missing columns of each pattern    of (r,): pattern of each row
+    """
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
@@ -53,7 +57,10 @@ class MissingPatterns(NamedTuple):
 
 
 def gaps_of(observed: Mask) -> list[MissingPatterns]:
-    """Return the rows with missing values, grouped by the number of these, in batches of limited memory."""
+    """Return the rows with missing values, grouped by the number of their missing values, in batches of limited size.
+
+    observed (n, D): mask of the values that are not missing
+    """
     rows = np.flatnonzero(~observed.all(axis=1))
     if not len(rows):
         return []
@@ -78,7 +85,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
     """Return lower triangular L (p, k, k) with L Lᵀ = AᵀA, for given products AᵀA (p, k, k).
 
-    squared: function that returns A (p, m, k); its QR factors are used if rounding made a product indefinite
+    squared: function that returns A (p, m, k); A is QR-decomposed instead if rounding made a product indefinite
     """
     try:
         return np.linalg.cholesky(products)
@@ -108,7 +115,7 @@ class Marginals(TabulatedCosts):
         return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int) -> Doubles:
-        """Return the costs of rows under component c: (n,)."""
+        """Return the costs of rows under component c: (n,); gaps: missing patterns of the rows."""
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
         for alike in gaps:
@@ -122,13 +129,16 @@ class Marginals(TabulatedCosts):
         return costs
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
-        """Return r = x − μ_c with zeros in the missing columns, and A r: (n, D) each."""
+        """Return r = x − μ_c with zeros in the missing columns, and A r for the precision AᵀA: (n, D) each."""
         r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
         y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
         return r, y
 
     def _factored(self, alike: MissingPatterns, c: int) -> tuple[Doubles, Doubles]:
-        """Return Q (p, D, k) and R (p, k, k) of the missing columns of A, where the diagonal of R is positive."""
+        """Return the QR decomposition of the missing columns of A, for each of p patterns, with A of component c.
+
+        Q (p, D, k) and R (p, k, k), with a positive diagonal; AᵀA is the precision.
+        """
         Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
         signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)
         upper: Doubles = np.asarray(R * signs[:, :, np.newaxis], dtype=np.float64)
@@ -137,7 +147,10 @@ class Marginals(TabulatedCosts):
     def _completed(
         self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int
     ) -> tuple[Doubles, list[Doubles]]:
-        """Return x̂ − μ_c (n, D), with conditional means for missing values, and R⁻¹ for each of `gaps`."""
+        """Return x̂ − μ_c (n, D), where x̂ has conditional means for missing values, and conditional covariances.
+
+        The latter are matrices R⁻¹ for each pattern in `gaps`, where (RᵀR)⁻¹ is the covariance of the missing values.
+        """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []
         for alike in gaps:
@@ -149,7 +162,10 @@ class Marginals(TabulatedCosts):
         return r, inverses
 
     def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Add rows with weights `share` (n,) to moments about μ_c, with conditional moments of missing values."""
+        """Add rows with weights `share` (n,) to the moments `sums` about μ_c, in place.
+
+        Missing values contribute their conditional means and covariances.
+        """
         gaps, (counts, first, second) = gaps_of(observed), sums
         r, inverses = self._completed(X, observed, gaps, c)
         counts[c] += share.sum()
@@ -162,7 +178,10 @@ class Marginals(TabulatedCosts):
             np.add.at(second[c], at, covariances)
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Return moments of rows with responsibilities q (n, H) for components kept (n, H)."""
+        """Return moments of rows about the means of components, with responsibilities q (n, H).
+
+        kept (n, H): components to which q belongs. The result is as from `no_moments`.
+        """
         sums = no_moments(self.centers, full=True)
 
         def add(given: Givers) -> None:
@@ -177,7 +196,8 @@ class Marginals(TabulatedCosts):
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
         """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
 
-        weight (n,): weights of the rows, or None    out (n, C): receives the responsibilities, or None
+        weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
+        moments: whether moments are computed
         """
         C, n, origin = len(self.centers), len(points), self.origin()
         labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
@@ -206,10 +226,10 @@ class Marginals(TabulatedCosts):
         return labels, log_sum, mean, _symmetric(sums)
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Return rows whose missing values are replaced by Σ_c q_c E[x | x_o, c].
+        """Return rows whose missing values are replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
 
         ids (n, H): components    q (n, H): responsibilities
-        normal (n, D): standard normal numbers; if given, values are drawn from the only component (H = 1) instead
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
 
         def filled(c: int, rows: NDArray[np.intp]) -> Doubles:

@@ -1,4 +1,4 @@
-"""Rows with missing values. Costs under Gaussians use the observed values only, see `marginals.py`."""
+"""Rows with missing values. Costs under Gaussians are computed from the observed values only, in `marginals.py`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ def with_nan(X: Rows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ReadGaps:
-    """Picklable `with_gaps`: converts an array that was read to rows, NaN to missing values.
+    """Picklable function that converts an array to rows in which NaN means a missing value, by `with_gaps`.
 
-    fill (D,): placeholders for missing values; None uses an observed number of the same column
+    fill (D,): placeholders for missing values; None uses the first observed number of the same column
     """
 
     fill: NDArray[np.float64] | None = None
@@ -49,9 +49,10 @@ class ReadGaps:
 
 
 def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
-    """Return the rows of an array in which NaN means a missing value; ordinary rows of the same type if there is none.
+    """Return the rows of an array in which NaN means a missing value; `Dense` rows if no value is missing.
 
-    fill (D,): placeholders that kernels read in place of missing values, None for the first number of the column
+    fill (D,): placeholders that kernels read in place of missing values; None uses the first observed number of the
+    same column
     """
     if is_narrow(array.dtype):
         rows = StoredRows(array)
@@ -74,10 +75,11 @@ def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
 class Masked(Dense):
     """Rows of an array with missing values.
 
-    array (n, D): missing values are replaced by placeholders, which searches among centers and in cells read
-    observed (n, D) bool: true for values that are not missing
+    array (n, D): the values; missing ones are replaced by placeholders
+    observed (n, D) bool: mask of the values that are not missing
 
-    Methods with Gaussians, `own_distances` and `distances` use the observed values only.
+    Methods that take Gaussians, `own_distances` and `distances` use the observed values only. Searches among centers
+    and in cells use the placeholders, too.
     """
 
     observed: Mask
@@ -100,7 +102,7 @@ class Masked(Dense):
         return _firsts(self.array, self.observed, np.nan)
 
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-        """Return `distances.extent` of the observed values."""
+        """Return the greatest |x_nk| and |x_nk − origin_k| of observed values, as `distances.extent`."""
         if not self.observed.size:
             return 0.0, 0.0
         start = np.nan_to_num(self.first() if origin is None else origin)
@@ -179,7 +181,7 @@ class Masked(Dense):
         return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
-        """Return ‖x_n − μ_c‖² for c = labels[n], summed over the observed columns: (n,)."""
+        """Return ‖x_n − μ_c‖² for c = labels[n], summed over the observed columns of each row: (n,)."""
         at = np.where(self.observed, self.array, check.centers(centers, self)[labels])
         return Dense(at).own_distances(centers, labels, n_threads=n_threads)
 
@@ -191,7 +193,10 @@ class Masked(Dense):
         out: Floats | None = None,
         n_threads: int | None = None,
     ) -> Floats:
-        """Return squared distances to candidates, as `distances.distances`, summed over the observed columns."""
+        """Return squared distances of rows to candidates, summed over the observed columns of each row.
+
+        Arguments and shapes are those of `distances.distances`.
+        """
         out = np.empty((len(candidates), len(self)), dtype=self.dtype) if out is None else out
         labels = np.zeros(len(self), dtype=np.int32)
         for one, squared in zip(check.matrix(candidates, "candidates", self), out, strict=True):
@@ -208,9 +213,10 @@ class Masked(Dense):
         full: bool,
         n_threads: int | None = None,
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Return `sums.moments` of rows completed by conditional means and covariances of the missing values.
+        """Return moments about the means of components, as `sums.moments`, with conditional moments of missing values.
 
-        If components are centers, missing values are replaced by those of the center, with no covariance.
+        Missing values contribute their means and covariances given the observed values. If components are centers, a
+        missing value is replaced by the center's, without covariance.
         """
         weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
@@ -238,7 +244,10 @@ class Masked(Dense):
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return rows (n, D) whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
+        """Return rows (n, D) whose missing values are replaced by expected or random ones.
+
+        Arguments are those of `Marginals.imputed`.
+        """
         return self._marginals(components).imputed(self.array, self.observed, ids, q, normal)
 
     def respond(
@@ -284,8 +293,8 @@ class Masked(Dense):
     ) -> Arrays:
         """Apply one function to complete rows and another to rows with missing values; merge the results in row order.
 
-        Both functions get rows and their indices. So the result for a row does not depend on whether other rows have
-        missing values.
+        Both functions take rows and their indices. Because complete rows are computed separately, their results do not
+        depend on whether other rows have missing values.
         """
         complete = self.observed.all(axis=1)
         places, others = np.flatnonzero(complete), np.flatnonzero(~complete)
@@ -306,13 +315,16 @@ def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
 
 
 def _sums(parts: list[Sums]) -> Sums:
-    """Add up moments of several sets of rows."""
+    """Return the sums of the moments of several sets of rows."""
     counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
     return counts, first, second
 
 
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
-    """Compute moments about centers without covariances: a missing value is replaced by the center's, so adds 0."""
+    """Return moments about centers without covariances. A missing value is replaced by the center's, so it adds 0.
+
+    kept, q (n, H): components of each row, and responsibilities    full: whether second moments are matrices
+    """
     sums = no_moments(centers, full)
 
     def add(given: Givers) -> None:

@@ -1,4 +1,4 @@
-"""Components that kernels compare with points: centers (squared distances) and Gaussians (costs); costs in NumPy."""
+"""Components with which kernels compare points: centers (by squared distances) or Gaussians (by costs)."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ Doubles = NDArray[np.float64]
 class Exact(NamedTuple):
     """Unrounded float64 parameters of `GaussianParameters`, from which marginal densities are computed.
 
-    offsets (C,): as in `GaussianParameters`    factors: A_c; None if covariances are diagonal
+    offsets (C,): as in `GaussianParameters`    factors: A_c, also as there; None if covariances are diagonal
     empty (C,): cost of a row without any observed value, −2 log π_c, up to a term common to all components
     """
 
@@ -22,9 +22,10 @@ class Exact(NamedTuple):
 
 
 class GaussianParameters(NamedTuple):
-    """Gaussians or t distributions. The cost of x is offset_c + ‖A_c (x − μ_c)‖² = −2 log p(c, x) [L eq. 31].
+    """Gaussians or t distributions. The cost of x is offset_c + ‖A_c (x − μ_c)‖² = −2 log p(c, x), up to a constant.
 
-    means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
+    This is eq. (31) of Lücke & Forster 2019.
+    means (C, D): μ    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
     dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
     exact: unrounded parameters for marginal densities    All other arrays have the dtype of the data.
     """

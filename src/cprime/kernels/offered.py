@@ -1,4 +1,7 @@
-"""Partial searches for components that only provide costs: the best of given candidates, and evidence for [F eq. 8]."""
+"""Partial searches for components that have no kernel: a function computes costs, and the best candidates are selected.
+
+Also sums of costs for estimated neighbor lists, eq. (8) of Forster & Lücke 2018.
+"""
 
 from collections.abc import Callable
 
@@ -12,14 +15,14 @@ from cprime.kernels.rows import Rows
 Ids = NDArray[np.int32]
 Costs = Callable[[Rows, Ids], Floats]  # maps rows and components ids (n, m) >= 0 to costs (n, m)
 
-_VALUES = 2**20  # most costs in a block
+_VALUES = 2**20  # maximum number of costs in a block
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
     """Find the n_kept best of the candidates `offered` (n, m), of which −1 and repetitions are ignored.
 
-    Returns these (n, n_kept) and their costs, all candidates (n, m) sorted by id, with −1 for repetitions, and the
-    costs of all.
+    Returns the ids of the best (n, n_kept) and their costs; then all candidates (n, m), sorted by id, with −1 for
+    repetitions, and the costs of all candidates.
     """
     ids = np.sort(offered, axis=1)
     ids[:, 1:][ids[:, 1:] == ids[:, :-1]] = -1
@@ -48,9 +51,10 @@ def among_offered(
     evidence: bool,
     sample_weight: NDArray[np.float64] | None,
 ) -> SearchResult:
-    """Find the n_kept best of K(n), the neighbor lists of all in K(n) and extra candidates, as `among.among`.
+    """Find the n_kept best of three sets: K(n), the neighbor lists of all components in K(n), and extra candidates.
 
-    If `evidence` is true, the result has the sums of costs for the means in [F eq. 8].
+    previous (n, H′): active sets K(n)    extra (n, E)    Other arguments and the result are those of `among.among`.
+    evidence: whether the result has the sums of costs for the means in eq. (8) of Forster & Lücke 2018
     """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
@@ -62,7 +66,11 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """Sum costs of points of positive weight, for each pair of best component (n,) and candidate `looked` (n, m)."""
+    """Return the sums of costs over points, for each pair of best component and candidate.
+
+    winners (n,): best component of each point    looked, costs (n, m): candidates of each point, and their costs
+    Points of weight 0 are left out.
+    """
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight
     row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])
     pairs = winners[row].astype(np.int64) * n_components + looked[row, column]

@@ -11,14 +11,15 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
-# Shorter rows, or their squared lengths, can be subnormal and lose precision; the limits are powers of two.
+# Least length of rows at which they and their squared lengths are not subnormal, because subnormal numbers have less
+# precision. The lengths are powers of two, so scaling by them is exact.
 LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """Return the order that sorts points by component, by a stable counting sort; labels (n,) int32 -> (n,)."""
+    """Return the indices (n,) that sort points by component, by a stable counting sort; labels (n,) int32."""
     labels = check.kept(labels, "labels", (np.size(labels),))
     n_components = check.count(n_components, "n_components")
     order = np.empty(len(labels), dtype=np.int64)
@@ -41,9 +42,10 @@ def changed(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.bool_]:
-    """Return which points have components other than before: (n,).
+    """Return the mask (n,) of points whose components have changed.
 
-    after (n, H), before (n, H') int32    n_columns: number of columns to compare; None compares all, if H = H'
+    after (n, H), before (n, H') int32: components of each point
+    n_columns: number of columns to compare; None compares all, which requires H = H'
     """
     widths = check.width(after, "after"), check.width(before, "before")
     after = check.kept(after, "after", (len(after), widths[0]))

@@ -1,4 +1,7 @@
-"""Partial E-steps in which all points of a component share the candidates in its neighbor list [F Alg. 1, 2]."""
+"""Partial E-steps in which all points of a component share candidates: the components in its neighbor list.
+
+They are variants of Algorithms 1 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +12,7 @@ from cprime.kernels.among import among_twin
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # points of one component among which `reassign` limits reassignments to farther centers
+SEGMENT = 2048  # number of points of one component among which `reassign` limits reassignments to farther centers
 
 
 def reassign(
@@ -28,16 +31,18 @@ def reassign(
     """Compare the component of every point with the neighbors of this component: the partial E-step for C′ = 1.
 
     A point of component c is reassigned to the neighbor b of least outside_b ‖x − μ_b‖² (the first, if several are
-    equal), if that is less than inside_c ‖x − μ_c‖². Of values equal up to rounding either may be the lesser, because
-    points of a component are computed together. The factors can reassign a point to a center that is no nearer,
-    ‖x − μ_b‖ ≥ ‖x − μ_c‖. They predict the change of J for one point, not for many at once. So of each 2048 points of
-    c, in the order of X, at most max(1, ⌊share · size⌋) are reassigned in this way: those of greatest difference (the
+    equal), if that is less than inside_c ‖x − μ_c‖². If two values are equal up to rounding, either may be the lesser,
+    because points of a component are computed together.
+    With factors inside and outside, a point can be reassigned to a center that is no nearer: ‖x − μ_b‖ ≥ ‖x − μ_c‖. The
+    factors predict the change of J for one point, not for many at once. So of each 2048 points of c, in the order of X,
+    at most max(1, ⌊share · size⌋) are reassigned to a center that is no nearer: those of greatest difference (the
     first, if several are equal). The others stay at c.
 
-    centers (C, D), lists (C, G) int32: neighbors without the component itself, padded with −1
-    labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    centers (C, D)    lists (C, G) int32: neighbors without the component itself, padded with −1; fewer rows suffice if
+    no point has a later component    labels (n,) int32: component c of each point
+    inside, outside (C,) >= 0: factors of squared distances to a point's own center and to others, None for ones
     active (C,) bool: only points of these components are processed; others have unchanged labels and the distances
-    `known` (n,)    lists may cover the first components only, if all points are in these
+    `known` (n,)  ->  labels (n,) int32, squared distances (n,)
     """
     centers = check.centers(centers, X)
     lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
@@ -118,8 +123,8 @@ def keep(
     """Find the `n_kept` components of least cost in G(n) = K(n) ∪ G_c, where c is the first in K(n).
 
     components: centers (C, D) or Gaussians    lists (C, G) int32: neighbors G_c without c itself, padded with −1
-    previous (n, H′) int32: K(n), best first, −1 is no component
-    ->  kept (n, H) int32 sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite there
+    previous (n, H′) int32: active sets K(n), best first, −1 means no component
+    ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1
     """
     measure = check.measure(components, X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
@@ -134,7 +139,10 @@ def keep(
 def keep_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """Compute `keep` in NumPy, by `among_twin` without neighbor lists and with the list of the first as extra ids."""
+    """Compute `keep` in NumPy, by a call of `among_twin`.
+
+    It is called without neighbor lists; the list of each row's first component is passed as its extra candidates.
+    """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]

@@ -3,9 +3,9 @@
 Each twin is defined next to the wrapper of its kernel, has the same arguments, and uses float64, no blocks and no
 threads. The same contract tests are applied to both versions.
 
-Equations in square brackets are those of Lücke & Forster, "k-means as a variational EM approximation of Gaussian
-mixture models" [L], Forster & Lücke, "Can clustering scale sublinearly with its clusters?" [F], and Bishop, "Pattern
-Recognition and Machine Learning" [B].
+Equations in docstrings of kernels are those of Lücke & Forster 2019, "k-means as a variational EM approximation of
+Gaussian mixture models" [L], Forster & Lücke 2018, "Can clustering scale sublinearly with its clusters?" [F], and
+Bishop 2006, "Pattern Recognition and Machine Learning" [B].
 """
 
 from functools import partial

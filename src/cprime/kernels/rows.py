@@ -1,7 +1,7 @@
 """Rows of numbers and the operations of kernels on them: the protocol `Rows`, and `Dense`, the rows of an array.
 
-Callers use only the methods of rows, never their representation. So a new representation is one more class with these
-methods; if the compiled core can read it, it is a subclass of `CoreTable` with another `core`.
+Callers use only the methods of rows, never their representation. So to add a representation, add a class with these
+methods. If compiled kernels can read it, make it a subclass of `CoreTable` with its own `core`, their argument.
 """
 
 from typing import Any, ClassVar, Protocol, Self
@@ -28,7 +28,7 @@ from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 
-_CENTERED = 2**21  # most numbers in a block of centered rows in float64
+_CENTERED = 2**21  # maximum number of values in a block of centered rows in float64
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -37,7 +37,7 @@ Doubles = NDArray[np.float64]
 class Rows(CoreRows, Protocol):
     """n rows of D numbers. Methods that run a kernel are documented at the function of the same name in `kernels`."""
 
-    # Class that does the work of `cells.CenterCells` for this class of rows.
+    # Class of the search structures that `cells.CenterCells` uses for rows of this class.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
@@ -57,11 +57,14 @@ class Rows(CoreRows, Protocol):
         ...
 
     def converted(self, n_all: int) -> "Rows":
-        """Return the rows in the form that passes read fastest: narrow types widened, if all n_all rows need little."""
+        """Return the rows in the form that passes over the data read fastest.
+
+        Rows of narrow types are converted to a wider type if all n_all rows of the data then need little memory.
+        """
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return rows of an array that was computed from these rows."""
+        """Return rows of the numbers in `array`, which was computed from these rows."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -69,11 +72,15 @@ class Rows(CoreRows, Protocol):
         ...
 
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return rows whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
+        """Return rows whose missing values are replaced by expected or random ones.
+
+        ids, q (n, H): components of each row and their responsibilities
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
+        """
         ...
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """Return all rows divided by their lengths, in the given order, and the lengths: see `order.normalized`."""
+        """Return all rows divided by their lengths, in the given order, and the lengths (n,)."""
         ...
 
     def widened(self) -> Self:
@@ -85,7 +92,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
-        """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v: (n,)."""
+        """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v if an origin is given: (n,)."""
         ...
 
     def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
@@ -226,7 +233,10 @@ class Rows(CoreRows, Protocol):
 
 
 class CoreTable:
-    """Base class of rows whose methods call kernels; a subclass defines `core` (their argument) and `kernels`."""
+    """Base class of rows whose methods call kernels.
+
+    A subclass defines `core`, the object that is passed to kernels, and `kernels`, their namespace.
+    """
 
     copied_when_ordered: ClassVar[bool] = True
     nearest = nearest

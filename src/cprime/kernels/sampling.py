@@ -1,4 +1,4 @@
-"""D² sampling (Arthur & Vassilvitskii 2007): J after adding a candidate center, and greedy choices within groups."""
+"""D² sampling (Arthur & Vassilvitskii 2007): the error J after a center is added, and greedy choices within groups."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ def potentials(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.float64]:
-    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: J if it were chosen as the next center.
+    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: the error J if it were the next center.
 
-    squares (L, n): squared distances, as from `distances`    closest (n,): least ones to the centers so far
-    candidates (m,) int64: rows of squares, None for all
+    squares (L, n): squared distances of points to candidates    closest (n,): least squared distance of each point to
+    the centers chosen so far    candidates (m,) int64: indices of the rows of `squares` to use, None for all
     """
     squares = check.contiguous(squares)
     if squares.ndim != 2 or squares.dtype not in (np.float32, np.float64):
@@ -67,10 +67,10 @@ def spread_out(
 ) -> NDArray[np.int64]:
     """Choose rows far from each other within each group, by greedy D² sampling: indices (Σ n_chosen,), group by group.
 
-    Group g has the rows offsets[g] … offsets[g + 1] − 1 of candidates (m, D), of which n_chosen[g] are chosen. The
-    indices are relative to the group.    offsets (n_groups + 1,)    weights (m,)
-    uniform (Σ n_chosen, trials) in [0, 1): each choice is the best of its trials, which are drawn with probabilities
-    proportional to weight · squared distance to the rows chosen so far
+    Group g has the rows offsets[g] … offsets[g + 1] − 1 of candidates (m, D), of which n_chosen[g] are chosen. Returned
+    indices count from the first row of the group.    offsets (n_groups + 1,)    weights (m,): weights of candidates
+    uniform (Σ n_chosen, trials): random numbers in [0, 1). Each choice is the best of so many trials, which are drawn
+    with probabilities proportional to weight · squared distance to the rows chosen so far.
     """
     offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
     weights = check.vector(weights, "weights", len(candidates))

@@ -1,7 +1,7 @@
 """Sparse rows and the kernel operations on them: all those that use squared distances.
 
-Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods are defined by
-the results of their NumPy twins for `dense()`.
+Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods have the same
+results as the reference implementations in NumPy (twins) for the same rows as a dense array.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
-_VALUES = 2**22  # most numbers in a block of a table
+_VALUES = 2**22  # maximum number of entries in a block of a table
 
 
 def _not_of_sparse(name: str) -> Any:
@@ -35,7 +35,7 @@ def _not_of_sparse(name: str) -> Any:
 
 
 def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Return the lengths (n,) of n rows, from the values of their entries and the row of each."""
+    """Return the Euclidean lengths (n,) of n rows, from the values of their entries and the row of each entry."""
     return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 
@@ -111,7 +111,7 @@ class SparseRows(CoreTable):
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """Return the row index of each of `entries`."""
+        """Return the index of the row to which each entry belongs, in the order of `entries`."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
     def ordered(self, order: NDArray[np.int64]) -> SparseRows:
@@ -165,7 +165,10 @@ class SparseRows(CoreTable):
         return found if origin is None else found - origin @ direction
 
     def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Compute `Rows.principal` by eigsh, without a D×D matrix: S v = Σ w x (x − m)·v / W."""
+        """Return the greatest eigenvalue of the covariance S about the mean, and an eigenvector, as `Rows.principal`.
+
+        SciPy's `eigsh` finds them from products S v = Σ w x ((x − m)·v) / W, without a D×D matrix.
+        """
         rows, D = self.given().astype(np.float64), len(mean)
 
         def times(v: NDArray) -> NDArray:

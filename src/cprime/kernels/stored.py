@@ -19,15 +19,16 @@ from cprime.kernels.measures import Floats, GaussianParameters
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
-_PIECE_BYTES = 16 * 2**20  # size of a piece that is widened for NumPy
-_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if they have at most so many numbers and bytes in total
-_BUFFER = 8192  # numbers that NumPy's sums convert at a time; pieces of whole buffers do not change sums
+_PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
+_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has at most 16 numbers, and all at most 32 MiB
+_BUFFER = 8192  # numbers that NumPy converts at a time in sums; sums of pieces of whole buffers are bit-identical
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """Return the bytes of n narrow rows in the wider type if a fit converts them once; 0 if each pass converts them.
+    """Return the size in bytes of a widened copy of n narrow rows; 0 if a fit makes no copy of all rows.
 
-    Short rows are converted once, because the conversion would take a notable part of the time of each pass.
+    Short rows are widened once, because their conversion would take a notable part of the time of each pass. Other rows
+    are widened in each pass.
     """
     n_bytes = n * n_features * dtype.itemsize
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
@@ -36,8 +37,9 @@ def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
 class StoredRows(CoreTable):
     """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16); kernels compute in `dtype`.
 
-    array (m, D)    dtype: float32 or float64    order (n,) int64: index in `array` of each row; None is all in order
-    lengths (m,): numbers by which the rows of `array` are divided, or None
+    array (m, D): stored rows    dtype: float32 or float64
+    order (n,) int64: index in `array` of each row; None means all rows of `array` in their order
+    lengths (m,): numbers by which the rows of `array` are divided when they are read, or None
     """
 
     kernels: ClassVar[Any] = _core
@@ -127,7 +129,7 @@ class StoredRows(CoreTable):
         return Dense(array)
 
     def _pieces(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield pieces of the rows, widened, with the slice of each."""
+        """Yield consecutive pieces of the rows, each as a slice and as an array in the wider type."""
         least = _BUFFER // gcd(_BUFFER, max(1, self.shape[1]))
         step = least * max(1, _PIECE_BYTES // (least * max(1, self.shape[1]) * self.dtype.itemsize))
         for begin in range(0, len(self), step):

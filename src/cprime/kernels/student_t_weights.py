@@ -14,7 +14,10 @@ _MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
 
 
 class StudentTWeights(NamedTuple):
-    """Result of `pull`: q u of every row (n, H), and the sums Σ w q and Σ w q log u of every component (C,)."""
+    """Result of `pull`, weights q u (responsibility q, factor u of a t distribution) and their sums.
+
+    They are q u of every row (n, H), and Σ w q and Σ w q log u of every component (C,), with sample weights w.
+    """
 
     pulled: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -31,10 +34,11 @@ def pull(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> StudentTWeights:
-    """Compute the M-step weights q_nh u_nh (n, H), u = (ν + D)/(ν + δ), of t distributions; δ follows from the costs.
+    """Return weights q_nh u_nh of rows in the M-step of t distributions, where u = (ν + D)/(ν + δ).
 
-    kept (n, H): components    costs (n, H): of rows under these    responsibilities (n, H): q, or None for ones
-    ->  q u (n, H), Σ w q (C,) and Σ w q log u (C,)
+    ν: degrees of freedom    δ: squared Mahalanobis distance, computed from the costs
+    kept (n, H): components of each row    costs (n, H): their costs    responsibilities (n, H): q, or None for ones
+    ->  q u (n, H), Σ w q (C,) and Σ w q log u (C,), with sample weights w
     """
     given = check.gaussians(components, components.means)
     if given.dof is None:

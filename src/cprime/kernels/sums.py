@@ -1,4 +1,4 @@
-"""Sufficient statistics for M-steps: sums over the active sets of points [L eq. 6]."""
+"""Sufficient statistics for M-steps: sums over the active sets of points, eq. (6) of Lücke & Forster 2019."""
 
 from typing import Any
 
@@ -28,6 +28,7 @@ def accumulate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sufficient statistics N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), in float64.
 
+    w are sample weights, q responsibilities.
     kept (n, H) int32: components of each row    responsibilities (n, H): q, of any sign, or None for ones if H = 1
     rows (n,): indices of the rows of X and sample_weight to use; None is all
     onto (C, D) float64: array to which S_c is added in place, and which is returned; None starts with zeros
@@ -88,6 +89,7 @@ def moments(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return counts (C,), first and second moments about the means of components, with weights w_n q_nc.
 
+    w are sample weights, q responsibilities.
     components: means (C, D), or Gaussians, which also complete rows with missing values
     kept (n, H) int32: components of each row, repetitions allowed
     responsibilities (n, H): q, of any sign, or None for ones
@@ -124,7 +126,7 @@ def moments_twin(
     second: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `moments` in NumPy, from an (n, C) table of weights."""
+    """Compute `moments` in NumPy, from an (n, C) table of weights w q; write to counts, first and second."""
     check.inside(kept, 0, len(means))
     w = np.zeros((len(X), len(means)))
     for h in range(kept.shape[1]):
@@ -133,7 +135,10 @@ def moments_twin(
 
 
 def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: NDArray, second: NDArray) -> None:
-    """Add moments about the means, with weights w (n, C), to counts (C,), first (C, D) and second, in place."""
+    """Add moments of rows about the means to arrays, in place: counts (C,), first (C, D), and second.
+
+    w (n, C): weight of each row for each mean    second (C, D) or (C, D, D)
+    """
     rows = np.ascontiguousarray(X, dtype=np.float64)
     counts += w.sum(axis=0)
     for c, mean in enumerate(means.astype(np.float64)):
@@ -144,9 +149,9 @@ def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: 
 
 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:
-    """Return powers of two (D,) that scale up columns so small that float32 loses their squares; None if not needed.
+    """Return powers of two (D,) by which columns are to be multiplied, because their squares underflow in float32.
 
-    The size of a column's numbers is estimated from the means and some rows.
+    None if no column is that small. The size of a column's numbers is estimated from the means and some rows.
     """
     if X.dtype != np.float32:
         return None
@@ -159,7 +164,10 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
 
 
 def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mirror the lower triangles of (C, D, D) in place; leave (C, D) unchanged."""
+    """Copy the lower triangles of matrices (C, D, D) to the upper ones, in place, and return the array.
+
+    An array (C, D) is returned unchanged.
+    """
     if second.ndim == 3:
         for k in range(second.shape[1]):
             second[:, k, k + 1 :] = second[:, k + 1 :, k]

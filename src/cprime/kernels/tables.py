@@ -14,12 +14,12 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
-Group = tuple[int, NDArray[np.intp]]  # a component, and the positions at which it occurs
-Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, rows, and their responsibilities
+Group = tuple[int, NDArray[np.intp]]  # a component, and the positions at which it occurs in an array of ids
+Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, indices of rows, their responsibilities
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
-TABLE, _ROWS = 2**22, 2048  # most numbers and most rows in a block of a table
-_ROUNDS = 8  # up to so many least costs are found by repeated minima; for more, costs are sorted
+TABLE, _ROWS = 2**22, 2048  # maximum number of entries, and of rows, in a block of a table
+_ROUNDS = 8  # up to so many least costs per row are found by repeated minima; for more, costs are sorted
 
 
 class TabulatedCosts:
@@ -33,15 +33,15 @@ class TabulatedCosts:
 
     @property
     def n_numbers(self) -> int:
-        """Return how many temporary numbers the computation of one entry of a table needs."""
+        """Return the number of temporary values that the computation of one entry of a table needs."""
         return 1
 
     def origin(self) -> NDArray[np.float64]:
-        """Return the mean of the centers (D,), the origin of tables of all components."""
+        """Return the mean of the centers (D,), which is the origin for tables of all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Return slices of n rows, for each of which one table of all components is computed."""
+        """Return slices that divide n rows into blocks; one table of all components is computed for each block."""
         C, D = self.centers.shape
         step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
@@ -60,10 +60,11 @@ class TabulatedCosts:
         return ids, costs
 
     def keep(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return the n_kept best of `previous` (n, H′) and the list of its first component, and their costs: (n, H).
+        """Return the n_kept best among a point's previous components and the neighbor list of the first of these.
 
-        One table serves all points with the same first component; the other components in `previous` are computed
-        separately.
+        previous (n, H′): previous components, best first    lists (C, G): neighbor lists
+        Returns ids and costs, (n, H) each. One table is computed for all points with the same first component; the
+        costs of other components in `previous` are computed separately.
         """
         C = len(self.centers)
         ids = np.full((len(points), n_kept), -1, dtype=np.int32)
@@ -101,13 +102,13 @@ class TabulatedCosts:
 
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
-    """Convert costs to dtype, clipped to its largest number, because infinite costs mean that there is no component."""
+    """Convert costs to dtype, clipped to its largest number, because an infinite cost would mean: no component."""
     most = np.finfo(dtype).max
     return np.minimum(costs, most).astype(dtype)
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:
-    """Yield every component that occurs, with its positions in ascending order; −1 is no component."""
+    """Yield every component that occurs in `components`, with its positions, ascending; −1 means no component."""
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))
     for c in np.flatnonzero(np.diff(ends)).tolist():
@@ -115,9 +116,9 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
 
 
 def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Givers]:
-    """Yield every component that has nonzero responsibilities q (n, H), with the rows and their responsibilities.
+    """Yield every component with nonzero responsibilities, the indices of the rows that have them, and these values.
 
-    kept (n, H): the components to which q belongs
+    kept, q (n, H): components of each row, and their responsibilities
     """
     shares = q.reshape(-1)
     for c, places in groups(np.where(shares != 0, kept.reshape(-1), np.int32(-1)), n_components):
@@ -125,7 +126,11 @@ def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Giv
 
 
 def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: RowsOf) -> NDArray[np.float64]:
-    """Return Σ_h q_nh x_nh (n, D) for components ids (n, H); rows_of(c, rows) computes x for component c."""
+    """Return for each row the mean Σ_h q_nh x_nh (n, D) over its components.
+
+    ids, q (n, H): components of each row, and their responsibilities
+    rows_of(c, rows): function that returns x for component c and the rows with these indices    shape: (n, D)
+    """
     out = np.zeros(shape)
     for h in range(ids.shape[1]):
 
@@ -138,7 +143,7 @@ def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: Row
 
 
 def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
-    """Return the n_kept components of least cost for each row, best first; of equal costs the earlier comes first.
+    """Return the n_kept components of least cost for each row, best first; if costs are equal, by position in `ids`.
 
     ids (n, m), or (m,) for all rows    costs (n, m)
     ->  components (n, n_kept) int32, −1 if there are fewer or costs are infinite, and their costs

@@ -1,4 +1,4 @@
-"""Interface and base classes of families of mixture models, and the exact E-step of Gaussian families.
+"""Interface and base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
 
 To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model`, and `register` it
 under a name. `Family` derives some members from the others, slowly; kernels for a family make them fast. Other packages
@@ -24,13 +24,14 @@ from cprime.model.weights import Weights
 
 logger = logging.getLogger("cprime")
 
-_BLOCK = 2**20  # numbers of a table that are computed at a time
+_BLOCK = 2**20  # number of table entries (rows × components) that are computed at a time
 
 
 class Responsibilities(NamedTuple):
-    """Responsibilities q_nc of the components ids (n, H) of each point; None if H = 1 and all are 1.
+    """Responsibilities of the H components in the active set of each point.
 
-    cost: Σ_n w_n Σ_c q_nc cost_nc, None if costs are unknown    costs (n, H): cost_nc, None likewise
+    ids (n, H): components    responsibilities (n, H): q_nc, None if H = 1 and all are 1
+    cost: Σ_n w_n Σ_c q_nc cost_nc    costs (n, H): cost_nc    Both are None if costs are unknown.
     """
 
     ids: NDArray[np.int32]
@@ -42,8 +43,9 @@ class Responsibilities(NamedTuple):
 class Expected(NamedTuple):
     """Result of an exact E-step: moments, and sums over points.
 
-    log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats]    entropy: −Σ w_n r_nc log r_nc [nats]
-    error: as returned by `Model.error_of`, with the best of all components
+    log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats], where log_scale is a constant left out of all log densities
+    entropy: −Σ w_n r_nc log r_nc [nats], with responsibilities r_nc
+    error: J as returned by `Model.error_of`, for the best of all components of each point
     """
 
     moments: Any
@@ -60,18 +62,18 @@ class Model(Protocol):
     """
 
     covariance_type: ClassVar[str]  # the family's name
-    exact: ClassVar[bool]  # whether it has an exact E-step of its own, `expect_all`
+    exact: ClassVar[bool]  # whether the family has an exact E-step of its own, `expect_all`
     accelerates: ClassVar[bool]  # whether parameters can be extrapolated (momentum)
-    settles: ClassVar[bool]  # whether an M-step repeated with the same responsibilities changes nothing (complete rows)
+    settles: ClassVar[bool]  # whether a second M-step with the same responsibilities changes nothing (complete rows)
     in_place: ClassVar[bool]  # whether M-steps of many components reuse the memory of the moments
     scale_free: ClassVar[bool]  # whether fits do not depend on the units of columns
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
     full: ClassVar[bool]  # whether a cost takes D² products instead of D
-    finds_variance: ClassVar[bool]  # whether, with equal weights, costs give a first σ²: `with_variance` (14)
+    finds_variance: ClassVar[bool]  # whether `with_variance` computes a first σ² from costs, if weights are equal
     attribute_names: ClassVar[tuple[str, ...]]  # keys of `attributes`
     sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
-    options: ClassVar[tuple[str, ...]]  # estimator arguments for this family only, passed to `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # those of `options` that are attributes of the model
+    options: ClassVar[tuple[str, ...]]  # names of estimator arguments for this family only, passed to `starting`
+    followed_options: ClassVar[tuple[str, ...]]  # those names in `options` that are also attributes of the model
 
     @property
     def centers(self) -> Floats:
@@ -116,7 +118,7 @@ class Model(Protocol):
 
     @property
     def n_collapsed(self) -> int:
-        """Number of components whose points lie in a plane or are equal: `reg_covar` determines their variances."""
+        """Number of collapsed components: points lie in a plane or are equal, so `reg_covar` is their variance."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
@@ -154,13 +156,17 @@ class Model(Protocol):
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        """Extrapolate the step from `before` to these parameters by a share below 1 of it, for momentum. Means are
-        extrapolated in data units, weights and variances by their logarithms.
+        """Return extrapolated parameters, for momentum: these plus a share below 1 of the step from `before` to these.
+
+        Means are extrapolated in data units; of weights and variances, the logarithms are extrapolated.
         """
         ...
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Return moments and a prior whose M-step gives these parameters; shares (C,), sum 1: the moments' counts."""
+        """Return moments and a prior from which an M-step computes these parameters.
+
+        shares (C,): counts of the moments, with sum 1
+        """
         ...
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
@@ -168,7 +174,7 @@ class Model(Protocol):
         ...
 
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        """Return p(c | x) over all components: (n, C)."""
+        """Return p(c | x) of every row for all components: (n, C)."""
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,12 +213,17 @@ class Model(Protocol):
         ...
 
     def with_gaps(self) -> "Model":
-        """Return the same components for rows with missing values; ValueError if they have no marginals."""
+        """Return a model with the same components for rows with missing values.
+
+        Raises ValueError if the family has no marginal densities.
+        """
         ...
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
-        """Return rows with missing values replaced by Σ_c q_c E[x | x_o, c], with components and responsibilities q
-        (n, H); or by a draw from the only component (H = 1), from standard normal numbers (n, D).
+        """Return rows whose missing values are replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
+
+        ids, q (n, H): components of each row, and their responsibilities    x_o: observed values of a row
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
         ...
 
@@ -221,7 +232,7 @@ class Model(Protocol):
         ...
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return P Σ_c Pᵀ of every component (C, k, k) for directions P (k, D) [data unit²]."""
+        """Return the covariances P Σ_c Pᵀ (C, k, k) of all components along k directions P (k, D) [data unit²]."""
         ...
 
     @property
@@ -238,14 +249,14 @@ class Model(Protocol):
         ...
 
 
-FAMILIES: dict[str, Any] = {}  # classes by `covariance_type`
+FAMILIES: dict[str, Any] = {}  # class of each family, by `covariance_type`
 F = TypeVar("F", bound=type)
 
 
 def register(cls: F) -> F:
     """Add a family to FAMILIES under its `covariance_type`; usable as a decorator.
 
-    If it has no name by `storable`, its name in files is that of its module and class.
+    If the decorator `storable` has not named the class, its name in files is made of its module and class name.
     """
     if not is_storable(cls):
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
@@ -254,7 +265,7 @@ def register(cls: F) -> F:
 
 
 class Family:
-    """Base of families: default values, and members that are derived from the others."""
+    """Base class of families: default values of members of `Model`, and members that are derived from others."""
 
     covariance_type: ClassVar[str]
     exact: ClassVar[bool] = False
@@ -347,13 +358,16 @@ class Family:
 
 
 class Gaussian(Family):
-    """Base of Gaussian families."""
+    """Base class of Gaussian families."""
 
     exact = True
     accelerates = True
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return x − μ for each row and the component of its label, with missing values as it expects them: (n, D)."""
+        """Return x − μ of each row (n, D), where μ is the mean of the component of its label.
+
+        Missing values of x are replaced by their expected values given this component.
+        """
         rows = X.dense()
         if X.observed is not None:
             rows = self.imputed(X, labels[:, np.newaxis], np.ones((len(labels), 1)))
@@ -364,7 +378,7 @@ class Gaussian(Family):
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
-        """Return extrapolated centers and weights by name, as arguments of `replace`."""
+        """Return extrapolated centers and weights in a dict by name; arguments as in `extrapolated`."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
@@ -373,7 +387,7 @@ class Gaussian(Family):
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
-    """Return J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
+    """Return J = Σ_n w_n ‖x_n − μ_c‖² [data unit²], where c = labels[n] is the best component of a point."""
     return block.weighted_sum(block.X.own_distances(centers, labels))
 
 
@@ -383,9 +397,9 @@ def expect_gaussians(
     moments: Callable[[Responses], Any],
     error: Callable[[Block, ActiveSet], float],
 ) -> Expected:
-    """Return the exact E-step from the result of `Rows.respond`, `found`.
+    """Return the result of an exact E-step of a Gaussian family, from the result `found` of the kernel `respond`.
 
-    moments: function that computes the family's moments from it    error: the family's `error_of`
+    moments: function that computes the family's moments from `found`    error: the family's `error_of`
     """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, ActiveSet(found.labels[:, np.newaxis]))
@@ -393,7 +407,10 @@ def expect_gaussians(
 
 
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
-    """Return the means S_c / N_c (C, D) in float64; the old mean for components without points."""
+    """Return the new means S_c / N_c (C, D) in float64; a component without points has its old one from `centers`.
+
+    counts (C,): N_c = Σ_n w_n q_nc    sums (C, D): S_c = Σ_n w_n q_nc x_n
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]
     return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))

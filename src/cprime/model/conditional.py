@@ -2,8 +2,8 @@
 
     p(x_m | x_o, c) = N(μ_m + B_c (x_o − μ_o), Σ_mm − B_c Σ_om),    B_c = Σ_mo Σ_oo⁻¹
 
-The conditional covariance of a Gaussian does not depend on x_o. Only the means and the weights depend on the row; the
-weights are π_c N(x_o; μ_o, Σ_oo), divided by their sum.
+The conditional covariance of a Gaussian does not depend on x_o. Only the means and the weights of components depend on
+x_o; the weights are π_c N(x_o; μ_o, Σ_oo), divided by their sum.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 class Conditional:
     """Conditional distributions of M columns of a mixture, given the k others.
 
-    given: mixture of the k known columns    left: mixture of the M others, with their conditional covariances
-    slopes: matrices whose product is B, (C, M, H) and (C, H, k), or B itself; empty if columns are independent
+    given: mixture of the k known columns
+    left: mixture of the M other columns, with the conditional covariances in place of their covariances
+    slopes: the regression matrices B_c = Σ_mo Σ_oo⁻¹ (C, M, k), or two factors of them, (C, M, H) and (C, H, k); empty
+    if columns are independent
     """
 
     given: "Model"
@@ -34,7 +36,7 @@ class Conditional:
     slopes: tuple[NDArray[np.float64], ...] = ()
 
     def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return E[x_m | x_o, c] of rows x_o (n, k) and components ids (n, H) of each: (n, H, M)."""
+        """Return E[x_m | x_o, c] (n, H, M) for rows x_o, given as X (n, k), and components `ids` (n, H) of each row."""
         n, H = ids.shape
         flat = ids.reshape(-1)
         out = self.left.centers[flat].astype(np.float64)
@@ -48,7 +50,7 @@ class Conditional:
         return out.reshape(n, H, self.left.n_features)
 
     def all_means(self, X: Floats) -> NDArray[np.float64]:
-        """Return E[x_m | x_o, c] of rows x_o (n, k) and all components: (n, C, M)."""
+        """Return E[x_m | x_o, c] (n, C, M) for rows x_o, given as X (n, k), and all components."""
         out = np.repeat(self.left.centers[np.newaxis].astype(np.float64), len(X), axis=0)
 
         def move(c: int) -> None:
@@ -59,7 +61,7 @@ class Conditional:
         return out
 
     def _moved(self, X: Floats, c: int) -> NDArray[np.float64]:
-        """Return B (x_o − μ_o) of rows x_o (n, k) and one component: (n, M)."""
+        """Return B_c (x_o − μ_o) (n, M), the shift of conditional means, for rows x_o (n, k) and component c."""
         moved = np.subtract(X, self.given.centers[c], dtype=np.float64)
         for slope in reversed(self.slopes):
             moved = moved @ slope[c].T
@@ -72,10 +74,13 @@ class Conditional:
 
 
 def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
-    """Return the columns that are not among these, ascending."""
+    """Return the indices, ascending, of those of n_features columns that are not in `columns`."""
     return np.setdiff1d(np.arange(n_features), columns)
 
 
 def of_independent(model: "Model", columns: NDArray[np.intp]) -> Conditional:
-    """Return the conditionals of components with independent columns: known columns change only the weights."""
+    """Return the conditional distributions if columns are independent within components, given known `columns`.
+
+    The known columns then affect only the weights of components.
+    """
     return Conditional(model.marginal(columns), model.marginal(others(columns, model.n_features)))

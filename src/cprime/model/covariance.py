@@ -9,12 +9,13 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # share of a component's typical variance that is added first to repair a singular covariance
+_JITTER = 1e-10  # first share of a component's typical variance that is added to repair a singular covariance
 _COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
-_SINGULAR = 4 * np.finfo(np.float64).eps  # least ratio of conditional variance to variance in a regular matrix
+_SINGULAR = 4 * np.finfo(np.float64).eps  # singular matrices: conditional variance / variance is at most this
 
 
-# Least variance as a share of that of the data (squared distances must not overflow), and least that can be inverted.
+# Least allowed variance as a share of the data's variance, so that squared distances do not overflow; and the least
+# variance whose inverse does not overflow.
 _LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
 _LEAST = {np.dtype(np.float32): 2.0**-120, np.dtype(np.float64): 2.0**-1000}
 
@@ -30,7 +31,8 @@ def data_variance(
 ) -> float:
     """Return the variance of all points, averaged over columns [data unit²], from means (C, D) and variances (C, D).
 
-    If all points are equal, return the value for which the least addition to a variance is their squared resolution.
+    If all points are equal, return the squared resolution of the numbers divided by 1e-10. Then the first share of it
+    that is added to a singular covariance equals the squared resolution.
     """
     shares = counts / counts.sum()
     squares = means - shares @ means
@@ -47,7 +49,7 @@ class DataScale(NamedTuple):
     """Scale of the data of an M-step, for the repair of singular covariances.
 
     variance: mean variance of a column [data unit²]
-    resolution: (C, D) squared spacing of floating-point numbers at each mean [data unit²]; a smaller variance about
+    resolution (C, D): squared spacing of floating-point numbers near each mean [data unit²]; smaller variances about
         that mean cannot be measured
     """
 
@@ -74,11 +76,11 @@ class DataScale(NamedTuple):
 def repaired(
     covariances: NDArray[np.float64], dtype: DTypeLike = np.float64, scale: DataScale | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Make covariances (C, D, D) positive definite; also return their lower Cholesky factors L, Σ = L Lᵀ.
+    """Return covariances (C, D, D), made positive definite, and their lower Cholesky factors L, where Σ = L Lᵀ.
 
-    The diagonal of a singular one is increased by the least of 1e-10, 1e-9 … times its typical variance
-    (`_typical_variances`) that makes it positive definite, but at least by the data's resolution. Their number is
-    logged. Without scale, the largest entry is used as the data's variance, and the resolution is 0.
+    The diagonal of a singular matrix is increased by the least of 1e-10, 1e-9 … times its typical variance
+    (`_typical_variances`) that makes it positive definite, but at least by the data's resolution. The number of such
+    matrices is logged. If scale is None, the largest entry is used as the data's variance, and the resolution is 0.
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -106,8 +108,8 @@ def repaired(
 def _typical_variances(variances: NDArray[np.float64], least: float, unit: float) -> NDArray[np.float64]:
     """Return the mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
 
-    For a component with zeros only, it is the mean of the other components, because a single distant point can make the
-    variance of the data huge. If all components have zeros only, it is the variance of the data, `unit`.
+    If all variances of a component are 0, the mean of the other components is used, because a single distant point can
+    make the variance of the data huge. If all variances are 0, the variance of the data, `unit`, is used.
     """
     means = np.where(variances > least, variances, 0.0).reshape(len(variances), -1).mean(axis=1)
     has_any = means > 0
@@ -115,7 +117,7 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
 
 
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return lower Cholesky factors (C, D, D), and which covariances are singular up to rounding (C,)."""
+    """Return lower Cholesky factors (C, D, D), and the mask (C,) of covariances that are singular up to rounding."""
     try:
         lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # the type stubs of NumPy state no dtype
     except np.linalg.LinAlgError:  # NumPy does not report which matrix failed, SciPy does
@@ -123,13 +125,13 @@ def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
         if bad.any():
             there = ~bad
             lower[there], bad[there] = _factors(covariances[there])
-        else:  # SciPy's LAPACK rounds differently, and has failed for none
+        else:  # SciPy's LAPACK rounds differently, and has not failed for any matrix
             bad[:] = True
             for c in range(len(covariances) if len(covariances) > 1 else 0):
                 lower[c : c + 1], bad[c : c + 1] = _factors(covariances[c : c + 1])
         return lower, bad
     left, given = (np.diagonal(array, axis1=1, axis2=2) for array in (lower, covariances))
-    # negated, because comparisons with NaN are false and not every LAPACK reports NaN
+    # The comparison is negated, because comparisons with NaN are false and not every LAPACK reports NaN.
     return lower, np.logical_not((np.square(left) > _SINGULAR * given).all(axis=1))
 
 
@@ -145,7 +147,10 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return now · (now / before)^share for numbers ≥ 0; it differs from `now` at most by a factor e."""
+    """Return numbers ≥ 0 extrapolated by logarithms: now · (now / before)^share.
+
+    The result differs from `now` at most by a factor e.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.log(now)
         step -= np.log(before)
@@ -154,7 +159,10 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 
 
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return covariances (C, D, D) with factors L extrapolated along the step from `before`, diagonals by logs."""
+    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of the step from `before`.
+
+    Diagonals of L are extrapolated by logarithms.
+    """
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])
     out[:, i, i] = scaled_along(lower[:, i, i], before[:, i, i], share)
@@ -162,12 +170,12 @@ def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share
 
 
 def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return P (C, D, D), upper triangular with P Pᵀ = Σ⁻¹, of covariances Σ = L Lᵀ."""
+    """Return upper triangular P (C, D, D) with P Pᵀ = Σ⁻¹, for covariances Σ = L Lᵀ given by `lower` L."""
     return inverses(lower).transpose(0, 2, 1).copy()
 
 
 def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ (C, D, D) from P as returned by `factors_of_precisions`."""
+    """Return covariances Σ (C, D, D) from upper triangular P (C, D, D) with P Pᵀ = Σ⁻¹."""
     lower = inverses(np.ascontiguousarray(factors.transpose(0, 2, 1)))
     return lower @ lower.transpose(0, 2, 1)
 
@@ -175,10 +183,11 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
 def given_columns(
     covariances: NDArray[np.float64], known: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Σ_mo Σ_oo⁻¹ (C, M, k) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M) of covariances (C, D, D).
+    """Return regression matrices and conditional covariances of columns, given known columns, from (C, D, D).
 
-    o are the k known columns, m the M others. If the known columns come first in Σ = L Lᵀ, the former is L_mo L_oo⁻¹
-    and the latter L_mm L_mmᵀ.
+    Let o be the k known columns and m the M others. The results are Σ_mo Σ_oo⁻¹ (C, M, k) and
+    Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M). If the known columns come first in Σ = L Lᵀ, these are L_mo L_oo⁻¹ and
+    L_mm L_mmᵀ.
     """
     order, k = np.concatenate([known, others]), len(known)
     lower = repaired(covariances[:, order[:, np.newaxis], order])[1]
@@ -189,9 +198,10 @@ def given_columns(
 def fewer_factors(
     loadings: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return loadings (C, D, H) and noise (C, D) of the same covariances ΛΛᵀ + diag ψ, with H < D.
+    """Return loadings Λ (C, D, H) and noise ψ (C, D) with H < D and the same covariances ΛΛᵀ + diag ψ as those given.
 
-    With D factors or more, the least eigenvalue of ΛΛᵀ is moved from the loadings to the noise of all coordinates.
+    If D factors or more are given, the least eigenvalue of ΛΛᵀ is moved from the loadings to the noise of all
+    coordinates.
     """
     if loadings.shape[2] < loadings.shape[1]:
         return loadings, noise
@@ -202,19 +212,20 @@ def fewer_factors(
 
 
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
-    """Return how many components have collapsed, from the least variance of each (C,).
+    """Return the number of collapsed components, from the least variance of each (C,).
 
-    Return 0 if all are so narrow, because then the data are so (for example, a column is constant).
+    If all components are that narrow, return 0, because then the data have no extent in some direction (for example, a
+    column is constant).
     """
     n = int(np.count_nonzero(least <= max(2 * reg_covar, _COLLAPSED * least.max())))
     return n if n < len(least) else 0
 
 
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
-    """Replace variances (C, D) or (C,) that are 0 up to rounding, and log how many.
+    """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 
     They become 1e-10 of the component's typical variance (`_typical_variances`), but at least the data's resolution.
-    Without scale, the largest variance is used as the data's, and the resolution is 0.
+    If scale is None, the largest variance is used as the data's, and the resolution is 0.
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)
@@ -229,14 +240,17 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
 
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
-    """Return the values in a dtype; those outside its range become the nearest number in it."""
+    """Return the values converted to a dtype; values outside its range become the nearest number of the dtype."""
     most = np.finfo(dtype).max
     found = np.asarray(np.minimum(values, most))
     return np.maximum(found, -most, out=found).astype(dtype, copy=False)
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace covariances of components without points by the weighted mean of the others, and log how many."""
+    """Return covariances in which those of components without points are replaced; their number is logged.
+
+    They become the mean of the other components' covariances, weighted by shares (C,).
+    """
     empty = ~(shares > 0)
     if not empty.any() or empty.all():
         return covariances
@@ -247,7 +261,7 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
 
 
 def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over all points of second moments (C, …) of components with shares (C,) of the points."""
+    """Return the mean of second moments (C, …) over components, weighted by their shares (C,) of the points."""
     return np.tensordot(shares, second, axes=1)
 
 

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 LEAST, MOST = 0.1, 1e9  # range of ν in M-steps
-_LARGE = 50.0  # argument from which on four terms of Stirling's series are exact
-_STEPS = 9  # largest number of iterations
-_CLOSE = 1e-12  # error of the logarithm from which one more step is exact up to rounding
+_LARGE = 50.0  # for arguments of at least this size, four terms of Stirling's series are exact up to rounding
+_STEPS = 9  # maximum number of iterations
+_CLOSE = 1e-12  # if the error of the logarithm is below this, one more step is exact up to rounding
 
 Doubles = NDArray[np.float64]
 
 
 def gap(x: Doubles) -> Doubles:
-    """Return log x − ψ(x) for x > 0, which falls from ∞ to 0."""
+    """Return log x − ψ(x) for x > 0, with the digamma function ψ; it falls from ∞ to 0."""
     square = 1 / np.square(x)
     series = (0.5 + (1 / 12 - square * (1 / 120 - square / 252)) / x) / x
     with np.errstate(invalid="ignore"):
@@ -26,8 +26,9 @@ def gap(x: Doubles) -> Doubles:
 def solved(target: Doubles) -> Doubles:
     """Return ν with log(ν/2) − ψ(ν/2) = target, or the nearest end of [0.1, 10⁹]; target >= 0, of any shape.
 
-    With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma distribution, 2002). This
-    gives the first x and the slope of the logarithm over log x, so each step reduces the error to 2 % of it.
+    ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
+    distribution, 2002). From this approximation follow the first x, and the slope of the left side's logarithm over
+    log x for Newton steps. So each step reduces the error to 2 % of it.
     """
     target = np.asarray(target, dtype=np.float64)
     least, most = gap(np.array([MOST, LEAST]) / 2)
@@ -42,14 +43,16 @@ def solved(target: Doubles) -> Doubles:
 
 
 def _stirling(x: Doubles) -> Doubles:
-    """Return log Γ(x) − (x − ½) log x + x − ½ log 2π for large x."""
+    """Return log Γ(x) − (x − ½) log x + x − ½ log 2π for large x: the error of Stirling's formula, by its series."""
     square = 1 / np.square(x)
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
 
 
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
-    """Return by how much −2 log of the greatest density exceeds that of the Gaussian with the same Σ: D log(ν/2) −
-    2 log Γ((ν + D)/2) + 2 log Γ(ν/2), which tends to 0 for large ν.
+    """Return the part of −2 log p(μ) of t distributions that depends on their degrees of freedom ν.
+
+    It is the difference to a Gaussian with the same Σ and μ, D log(ν/2) − 2 log Γ((ν + D)/2) + 2 log Γ(ν/2). For large
+    ν it tends to 0.
     """
     x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2
     far = np.maximum(x, _LARGE)

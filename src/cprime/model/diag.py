@@ -1,4 +1,4 @@
-"""Gaussian components with diagonal covariances: one variance for each component and column [E]."""
+"""Gaussian components with diagonal covariances: one variance for each component and column."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self

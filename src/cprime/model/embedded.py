@@ -1,7 +1,7 @@
-"""Base of mixtures whose costs are squared distances between embedded points and embedded centers.
+"""Base class of mixtures whose costs are squared distances between embedded (for example, whitened) points and centers.
 
-Free weights are one more coordinate of the centers, which is 0 for all points. It adds log π_c / scale to a squared
-distance, minus the least of these values.
+If weights are free, embedded centers have one more coordinate, which is 0 for all points. It adds log π_c / scale to a
+squared distance, minus the least of these values over all components.
 """
 
 from typing import Any, ClassVar
@@ -15,30 +15,33 @@ from cprime.kernels import GaussianParameters, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
-_PIECE = 2**22  # numbers of the rows that are embedded at a time
+_PIECE = 2**22  # maximum number of values in the rows that are embedded at a time
 
 
 def rows_of_piece(n_features: int) -> int:
-    """Return how many rows to embed at a time if embedded rows are not stored for the next pass."""
+    """Return the number of rows to embed at a time, for passes that do not store embedded rows."""
     return max(1, _PIECE // n_features)
 
 
 class _EmbeddedGaussian(Gaussian):
-    """Members that a subclass defines: scales and embedded centers."""
+    """Base class that declares the members that subclasses of `Embedded` define: scales and embedded centers."""
 
     scale: Any
     log_scale: Any
-    embedded_centers: Any  # in the space of embedded points, (C, D')
+    embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
 
 
 class Embedded(_EmbeddedGaussian):
-    """Base of these mixtures; a subclass defines how points and centers are embedded."""
+    """Base class of mixtures whose costs are squared distances between embedded points and embedded centers.
+
+    A subclass defines how points and centers are embedded.
+    """
 
     steady: ClassVar[bool] = True  # whether embedded points do not depend on the parameters
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """Additional coordinate of every center (C,), made of its weight; None if weights are equal."""
+        """Additional coordinate of every embedded center (C,), computed from its weight; None if weights are equal."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

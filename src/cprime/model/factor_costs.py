@@ -1,8 +1,9 @@
-"""Costs of factor analyzers, by which a search compares them: low-rank covariances, O(D·H) for one cost.
+"""Costs of factor analyzers, by which a search compares them. One cost takes O(D·H) time.
 
-With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All
-computations are in double precision. Costs of a few components are computed by kernels, from differences x − μ; those
-of all components by matrix products, from points relative to an origin near them.
+The covariance of a component is ΛΛᵀ + Ψ with loadings Λ (D, H) and diagonal noise Ψ. With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and
+U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All computations are in double precision.
+Costs of a few components are computed by kernels, from differences x − μ. Costs of all components are computed by
+matrix products, from points relative to an origin near them.
 """
 
 from collections.abc import Iterator
@@ -20,21 +21,21 @@ from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
 _ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
-_CLOSED_FORM = 2**36  # most products for neighbor lists by divergences; beyond, lists are made from distances
-_PRODUCTS = 2**22  # numbers of products of loadings and directions that are computed at a time
-_TOGETHER = 64  # components that are processed at a time
+_CLOSED_FORM = 2**36  # maximum number of multiplications for neighbor lists by divergences; else distances are used
+_PRODUCTS = 2**22  # number of entries in products of loadings and directions that are computed at a time
+_TOGETHER = 64  # number of components that are processed at a time
 
 
 def parts(C: int) -> Iterator[slice]:
-    """Yield slices of components to process at a time, so that temporary arrays are small beside the parameters."""
+    """Yield slices that divide C components into blocks, so that temporary arrays are small beside the parameters."""
     return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
 
 
 class Terms(NamedTuple):
     """Terms of the costs of G components, for points relative to an origin (D,).
 
-    precisions (G, D): 1/ψ    directions (G, H, D): U    pulls (G, D): m/ψ of m = μ − origin    constants (G,): Σ m²/ψ
-    own (G, H): U m
+    precisions (G, D): 1/ψ    directions (G, H, D): U    and with m = μ − origin: pulls (G, D): m/ψ
+    constants (G,): Σ m²/ψ    own (G, H): U m
     """
 
     ids: Ids | slice
@@ -49,7 +50,8 @@ class Terms(NamedTuple):
 class FactorCosts(TabulatedCosts, Components):
     """Factor analyzers with costs −2 log p(c, x), minus a constant that is common to all components.
 
-    centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ    offsets (C,)
+    centers (C, D)    loadings (C, D, H): Λ    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ
+    offsets (C,): costs at squared distance 0
     empty (C,): costs of a row without observed values, −2 log π_c minus that constant
     """
 
@@ -69,11 +71,11 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
-        """U of all components: (C, H, D)."""
+        """U = L⁻¹ΛᵀΨ⁻¹ of all components: (C, H, D)."""
         return self.directions_of(slice(None))
 
     def directions_of(self, some: slice) -> NDArray[np.float64]:
-        """Return U of some components: (c, H, D)."""
+        """Return U = L⁻¹ΛᵀΨ⁻¹ of some components: (c, H, D)."""
         loadings, noise, roots = self.loadings[some], self.noise[some], self.roots[some]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
@@ -98,7 +100,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def terms(self) -> Terms:
-        """Terms of the costs of all components."""
+        """Terms of the costs of all components, for points relative to the origin of tables."""
         return self._terms(slice(None), super().origin())
 
     def origin(self) -> NDArray[np.float64]:
@@ -133,7 +135,7 @@ class FactorCosts(TabulatedCosts, Components):
         return Component(self.centers[c], self.loadings[c], self.noise[c])
 
     def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
-        """Compute costs of component c from the marginal density of the observed values: (n,)."""
+        """Return the costs of component c from the marginal density of each row's observed values: (n,)."""
         parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
         return np.concatenate(parts) + self.empty[c] if parts else np.empty(0)
 
@@ -146,9 +148,10 @@ class FactorCosts(TabulatedCosts, Components):
         return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
 
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the costs of the components of `terms` (n, G), and U(x − μ) (n, G, H); rows are near its origin.
+        """Return the costs of rows under the components of `terms` (n, G), and U(x − μ) (n, G, H).
 
-        If the terms are so much larger than a cost that rounding errors matter, it is recomputed from the residual.
+        X (n, D): rows near the origin of `terms`. If terms are so much larger than a cost that rounding errors
+        matter, this cost is recomputed from the residual x − μ − Λz.
         """
         ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
@@ -169,7 +172,10 @@ class FactorCosts(TabulatedCosts, Components):
         return np.maximum(costs, 0, out=costs) + self.offsets[ids], along
 
     def _from_residual(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return squared distances ‖Ψ^−½(y − Λz)‖² + ‖z‖² to component c, z = E[z | x], and U y. Nothing cancels."""
+        """Return the squared distances of rows to component c, and U y, without cancellation.
+
+        The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ and z = E[z | x].
+        """
         y = np.subtract(X, self.centers[c], dtype=np.float64)
         along = y @ self.directions[c].T
         z = along @ self.roots[c].T
@@ -182,16 +188,17 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def reach(self) -> float:
-        """Largest squared distance of a mean from `origin()`, in units of its component's noise."""
+        """Largest squared distance of a mean from `origin()`, in units of its component's noise variances."""
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )
 
     @plain_products()
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return neighbor lists, ordered by the mean cost of c̃ for points from c: KL(c‖c̃) − log π_c̃ plus a constant.
+        """Return neighbor lists: for each component c, the components c̃ with the least mean cost for points from c.
 
-        They are computed in closed form for all C² pairs, but from distances of means beyond some 10¹¹ multiplications.
+        The mean cost is KL(c‖c̃) − log π_c̃ plus a constant. It is computed in closed form for all C² pairs. If this
+        needs more than 7·10¹⁰ multiplications, lists are made from distances of means instead.
         """
         C, D, H = self.loadings.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:

@@ -1,6 +1,7 @@
 """Factor analyzers and rows with missing values: costs, and expectations of the missing values.
 
-o are the observed and m the missing columns of a row x; M_o = I + Λ_oᵀΨ_o⁻¹Λ_o and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o,
+Let o be the observed and m the missing columns of a row x, Λ the loadings and Ψ the diagonal noise of a component,
+M_o = I + Λ_oᵀΨ_o⁻¹Λ_o, and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o,
 the factors z have the mean M_o⁻¹b and the covariance M_o⁻¹. With this mean as z, the squared distance under Σ_oo is
 Σ_o (x − μ − Λz)²/ψ + ‖z‖², without cancellation, and log |Σ_oo| is log |M_o| + Σ_o log ψ. Missing values are
 μ_m + Λ_m z + noise (Ghahramani & Hinton 1996). Matrices are H × H, one for each row and component.
@@ -21,7 +22,7 @@ Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # numbers of these matrices that are computed at a time
+_NUMBERS = 2**20  # number of entries of these matrices that are computed at a time
 
 
 class Component(NamedTuple):
@@ -42,7 +43,10 @@ class FactorPosterior(NamedTuple):
 
 
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
-    """Yield for parts of the rows: slice, x − μ (n, D) with zeros for missing values, and the `FactorPosterior`."""
+    """Yield for each block of rows its slice, x − μ (n, D) with zeros for missing values, and its `FactorPosterior`.
+
+    of: the component
+    """
     D, H = of.loadings.shape
     scaled = of.loadings / of.noise[:, np.newaxis]
     outer = np.einsum("dh,dk->dhk", scaled, of.loadings).reshape(D, H * H)
@@ -61,18 +65,22 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
 
 
 def above_one(W: Doubles) -> Doubles:
-    """Return A (n, H + D, H), the unit matrix on top of W (n, D, H), so that AᵀA = I + WᵀW."""
+    """Return A (n, H + D, H), the unit matrix stacked on W (n, D, H), so that AᵀA = I + WᵀW."""
     n, _, H = W.shape
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
 
 
 def _above_one_of(of: Component, observed: Mask) -> Doubles:
-    """Return `above_one` of Ψ^−½ Λ, with zeros for the missing columns of each row."""
+    """Return the unit matrix stacked on Ψ^−½ Λ for each row, with zeros for the row's missing columns."""
     return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
 class GapMoments(NamedTuple):
-    """Weighted sums for y = x − μ and z: of E[y] and E[y²] (D,), E[y zᵀ] (D, H), E[z] (H,), E[z zᵀ] (H, H)."""
+    """Moments of a component from rows with missing values, as weighted sums over rows, with y = x − μ and factors z.
+
+    sums, squares (D,): of E[y] and E[y²]    cross (D, H): of E[y zᵀ]    means (H,): of E[z]
+    second (H, H): of E[z zᵀ]
+    """
 
     sums: Doubles
     squares: Doubles
@@ -82,7 +90,10 @@ class GapMoments(NamedTuple):
 
 
 def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
-    """Return the moments of rows with weights `share` (n,); missing values are y_m = Λ_m z + noise."""
+    """Return the moments of a component from rows with weights `share` (n,).
+
+    The missing values of y = x − μ are Λ_m z + noise.
+    """
     D, H = of.loadings.shape
     found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
     for rows, y, part in factored(X, observed, of):
@@ -101,7 +112,10 @@ def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> Gap
 
 
 def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None = None) -> Doubles:
-    """Return x − μ (n, D), with expectations for missing values, or draws from standard normal numbers (n, D)."""
+    """Return x − μ (n, D), with missing values replaced by their expectations.
+
+    normal (n, D): standard normal numbers; if given, missing values are drawn at random instead
+    """
     out = np.empty(X.shape)
     for rows, y, part in factored(X, observed, of):
         gone = ~observed[rows]
@@ -112,7 +126,11 @@ def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None =
 
 
 def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
-    """Return draws of covariance Λ_m V Λ_mᵀ + Ψ_m: Ψ^½ (I + WWᵀ)^½ times normal numbers, W = Ψ_m^−½ Λ_m V^½."""
+    """Return random deviations of missing values from their expectations, of covariance Λ_m V Λ_mᵀ + Ψ_m: (n, D).
+
+    They are Ψ^½ (I + WWᵀ)^½ times normal numbers, W = Ψ_m^−½ Λ_m V^½.    covariances (n, H, H): V of each row's factors
+    gone (n, D): mask of missing values
+    """
     root = np.sqrt(of.noise)
     scaled = (of.loadings / root[:, np.newaxis]) * gone[:, :, np.newaxis]
     axes, lengths, _ = np.linalg.svd(np.matmul(scaled, np.linalg.cholesky(covariances)), full_matrices=False)

@@ -12,14 +12,14 @@ from cprime.kernels import Floats
 from cprime.model.base import Responsibilities
 from cprime.statistics import Sums
 
-TOGETHER = 2**26  # bytes of directions, and of rows, that are in memory at a time if components are many
+TOGETHER = 2**26  # maximum size in bytes of directions U, and of rows, that are in memory if components are many
 
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
-    """Sums over points weighted by w_n q_nc, for y = x − μ_c and z = W_c y.
+    """Moments of factor analyzers: sums over points weighted by w_n q_nc, with y = x − μ_c and z = W_c y = E[z | x].
 
-    counts (C,): of 1    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
+    counts (C,): sums of weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
     second (C, H, H): of z zᵀ
     """
 
@@ -37,14 +37,14 @@ class FactorMoments(Sums):
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
-        """Return the moments of no points; H is the length of z, which need not be that of the factors."""
+        """Return moments without points, all 0. H is the length of z, which may differ from the number of factors."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
 
     def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return arrays for the means (C, D), loadings (C, D, H) and noise (C, D) of an M-step by components.
+        """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) and noise (C, D).
 
-        They reuse the memory of the sums of the same components, if these arrays are contiguous and writeable.
+        They share memory with the arrays of these moments, if those are contiguous and writeable.
         """
         C, D = self.sums.shape
         cross = self.cross.transpose(0, 2, 1)
@@ -63,9 +63,10 @@ def by_blocks(
     directions_of: Callable[[slice], NDArray[np.float64]],
     roots: NDArray[np.float64],
 ) -> FactorMoments:
-    """Compute moments like `Rows.factor_moments`, but for some components at a time, to limit memory for directions.
+    """Return the moments of a block, computed for some components at a time, to limit the memory for directions U.
 
-    directions_of: U (c, H, D) of some components    roots (C, H, H): L⁻ᵀ
+    shares: responsibilities    directions_of: function that returns U (c, H, D) of some components
+    roots (C, H, H): L⁻ᵀ
     """
     (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
     found = FactorMoments.none(C, H, 0)
@@ -89,7 +90,7 @@ def by_blocks(
 
 
 def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Yield slices of `size` components, and the positions of these components in ids (n,), ascending."""
+    """Yield slices of `size` components, and the positions, ascending, at which these components occur in ids (n,)."""
     blocks = ids // np.int32(size)
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))

@@ -1,25 +1,28 @@
-"""M-steps of factor analyzers: loadings by regression on E[z | x], and first loadings from random directions."""
+"""M-steps of factor analyzers: loadings by regression of x on E[z | x], and first loadings from random directions."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.model.factor_moments import FactorMoments
 
-_LEAST_NOISE = 0.01  # smallest share of noise in a coordinate's variance, in first loadings
+_LEAST_NOISE = 0.01  # least share of noise in the variance of a coordinate, when loadings are first computed
 _ROUNDED = 16 * np.finfo(np.float64).eps
-_RIDGE = 1e-12  # share of the variance of z, added so that components of one point are not singular
+_RIDGE = 1e-12  # added to the variances of z, so that the regression for a single point is not singular
 
 Doubles = NDArray[np.float64]
 
 
 def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray, NDArray]:
-    """Return shifts of means (C, D), loadings (C, D, H), noise variances (C, D) by regression; roots (C, H, H): L⁻ᵀ."""
+    """Return the regression of x − μ on factors z: shifts of means (C, D), loadings (C, D, H), noise variances (C, D).
+
+    roots (C, H, H): L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
+    """
     H, counts = roots.shape[1], _masses(moments)
     rest = np.matmul(roots, roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
     outer = np.empty((len(roots), H + 1, H + 1))
     outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
     i = np.arange(H)
-    outer[:, i, i] *= 1 + _ROUNDED  # if z is far from 0, only rounding may be left of its variance
+    outer[:, i, i] *= 1 + _ROUNDED  # if z is far from 0, its variance may be only rounding error
     outer[:, :H, H] = outer[:, H, :H] = moments.means
     outer[:, H, H] = counts
     inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)
@@ -30,7 +33,10 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 
 
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return first shifts, loadings and noise by random directions R: covariances S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström)."""
+    """Return first shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions R.
+
+    The covariances are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).    random: R, with directions as rows
+    """
     D, counts = random.shape[1], _masses(moments)
     shift = moments.sums / counts[:, np.newaxis]
     projections = np.broadcast_to(random, (len(counts), *random.shape))
@@ -47,10 +53,10 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
     extent = np.maximum(extent - left[:, np.newaxis], _LEAST_NOISE * extent)
     loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
     largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
-    loadings = np.where(largest < 0, -loadings, loadings)  # fix signs, which else depend on LAPACK's rounding
+    loadings = np.where(largest < 0, -loadings, loadings)  # fix signs, which otherwise depend on LAPACK's rounding
     return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
 
 
 def _masses(moments: FactorMoments) -> Doubles:
-    """Return Σ w q (C,), with zeros replaced by the least positive number."""
+    """Return the weight Σ w q of each component (C,), with zeros replaced by the least positive number."""
     return np.maximum(moments.counts, np.finfo(np.float64).tiny)

@@ -1,7 +1,8 @@
 """Mixtures of factor analyzers (Ghahramani & Hinton 1996): x = μ_c + Λ_c z + ε, with z of H dimensions, H ≪ D.
 
-z ~ N(0, I) and ε ~ N(0, Ψ_c), Ψ_c diagonal: Σ_c = Λ_cΛ_cᵀ + Ψ_c has D·(H + 1) numbers, and a cost takes O(D·H). In
-"ppca", mixtures of probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits form no D × D matrix.
+The factors are z ~ N(0, I), the noise is ε ~ N(0, Ψ_c) with Ψ_c diagonal. So the covariance Σ_c = Λ_cΛ_cᵀ + Ψ_c has
+D·(H + 1) parameters, and a cost takes O(D·H) time. In the family "ppca", mixtures of probabilistic principal components
+(Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits form no D × D matrix.
 """
 
 import math
@@ -37,12 +38,12 @@ from cprime.model.factor_steps import leading, regressed
 from cprime.model.full import FullCovariance
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
-_MORE = 4  # number of random directions beyond H for first loadings
-_FAR = 2.0**24  # largest squared distance of means, in units of noise, at which moments about one origin are accurate
+_MORE = 4  # first loadings are computed from H + _MORE random directions
+_FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it
 
 
 class _Inner(NamedTuple):
-    """Cached matrices: L⁻ᵀ (C, H, H), with M = I + ΛᵀΨ⁻¹Λ = LLᵀ, and log |Σ| (C,)."""
+    """Cached values of all components: roots L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ, and log |Σ| (C,)."""
 
     roots: NDArray[np.float64]
     log_determinants: NDArray[np.float64]
@@ -55,7 +56,7 @@ class Factors(Gaussian):
     """Parameters Θ of a mixture of factor analyzers.
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
-    known: whether loadings are known; if not, the next M-step finds the leading directions of each component
+    known: whether loadings are known; if not, the next M-step computes them from the directions of greatest variance
     """
 
     centers: Floats
@@ -112,13 +113,16 @@ class Factors(Gaussian):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Offsets of costs, log |2πΣ_c| − 2 log π_c: (C,)."""
+        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:
-        """−½ times the least offset, which is left out of costs: it may be large beside their differences [nats]."""
+        """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
+
+        It is left out of costs, because it may be large beside their differences.
+        """
         return -0.5 * float(self._offsets.min())
 
     @cached
@@ -132,14 +136,14 @@ class Factors(Gaussian):
 
     @cached
     def _projections(self) -> NDArray[np.float64]:
-        """W (C, H, D) of the moments: E[z | x] = W(x − μ); random directions if loadings are not known."""
+        """Matrices W (C, H, D) for the moments, E[z | x] = W(x − μ); random directions if loadings are not known."""
         if self.known:
             return np.matmul(self._inner.roots, self._directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
     def _random_directions(self) -> NDArray[np.float64]:
-        """Return random directions (min(H + 4, D), D), always the same."""
+        """Return random directions (min(H + 4, D), D), from a fixed seed."""
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
@@ -148,7 +152,7 @@ class Factors(Gaussian):
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
         if roots is not None and self.loadings.nbytes > TOGETHER:
-            self._costs_of.forget()  # free memory: the search is done, and moments are as large
+            self._costs_of.forget()  # free memory, because the search is done and moments are as large
             return by_blocks(block, shares, self.centers, self._costs_of.directions_of, roots)
         directions = self._directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
@@ -167,7 +171,7 @@ class Factors(Gaussian):
         def add(given: Givers) -> None:
             c, rows, share = given
             found.counts[c] = share.sum()
-            if self.known and shares.cost is not None:  # else this M-step is the first to find the noise
+            if self.known and shares.cost is not None:  # otherwise loadings and noise are not known yet
                 self._add_gaps(found, c, X[rows], observed[rows], share)
                 return
             y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
@@ -182,7 +186,7 @@ class Factors(Gaussian):
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Set the moments of component c from rows with missing values.
 
-        `maximise` adds M⁻¹ of complete rows for each row, so it is subtracted here.
+        `maximise` adds M⁻¹, the covariance of z for complete rows, for every row, so it is subtracted here.
         """
         moments = gap_moments(X, observed, self._costs_of.component(c), share)
         found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
@@ -203,10 +207,10 @@ class Factors(Gaussian):
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step by products of all rows and components, relative to one origin.
+        """Compute the exact E-step by matrix products of all rows and components, relative to one origin.
 
-        Moments are shifted to the means afterwards. If components lie so far apart that this would cancel, the E-step
-        is computed component by component.
+        Afterwards, moments about the origin are converted to moments about the means. If components are so far apart
+        that this would lose precision, the E-step is computed component by component.
         """
         if block.X.observed is not None or self.components().reach > _FAR:
             return self._expect_each(block)
@@ -252,7 +256,8 @@ class Factors(Gaussian):
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
         """Do the M-step: (Λ, μ) is the regression of x on (z, 1), Ψ the variance of its residual, π_c = N_c / N.
 
-        Mean and loadings of a component without points stay. `reg_covar` is added to Ψ, as to variances elsewhere.
+        Mean and loadings of a component without points are unchanged. `reg_covar` is added to Ψ, as to the variances of
+        other families.
         """
         self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
         shift, loadings, noise = moments.room(self.n_factors)
@@ -315,7 +320,11 @@ class Factors(Gaussian):
         return n_collapsed(self.least_variances, self.reg_covar)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Ψ^½ (I + VVᵀ)^½ times normal numbers, V = Ψ^−½Λ = PSQᵀ: the root is I + P(√(1 + S²) − 1)Pᵀ."""
+        """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, D).
+
+        It is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ. With the singular value decomposition V = PSQᵀ, the
+        root is I + P(√(1 + S²) − 1)Pᵀ.
+        """
         root = np.sqrt(self.noise_variances)
         out = np.empty(normal.shape)
         for c, rows in groups(np.asarray(labels, dtype=np.int32), self.n_components):
@@ -325,7 +334,7 @@ class Factors(Gaussian):
         return out
 
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return E[z | x] of every row for the component of its label: (n, H)."""
+        """Return the expected factors E[z | x] of every row under the component of its label: (n, H)."""
         moved, out = self._moved(X, labels), np.empty((len(labels), self.n_factors))
         for c, some in groups(labels, self.n_components):
             out[some] = moved[some] @ self._projections[c].T
@@ -352,7 +361,11 @@ class Factors(Gaussian):
         return self._among(columns, self.loadings)._below_full()
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """Return conditionals by M = LLᵀ of known columns o: Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and loadings Λ_m L⁻ᵀ."""
+        """Return the conditional distributions of the other columns m, given known `columns` o.
+
+        With M = LLᵀ = I + Λ_oᵀΨ_o⁻¹Λ_o, the regression matrix is Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and the conditional
+        distributions are factor analyzers with loadings Λ_m L⁻ᵀ.
+        """
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
         left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
         return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
@@ -374,7 +387,7 @@ class Factors(Gaussian):
         return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of a full mixture: C·D² numbers."""
+        """Return the attributes of a mixture with full covariance matrices, which have C·D² numbers."""
         full = FullCovariance(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
         return full.attributes()
 

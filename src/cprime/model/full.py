@@ -1,4 +1,4 @@
-"""Gaussian components with full covariance matrices, one for each component [E; L eq. 28-31]."""
+"""Gaussian components with full covariance matrices, one for each component, eq. (28)-(31) of Lücke & Forster 2019."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self

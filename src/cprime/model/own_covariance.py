@@ -1,4 +1,7 @@
-"""Base of mixtures with a covariance for each component, of any shape (full, diagonal ...) [E; L eq. 28-31]."""
+"""Base class of mixtures with a covariance for each component, of any shape (full, diagonal, spherical).
+
+The equations are (28)-(31) of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*.
+"""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +23,7 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class OwnMoments(Sums):
-    """Moments (sufficient statistics) of these mixtures.
+    """Moments (sufficient statistics) of mixtures with a covariance for each component.
 
     counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n
     second: Σ w_n q_nc (x_n − μ_c)(x_n − μ_c)ᵀ, (C, D, D), or its diagonals (C, D)
@@ -32,20 +35,22 @@ class OwnMoments(Sums):
 
 
 class _Shape(Gaussian):
-    """Members that a subclass defines for its shape of covariances."""
+    """Base class that declares the members that subclasses of `OwnCovariance` define for their shape of covariances."""
 
     full: ClassVar[bool]
     n_covariance_parameters: Any
     factors: Any  # A_c, as in `GaussianParameters`, and log |A_c| (C,)
-    spread: Any  # covariances in the shape for searches: (C, D) or (C, D, D)
+    spread: Any  # covariances as searches use them: variances (C, D) or matrices (C, D, D)
 
 
 @dataclass(frozen=True)
 class OwnCovariance(_Shape):
-    """Parameters Θ; a subclass defines how covariances are computed from second moments, and their factors.
+    """Parameters Θ of a mixture with a covariance for each component.
 
-    centers (C, D) data units, of the data's dtype    covariances: of the subclass's shape [data unit²], float64
-    reg_covar: added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
+    A subclass defines how covariances are computed from second moments, and their factors.
+    centers (C, D): means [data units], of the data's dtype
+    covariances: float64 array of the subclass's shape [data unit²]
+    reg_covar: number added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
     """
 
     centers: Floats
@@ -59,27 +64,31 @@ class OwnCovariance(_Shape):
         return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Return the covariances for `extrapolated`."""
+        """Return covariances extrapolated by a share of the step from `before`, for `extrapolated`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Return covariances from mean second moments about the new means, to which nothing has been added yet.
+        """Return covariances: mean second moments about the new means, plus `reg_covar` on the diagonal.
 
-        shares (C,): share of each component in a common covariance    scale: for the repair of singular covariances
+        shares (C,): share of the points in each component    second: mean second moments
+        scale: scale of the data, for the repair of singular covariances
         """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Offsets of costs, log |2πΣ_c| − 2 log π_c: (C,)."""
+        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:
-        """−½ times the least offset, which is left out of costs: it may be large beside their differences [nats]."""
+        """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
+
+        It is left out of costs, because it may be large beside their differences.
+        """
         return -0.5 * float(self._offsets.min())
 
     @cached
@@ -122,15 +131,19 @@ class OwnCovariance(_Shape):
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
     def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
-        """Do the M-step: μ_c and Σ_c are weighted moments, π_c = N_c / N. The mean of a component without points stays.
+        """Do the M-step: μ_c and Σ_c are weighted means and covariances, π_c = N_c / N.
 
-        `reg_covar` is added to the variances, as in scikit-learn. Then F increases in an iteration at least by
-        reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹), with the new π_c = N_c / N; this bound may be below 0.
+        The mean of a component without points is unchanged. `reg_covar` is added to the variances, as in scikit-learn.
+        So in an iteration the free energy F increases by at least reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹),
+        with the new π_c; this bound may be negative.
         """
         return self._updated(moments, float(moments.counts.sum()))
 
     def _updated(self, moments: OwnMoments, total: float) -> Self:
-        """Return the new parameters; total: divisor of the scatter of all points for one common covariance."""
+        """Return the new parameters from moments.
+
+        total: weight by which families with one common covariance divide the scatter of all points
+        """
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
         counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
@@ -180,7 +193,10 @@ class OwnCovariance(_Shape):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
+        """Return the parameters with these attributes.
+
+        If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
+        """
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
             covariances = cls._covariances_of(np.asarray(factors, dtype=np.float64))
@@ -188,7 +204,7 @@ class OwnCovariance(_Shape):
 
     @classmethod
     def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the covariances from precisions_cholesky_."""
+        """Return the covariances from the attribute precisions_cholesky_, given as `factors`."""
         return 1 / np.square(factors)
 
     @classmethod

@@ -1,6 +1,7 @@
-"""Tied families for rows with missing values: all components have the same covariance.
+"""Families with one covariance for all components (tied), for rows with missing values.
 
-Each component has a copy of it, because costs of such rows are computed from each component's marginal density.
+Each component has a copy of the covariance, because costs of rows with missing values are computed from each
+component's marginal density.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from cprime.model.spherical import Spherical
 @storable("model.PooledSpherical")
 @dataclass(frozen=True)
 class PooledSpherical(Spherical):
-    """Spherical Gaussians with one common variance; covariances (C,): C copies of it [data unit²]."""
+    """Spherical Gaussians with one common variance; covariances (C,): C copies of this variance [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied_spherical"
     attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
@@ -34,13 +35,16 @@ class PooledSpherical(Spherical):
         return float(self.covariances[0])
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J over the observed values."""
+        """Return J, the sum of squared distances to the best components, over the observed values [data unit²]."""
         return winner_error(block, self.centers, kept.winners.copy())
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Return C copies of the common variance, which is at least reg_covar, as for complete rows."""
+        """Return C copies of the common variance (C,), which is at least reg_covar, as for complete rows.
+
+        shares (C,): share of the points in each component    second (C,): mean second moments
+        """
         variance = np.maximum(pooled(shares, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(
             positive(variance, self.centers.dtype, scale.pool(shares).average_columns()), self.n_components
@@ -55,7 +59,7 @@ class PooledSpherical(Spherical):
 @storable("model.PooledFull")
 @dataclass(frozen=True)
 class PooledFull(FullCovariance):
-    """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of it [data unit²]."""
+    """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of this matrix [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
 

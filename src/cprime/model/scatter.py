@@ -24,7 +24,7 @@ class Scatter:
     weight: float
 
     def scaled(self, factor: float) -> Self:
-        """Return the scatter of the points with weights multiplied by a factor."""
+        """Return the scatter of the same points with all weights multiplied by a factor."""
         return replace(self, squares=self.squares * factor, weight=self.weight * factor)
 
     def __add__(self, other: Self) -> Self:
@@ -50,7 +50,7 @@ class ScatterOf:
         X, weight, full = block.X, block.sample_weight, self.full
         group = np.zeros((len(X), 1), dtype=np.int32)
         counts, sums = X.accumulate(group, None, weight, n_components=1)
-        # about the mean rounded to X's dtype, then corrected for this rounding
+        # Moments are computed about the mean rounded to X's dtype, then corrected for this rounding.
         mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
         near = mean.astype(X.dtype)
         _, _, second = X.moments(near, group, None, weight, full=full)

@@ -16,7 +16,7 @@ from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 @storable("model.Stiff")
 @dataclass(frozen=True)
 class FixedVariance(TiedSpherical):
-    """Parameters Θ; M-steps change only the centers."""
+    """Parameters Θ of a mixture with a fixed variance; M-steps change only the centers."""
 
     @property
     def n_parameters(self) -> int:

@@ -6,9 +6,9 @@ These are Gaussians with precision Σ⁻¹ u, where u ~ Gamma(ν/2, ν/2); given
 M-step is that of Gaussians with weights q u in place of the responsibilities q. The E-step computes both q and u, from
 the old μ, Σ, π and ν. The M-step updates ν first, then μ and Σ, without computing q or u again (EM, not ECM).
 
-Scatter is divided by Σ q u and not by Σ q. This PX-EM is faster and never lowers F either: it corresponds to u being α
-times a Gamma variable, with the α that fits best (Kent, Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components that
-share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
+Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster and never lowers F either. It
+corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler & Vardi 1994; Liu,
+Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
 """
 
 from collections.abc import Mapping
@@ -34,16 +34,17 @@ from cprime.model.weights import Weights, new_weights
 from cprime.statistics import Sums
 
 _FIRST_DOF = 4.0  # first ν if it is estimated: outliers have less weight from the first iteration on
-_COMPUTED = 1e-30, 1e30  # range of ν in costs, which do not change beyond it
+_COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs
 _NORMAL = 1e6  # ν/2 from which on u is drawn from its normal approximation
 
-STUDENT_T: dict[str, Any] = {}  # classes by covariance_type, that of their Gaussian family
+STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type of its Gaussian family
 
 
 @dataclass(frozen=True)
 class StudentTMoments(Sums):
     """Moments (sufficient statistics) of t mixtures.
 
+    Let w be sample weights, q responsibilities and u = (ν + D)/(ν + δ).
     counts (C,): Σ w q    weighted: moments of the Gaussian family, with weights w q u    logs (C,): Σ w q log u
     """
 
@@ -57,9 +58,10 @@ class StudentTMoments(Sums):
 
 @dataclass(frozen=True)
 class StudentT(OwnCovariance):
-    """Base that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of the densities.
+    """Base class that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of densities.
 
-    dof (C,): ν    estimated: whether M-steps estimate ν    shared: whether they estimate one ν for all components
+    dof (C,): degrees of freedom ν    estimated: whether M-steps estimate ν
+    shared: whether they estimate one ν for all components
     """
 
     dof: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -84,12 +86,12 @@ class StudentT(OwnCovariance):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Offsets of costs, −2 log(π_c · greatest density of component c): (C,)."""
+        """Costs at the centers, called offsets: −2 log(π_c p(μ_c | c)) (C,)."""
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
     @cached
     def gaussians(self) -> GaussianParameters:
-        """t distributions as `GaussianParameters` with ν; costs are −2 log p(c, x), minus a common constant."""
+        """Parameters of the t distributions for kernels; costs are −2 log p(c, x), minus a common constant."""
         return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
@@ -99,7 +101,10 @@ class StudentT(OwnCovariance):
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
     def summarise(self, block: Block, shares: Responsibilities) -> StudentTMoments:  # type: ignore[override]
-        """Compute the moments. If costs are unknown, in the initialization, every u is 1, and ν does not change."""
+        """Compute the moments of a block. If costs are unknown (in the initialization), every weight factor u is 1.
+
+        Then the M-step does not change ν.
+        """
         if shares.costs is None:
             moments = super().summarise(block, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
@@ -115,11 +120,11 @@ class StudentT(OwnCovariance):
         return expect_gaussians(block, block.X.respond(self.gaussians, block.sample_weight), moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
-        """Do the M-step: that of Gaussians with weights q u, but π_c = N_c / N, and the update of ν.
+        """Do the M-step: that of Gaussians with weights q u, except for π_c = N_c / N, and the update of ν.
 
-        With N_c = Σ q and h(x) = log x − ψ(x), ν solves h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c; for a
-        shared ν, the right side is averaged with weights N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without
-        points stays.
+        With N_c = Σ q and h(x) = log x − ψ(x) (digamma function ψ), ν solves
+        h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c. For a shared ν, the right side is averaged with weights
+        N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without points is unchanged.
         """
         dof, N = self._new_dof(moments) if self.estimated else self.dof, moments.counts
         new = super()._updated(moments.weighted, float(dof @ moments.weighted.counts * N.sum() / (dof @ N)))
@@ -135,7 +140,7 @@ class StudentT(OwnCovariance):
         return np.where(there, solved(target / np.where(there, counts, 1)), self.dof)
 
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of log u with which an M-step does not change ν, if the sum of u is Σ q."""
+        """Return Σ q log u (C,) with which an M-step does not change ν, if Σ q u = Σ q = counts (C,)."""
         return counts * (gap((self.dof + self.n_features) / 2) - gap(self.dof / 2))
 
     def extrapolated(self, before: Self, share: float) -> Self:
@@ -143,25 +148,34 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """Return moments as if the mean of u were 1 for each component, which is a fixed point of EM."""
+        """Return moments from which an M-step computes these parameters; the mean of u is 1 for each component.
+
+        shares (C,): counts of the moments, with sum 1
+        """
         return StudentTMoments(shares, super().pseudo_moments(shares)[0], self._standing(shares)), None
 
     def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
-        """Return Σ_c q_nc u_nc over the n_kept best components of each row: (n,)."""
+        """Return the weight Σ_c q_nc u_nc of each row in M-steps, over its n_kept best components: (n,).
+
+        q: responsibilities    u = (ν + D)/(ν + δ), which is small for outliers
+        """
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities
         pulls: NDArray[np.float64] = pull(self.gaussians, ids, costs, q).pulled.sum(axis=1)
         return pulls
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Gaussian noise divided by √u; the last normal number selects the quantile of u in Gamma(ν/2, ν/2)."""
+        """Return x − μ of points drawn from components `labels` (n,): Gaussian noise divided by √u.
+
+        normal (n, D + 1): standard normal numbers; the last one of each row selects a quantile of Gamma(ν/2, ν/2) as u
+        """
         half, last = self.dof[labels] / 2, normal[:, -1]
         exact = np.minimum(half, _NORMAL)
         share = ndtr(-np.abs(last))
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))  # type: ignore[misc]
-        most = float(np.finfo(self.centers.dtype).max) / 2  # draws with few degrees of freedom may exceed it
+        most = float(np.finfo(self.centers.dtype).max) / 2  # limits draws, which may overflow if ν is small
         return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -most, most)
 
     def attributes(self) -> dict[str, Any]:

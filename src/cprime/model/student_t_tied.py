@@ -1,6 +1,6 @@
-"""t mixtures whose components share one Σ: M-steps pool the scatter of all components.
+"""t mixtures whose components share one scale matrix Σ: M-steps pool the scatter of all components.
 
-Costs are computed from a copy of Σ's factor for each component all the same: C·D² numbers if Σ is a matrix.
+For costs, there is nevertheless a copy of the factor of Σ for each component: C·D² numbers if Σ is a matrix.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Gaussian components that share one covariance matrix [E].
+"""Gaussian components that share one covariance matrix.
 
 Points and means are whitened: L⁻¹ (x − origin), with Σ = L Lᵀ. The whitened mixture is spherical with σ² = 1, so every
 search for squared distances can be used.
@@ -36,12 +36,15 @@ from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
-_MOST_ROUNDING = 2.0**-12  # largest shift of a whitened mean by rounding, in standard deviations
+_MOST_ROUNDING = 2.0**-12  # largest accepted shift of a whitened mean by rounding, in standard deviations
 
 
 @dataclass(frozen=True)
 class TiedMoments(Sums):
-    """Moments (sufficient statistics). counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n"""
+    """Moments (sufficient statistics) of mixtures with one common covariance matrix.
+
+    counts (C,): N_c = Σ w_n q_nc    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n
+    """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -85,7 +88,7 @@ class Tied(Embedded):
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
-        """L⁻¹, with a row of zeros below it if weights are free."""
+        """L⁻¹ for Σ = L Lᵀ, with an additional row of zeros if weights are free: (D', D)."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached
@@ -143,7 +146,10 @@ class Tied(Embedded):
         return TiedMoments(counts, sums, block.weight)
 
     def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
-        """Do the M-step: means, π_c = N_c / N, Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W with scatter T about m."""
+        """Do the M-step: means μ_c, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W.
+
+        prior: scatter T of all points about their mean m, of total weight W
+        """
         assert prior is not None
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - prior.mean
@@ -191,7 +197,10 @@ class Tied(Embedded):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
+        """Return the parameters with these attributes.
+
+        If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
+        """
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
             covariances = covariances_of_precisions(np.asarray(factors, dtype=np.float64)[np.newaxis])[0]

@@ -1,8 +1,9 @@
-"""Gaussian mixture with one spherical variance shared by all components [L eq. 1-3], and equal or free weights.
+"""Gaussian mixture with one spherical variance shared by all components, and equal or free weights.
 
     p(c) = 1/C or π_c        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
 
-With equal weights and C′ = 1 it is k-means (Prop. 2).
+These are eq. (1)-(3) of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*. With
+equal weights and active sets of one component (C′ = 1), its EM algorithm is k-means (Proposition 2).
 """
 
 import math
@@ -28,12 +29,12 @@ from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
-Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
+Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of n clusters: Σ w (n,) and Σ w x (n, D)
 
 
 @dataclass(frozen=True)
 class SphericalMoments(Sums):
-    """Moments (sufficient statistics).
+    """Moments (sufficient statistics) of mixtures with one common spherical variance.
 
     counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
     """
@@ -72,11 +73,14 @@ class TiedSpherical(Embedded):
 
     @cached
     def log_scale(self) -> float:
-        """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², which is equal for all components and points [nats]."""
+        """Part of log p(c, x) that is the same for all components and points [nats].
+
+        It is log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ².
+        """
         return self.log_scale_of(self.variance)
 
     def log_scale_of(self, variance: float) -> float:
-        """Return `log_scale` for another σ²."""
+        """Return the constant `log_scale`, which is left out of all log densities, for another σ²."""
         equal = self.weights is None
         largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
         return largest - self.n_features / 2 * math.log(2 * math.pi * variance)
@@ -139,16 +143,22 @@ class TiedSpherical(Embedded):
         return max(J, 0.0)
 
     def variance_of(self, mean_square: float) -> float:
-        """Return σ² from a mean of squared distances (14)."""
+        """Return σ² from a mean of squared distances, eq. (14) of Lücke & Forster 2019."""
         return max(float(mean_square) / self.n_features, self.variance_floor)
 
     def with_variance(self, mean_square: float) -> Self:
-        """Return the model with σ² = mean_square / D, where `mean_square` is a mean of squared distances (14)."""
+        """Return the model with σ² = mean_square / D, eq. (14) of Lücke & Forster 2019.
+
+        mean_square: mean squared distance of points to their nearest centers
+        """
         variance = self.variance_of(mean_square)
         return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
-        """Do the M-step (6): μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²."""
+        """Do the M-step, eq. (6) of Lücke & Forster 2019.
+
+        μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²
+        """
         model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
         weights = new_weights(self.weights, moments.counts)
         return replace(model.with_variance(squares / moments.weight), weights=weights)
@@ -158,7 +168,8 @@ class TiedSpherical(Embedded):
     ) -> tuple[Self, float]:
         """Return the model with the new means, and the sum of squares about them [data unit²].
 
-        It is the sum about the old centers minus Σ_c N_c ‖μ_c^new − μ_c‖² or, if that would cancel more, the scatter
+        counts (C,), sums (C, D): Σ w q and Σ w q x of each component    squares: sum of squares about the old centers
+        The new sum is `squares` minus Σ_c N_c ‖μ_c^new − μ_c‖² or, if that would cancel more, the scatter of all points
         minus Σ_c N_c ‖μ_c^new − mean‖². If the difference is only rounding error, its upper bound is returned.
         """
         origin = None
@@ -167,7 +178,7 @@ class TiedSpherical(Embedded):
         centers, shift = means(counts, sums, self.centers, origin)
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
-        if squares > 0 and rest < _CANCELLED * squares:  # rounding of far-moved means matters
+        if squares > 0 and rest < _CANCELLED * squares:  # rounding errors of means that moved far matter
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)
@@ -175,9 +186,10 @@ class TiedSpherical(Embedded):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return the centers (n, D) of least J, for clusters of weights (n,) and sums Σ w_n x_n (n, D).
+        """Return the centers (n, D) of least error J, for n clusters.
 
-        otherwise (n, D): centers of clusters for which they are not defined
+        counts (n,), sums (n, D): Σ w and Σ w x of each cluster
+        otherwise (n, D): centers of clusters for which the centers of least J are not defined
         """
         return sums / counts[:, np.newaxis]
 
@@ -190,17 +202,21 @@ class TiedSpherical(Embedded):
         return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return the part of directions (n, D) along which points of clusters `ids` are balanced about the center."""
+        """Return the part of each direction (n, D) along which Σ w (x − center)·part is 0 over the points of a cluster.
+
+        ids: clusters of the directions. If centers are means, it is the whole direction.
+        """
         return directions
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """Return factors of squared distances for the change of J if a point *and both centers* move: (C,) each.
+        """Return factors of squared distances for the change of J if a point is reassigned *and both centers move*.
 
-        Factors for a point's own component and for others: if a point of weight w leaves c, J falls by
-        W_c/(W_c − w) ‖x − μ_c‖²; if it joins b, J rises by W_b/(W_b + w) ‖x − μ_b‖² (Hartigan 1975; Hartigan & Wong
-        1979). In terms of F (15) this is the best K for parameters that are maximized along with it, so its optima are
-        optima of k-means, but fewer of them. counts (C,), sums (C, D) or None if unknown: Σ w_n and Σ w_n x_n of the
-        last pass    weight: mean weight of a point    The result None stands for no factors.
+        Returns two arrays (C,), for a point's own component and for others, or None for no factors. If a point of
+        weight w leaves c, J falls by w W_c/(W_c − w) ‖x − μ_c‖². If it joins b, J rises by w W_b/(W_b + w) ‖x − μ_b‖²
+        (Hartigan 1975; Hartigan & Wong 1979). In terms of the free energy, eq. (15) of Lücke & Forster 2019, active
+        sets and parameters are optimized together. So optima of exchanges are optima of k-means, but not vice versa.
+        counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the last pass; sums may be None
+        weight: mean weight of a point
         """
         return factors_of(counts, weight, self.centers.dtype)
 
@@ -284,7 +300,7 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
-_CANCELLED = 2.0**-20  # a difference below this share of a sum of squares may be rounding error of the means
+_CANCELLED = 2.0**-20  # differences below this share of a sum of squares may be rounding errors
 _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
@@ -294,7 +310,10 @@ def rounding(squares: float, centers: Floats) -> tuple[float, float]:
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """Return M/(M − w) and M/(M + w), which stay finite if a component has at most one point."""
+    """Return the factors M/(M − w) and M/(M + w), kept finite if a component has at most one point.
+
+    masses (C,): weight M of each component    weight: weight w of a point
+    """
     inside = masses / np.maximum(masses - weight, 1e-3 * weight)
     outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)
     return inside.astype(dtype), outside.astype(dtype)

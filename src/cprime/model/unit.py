@@ -28,7 +28,8 @@ class UnitCenters(TiedSpherical):
     ) -> tuple[Self, float]:
         """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        J = 2 Σ_c (N_c − S_c·μ_c) falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
+        S_c = Σ w x is `sums`, and `squares` is the sum about the old centers, J = 2 Σ_c (N_c − S_c·μ_c). It falls by
+        Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
@@ -40,15 +41,14 @@ class UnitCenters(TiedSpherical):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return the centers S_c / ‖S_c‖ (n, D), or `otherwise` if S_c = 0."""
+        """Return the centers S_c / ‖S_c‖ (n, D) for sums S_c (n, D), or the row of `otherwise` if S_c = 0."""
         return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """Return 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because J = 2 Σ_c (N_c − ‖S_c‖).
+        """Return by how much J rises if clusters a and b are merged: (n,).
 
-        It is computed from the angle between the directions, to avoid cancellation.
-
-        With d² = 2 − 2 cos of the two directions ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
+        It is 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because J = 2 Σ_c (N_c − ‖S_c‖). To avoid cancellation, it is computed
+        from the angle between S_a and S_b: with d² = 2 − 2 cos, ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
         """
         one, two = (np.sqrt(_products(sums, sums)) for sums in (a[1], b[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -58,16 +58,17 @@ class UnitCenters(TiedSpherical):
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return directions (n, D) without their parts along the centers `ids`."""
+        """Return directions (n, D) without their components along the centers with these ids."""
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """Return factors of squared distances for the change of J if a point and both centers move: (C,) each.
+        """Return factors of squared distances for the change of J if a point is reassigned and both centers move.
 
-        A point that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + …, R = ‖S_b‖. So J
-        rises by w d² (1 − (1 + cos)/2 · w/R), d² = 2 − 2 cos; it falls likewise by more than w d² if a point leaves.
-        The cosine is approximated by its mean in the component, R/N.
+        Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, a point of weight w that
+        joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
+        w d² (1 − (1 + cos)/2 · w/R), where d² = 2 − 2 cos. Likewise, J falls by more than w d² if a point leaves its
+        component. The cosine is approximated by its mean in the component, R/N.
         """
         if sums is None:
             return None
@@ -77,14 +78,17 @@ class UnitCenters(TiedSpherical):
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a_n·b_n: (n,)."""
+    """Return the scalar product a_n·b_n of each pair of rows: (n,)."""
     return np.einsum("nd,nd->n", a, b)
 
 
 def _directions(
     counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return S_c / ‖S_c‖ (C, D), or `otherwise` if S_c is only rounding error, and ‖S_c‖ (C,)."""
+    """Return S_c / ‖S_c‖ (C, D) and ‖S_c‖ (C,), for sums S_c (C, D) over points of length 1.
+
+    If S_c is only rounding error, judged by counts (C,), the row of `otherwise` replaces S_c / ‖S_c‖.
+    """
     units, lengths = Dense(sums).normalized()
     held = lengths > np.finfo(np.float64).eps * counts
     if not held.all():
@@ -101,7 +105,9 @@ def unit_rows(
 ) -> Rows:
     """Return the rows scaled to length 1, in their order or another one.
 
-    first: index of the first row, or indices of all rows (n,), for errors    weights (n,): of the rows in their order
+    order: indices of the rows in the new order, or None    name: argument that errors name
+    first: index of the first row in the data, or indices of all rows (n,), for error messages
+    weights (n,): weights of the rows, in their original order
 
     Raises ValueError if a row of positive weight has only zeros, and so no direction.
     """

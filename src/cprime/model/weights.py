@@ -1,4 +1,4 @@
-"""Weights of components: free, or the same for all."""
+"""Weights π_c of components: free, or the same for all components."""
 
 from functools import lru_cache
 
@@ -12,14 +12,14 @@ Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 
 @lru_cache
 def log_equal(n_components: int) -> float:
-    """Return log 1/C."""
+    """Return log 1/C, the logarithm of each weight if C weights are equal."""
     return -float(np.log(n_components))
 
 
 def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
-    """Return log π_c (C,), with π_c at least the smallest normal number of the centers' dtype, that of fitted weights.
+    """Return log π_c (C,), where weights π_c are at least the smallest normal number of the centers' dtype.
 
-    So the logarithm is finite for a component without points too, and no later result becomes NaN.
+    So the logarithm of the weight of a component without points is finite, too, and no later result becomes NaN.
     """
     if weights is None:
         return np.full(len(centers), -np.log(len(centers)))
@@ -27,10 +27,13 @@ def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
 
 
 def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
-    """Return π_c = N_c / N if weights are free [E]; None for equal weights stays None."""
+    """Return the new weights π_c = N_c / N (C,) of an M-step if weights are free, or None if they are equal.
+
+    counts (C,): N_c
+    """
     return None if weights is None else counts / counts.sum()
 
 
 def n_weights(weights: Weights) -> int:
-    """Return the number of free parameters of the weights."""
+    """Return the number of free parameters of the weights: C − 1 if they are free, otherwise 0."""
     return 0 if weights is None else len(weights) - 1

@@ -91,7 +91,7 @@ class HardEStep:
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        """Compute the same as `__call__` by one kernel, for an exact search without other options."""
+        """Make the E-step by one kernel, which is possible for an exact search without `reweighting` and `follow`."""
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.win(model.centers, known, block.sample_weight)
@@ -185,7 +185,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class _KMeans:
-    """Base of the stages `Exchange` and `Lloyd`."""
+    """Base class of the k-means stages `Exchange` and `Lloyd`."""
 
     settings: Settings
     progress: Progress = Progress()

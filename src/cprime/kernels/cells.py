@@ -87,7 +87,7 @@ def search_cells(
 
 
 class CenterCellsTwin:
-    """NumPy twin of the compiled class in `CenterCells`; it holds centers without packing them."""
+    """NumPy version (twin) of the compiled class that `CenterCells` uses; it stores centers without packing them."""
 
     def __init__(self, places: Floats, begins: NDArray, between: Floats, n_threads: int):
         g = len(begins) - 1

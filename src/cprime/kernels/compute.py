@@ -16,7 +16,7 @@ from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Return an array of float32, float64 or a narrow type, or a CSR array of SciPy, as rows; rows stay as they are."""
+    """Return an array of float32, float64 or a narrow type, or a CSR array of SciPy, as rows; return rows unchanged."""
     if isinstance(X, Dense | SparseRows | StoredRows):
         return X
     if issparse(X):

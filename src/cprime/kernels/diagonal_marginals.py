@@ -175,7 +175,7 @@ class DiagonalMarginals(TabulatedCosts):
 
 
 def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
-    """Return o (x − origin), its squares and o, for the mask o of observed values: (n, 3 D)."""
+    """Return o (x − origin), its squares and o side by side (n, 3 D), where o is the mask of observed values."""
     D = X.shape[1]
     out = np.empty((len(X), 3 * D))
     np.subtract(X, origin, out=out[:, :D], dtype=np.float64)

@@ -50,7 +50,7 @@ class GroupedCenters:
 
 
 class GroupedCells:
-    """Replacement of `cells.CenterCells` for classes of rows that have no compiled version of it."""
+    """Search structure in place of the compiled one of `cells.CenterCells`, for classes of rows that have none."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
         g = len(begins) - 1

@@ -38,7 +38,7 @@ class GaussianParameters(NamedTuple):
 
 
 def exact_parts(given: GaussianParameters) -> Exact:
-    """Return `given.exact`, or compute it from the rounded factors and offsets if it is None."""
+    """Return the unrounded parameters `given.exact`; if None, compute them from the rounded factors and offsets."""
     if given.exact is not None:
         return given.exact
     factors, offsets = given.factors.astype(np.float64), given.offsets.astype(np.float64)

@@ -49,7 +49,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def ordered(self, order: NDArray[np.int64]) -> Self:
-        """Return all rows in another order."""
+        """Return all rows in another order, given by their indices (n,)."""
         ...
 
     def as_type(self, dtype: DTypeLike) -> Self:

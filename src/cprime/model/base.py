@@ -57,8 +57,9 @@ class Expected(NamedTuple):
 class Model(Protocol):
     """Parameters Θ of a mixture. They are immutable; an M-step returns new ones.
 
-    log p(c, x) = log_scale + scale · cost, where `components` compute the cost of `embed`ded points. Each family has
-    its own type of moments (sufficient statistics): additive, with `scaled` and `counts` (C,) = Σ w_n q_nc.
+    log p(c, x) = log_scale + scale · cost, where `components` compute the cost of points transformed by `embed`. Each
+    family has its own type of moments (sufficient statistics). Moments can be added; they have a method `scaled` and
+    an attribute `counts` (C,) = Σ w_n q_nc.
     """
 
     covariance_type: ClassVar[str]  # the family's name
@@ -188,7 +189,7 @@ class Model(Protocol):
         ...
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of scikit-learn's mixture of type `sklearn_type`, if this is not the family's own."""
+        """Return the attributes of these parameters in scikit-learn's mixture of covariance type `sklearn_type`."""
         ...
 
     @classmethod
@@ -241,7 +242,7 @@ class Model(Protocol):
         ...
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
-        """Return the marginal mixture of some columns, in this order."""
+        """Return the marginal mixture of the columns with these indices, in this order."""
         ...
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:

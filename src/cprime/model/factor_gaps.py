@@ -34,7 +34,11 @@ class Component(NamedTuple):
 
 
 class FactorPosterior(NamedTuple):
-    """Results for some rows: squared distances and log |2πΣ_oo| (n,), E[z | x_o] (n, H) and M_o⁻¹ (n, H, H)."""
+    """Distribution of the factors z of some rows, given their observed values x_o, under one component.
+
+    squares (n,): squared Mahalanobis distances of x_o    logs (n,): log |2πΣ_oo|    means (n, H): E[z | x_o]
+    covariances (n, H, H): of z given x_o
+    """
 
     squares: Doubles
     logs: Doubles

@@ -300,7 +300,10 @@ class Factors(Gaussian):
         return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
-        """Return moments as if z had mean 0 and variance I over each component, which is a fixed point of EM."""
+        """Return moments from which an M-step computes these parameters: factors z have mean 0 and variance I.
+
+        shares (C,): counts of the moments, with sum 1
+        """
         C, D, H = self.loadings.shape
         each = shares[:, np.newaxis, np.newaxis]
         rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))

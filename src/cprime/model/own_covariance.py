@@ -186,7 +186,7 @@ class OwnCovariance(_Shape):
         return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
-        """Return precisions_ and precisions_cholesky_ by name."""
+        """Return the fitted attributes precisions_ and precisions_cholesky_ in a dict by name."""
         return {"precisions_": 1 / self.covariances, "precisions_cholesky_": 1 / np.sqrt(self.covariances)}
 
     @classmethod

@@ -140,7 +140,7 @@ class StudentT(OwnCovariance):
         return np.where(there, solved(target / np.where(there, counts, 1)), self.dof)
 
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Σ q log u (C,) with which an M-step does not change ν, if Σ q u = Σ q = counts (C,)."""
+        """Return the sums Σ q log u (C,) for which an M-step leaves ν unchanged, if Σ q u = Σ q = counts (C,)."""
         return counts * (gap((self.dof + self.n_features) / 2) - gap(self.dof / 2))
 
     def extrapolated(self, before: Self, share: float) -> Self:

@@ -75,7 +75,7 @@ class TiedSpherical(Embedded):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points [nats].
 
-        It is log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ².
+        It is max log π − (D/2) log 2πσ², so that log p(c, x) = log_scale − cost/2σ².
         """
         return self.log_scale_of(self.variance)
 
@@ -196,7 +196,8 @@ class TiedSpherical(Embedded):
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """Return by how much J rises if clusters a and b are merged, or falls if one is split into them: (n,).
 
-        In [data unit²]: ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), bit-identical if a and b are swapped.
+        a, b: sums N = Σ w (n,) and S = Σ w x (n, D) of n clusters each. The result, in [data unit²], is
+        ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963); it is bit-identical if a and b are swapped.
         """
         between = np.square(a[1] / a[0][:, np.newaxis] - b[1] / b[0][:, np.newaxis]).sum(axis=1)
         return between / (1 / a[0] + 1 / b[0])
@@ -305,7 +306,10 @@ _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
 def rounding(squares: float, centers: Floats) -> tuple[float, float]:
-    """Return the rounding error of a sum of squares about centers, in their dtype and in float64 [data unit²]."""
+    """Return two bounds of the rounding error of a sum of squares about centers: in their dtype, and in float64.
+
+    Both are in [data unit²].
+    """
     return _ROUNDING[centers.dtype] * squares, _OF_DOUBLE * squares
 
 

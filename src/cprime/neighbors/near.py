@@ -65,7 +65,7 @@ class CenterIndex:
         return self._packed[kind]
 
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats, int]:
-        """Return near components of every row, nearest first, their squared distances, and the number of evaluations.
+        """Return near components of every row, nearest first, squared distances, and the number of distances evaluated.
 
         The first two are (n, n_kept), padded with −1 and infinity. Time is O(n √C D) for each cell searched per row.
         """

@@ -110,7 +110,10 @@ class Search(Protocol):
     def learn(
         self, state: State, look: Any, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[State, int]:
-        """Return the state after an accepted pass, and the number of distances evaluated for a sample (an audit)."""
+        """Return the state after an accepted pass, and the number of distances that this took.
+
+        Distances are evaluated if a sample of points is searched exactly, to audit the search.
+        """
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
@@ -132,7 +135,10 @@ class Search(Protocol):
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
-        """Return the lists G_c as (C, G) int32, c itself first, padded with −1; None if all components are searched."""
+        """Return the neighbor list of each component c as (C, G) int32: c itself first, padded with −1.
+
+        None if all components are searched.
+        """
         ...
 
 

@@ -1,12 +1,12 @@
 """Graph search, the library's own method: candidates of a point are the neighbors of its best component.
 
-All points of a component share their candidates, so the E-step is a few dense matrix tiles (`Rows.reassign`,
-`Rows.keep`), and it skips components for which nothing changed. With C′ > 1 the candidates are the neighbors of the
-best component, and in every other pass those of another component of K(n). After the first passes only every third pass
-evaluates new candidates; the others evaluate K(n) alone. If components are scattered (neighbor lists hardly predict
-which component is best), the candidates are the first few of a list and random components. Lists are computed from all
-C² pairs if these are few, and otherwise from neighbors of neighbors. Audits search a sample of points exactly, and
-double the length of the lists if too few of the best components are found.
+All points of a component share their candidates, so the E-step computes a few dense matrix tiles (`Rows.reassign`,
+`Rows.keep`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1 components, the
+candidates are the neighbors of the best component, and in every other pass those of another component of K(n). After
+the first passes only every third pass evaluates new candidates; the others evaluate K(n) alone. If components are
+scattered (neighbor lists hardly predict which component is best), the candidates are the first few of a list and random
+components. Lists are computed from all C² pairs if these are few, and otherwise from neighbors of neighbors. Audits
+search a sample of points exactly, and double the length of the lists if too few of the best components are found.
 """
 
 import logging

@@ -145,7 +145,7 @@ def jump(
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
     """Return the indices of the nearest centers of each center, mostly including itself: (C, 9 at most).
 
-    If the computation of all C² distances would take longer than a pass over the data, they are read from neighbor
+    If the computation of all C² distances would take longer than an E-step along neighbor lists, they are read from
     `lists`. Otherwise they are computed from the current centers, because lists do not contain a center that has just
     jumped from far away.
     """

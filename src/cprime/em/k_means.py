@@ -301,7 +301,7 @@ class Exchange(_KMeans):
 class Jumps:
     """Function that makes jumps after an exchange step, and chooses the next stage.
 
-    stage: the stage after this exchange step    weight: Σ w_n
+    stage: stage for further exchange steps    weight: Σ w_n
     goes_on: whether exchange steps continue even if the jumps do not lower J
     """
 

@@ -123,7 +123,7 @@ def mixture_step(
 ) -> tuple[Model, NDArray[np.float64], Totals]:
     """Do a step of stepwise EM (Cappé & Moulines 2009): move moments towards those of the batch, then do the M-step.
 
-    counts (C,): weight of each component's earlier points    stage: E-step options    decay: κ of the learning rates
+    counts (C,): weight of each component's earlier points    stage: defines the E-step    decay: κ of learning rates
     Returns the model, the new counts, and the batch's totals.
     """
     look = Full().look(None, model.components(), key)

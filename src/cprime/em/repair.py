@@ -89,9 +89,10 @@ def relocate_empty(
     error: float,
     members: NDArray[np.int64],
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
-    """Move the center of each empty cluster to a point far from its center, which becomes the cluster's only point.
+    """Move each empty cluster to one of the points that are farthest from their centers.
 
-    The point is subtracted from the sums of its old cluster and from J, so J falls. No cluster loses its only point.
+    This point becomes the cluster's center and only member. It is subtracted from the sums of its old
+    cluster and from J, so J falls. No cluster loses its only point.
     counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n of each center, and J
     members (C,): number of points of positive weight in each cluster
     Returns the new model, counts, sums and J, and the number of centers that were moved.

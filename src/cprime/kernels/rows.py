@@ -37,7 +37,7 @@ Doubles = NDArray[np.float64]
 class Rows(CoreRows, Protocol):
     """n rows of D numbers. Methods that run a kernel are documented at the function of the same name in `kernels`."""
 
-    # Class of the search structures that `cells.CenterCells` uses for rows of this class.
+    # Class that searches cells of centers for rows of this class: `cells.CenterCells` or a replacement.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 

@@ -17,8 +17,9 @@ TOGETHER = 2**26  # maximum size in bytes of directions U, and of rows, that are
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
-    """Moments of factor analyzers: sums over points weighted by w_n q_nc, with y = x − μ_c and z = W_c y = E[z | x].
+    """Moments of factor analyzers: sums over points weighted by w_n q_nc, with y = x − μ_c and z = W_c y.
 
+    z is E[z | x] if loadings are known, otherwise the projection of y on random directions.
     counts (C,): sums of weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
     second (C, H, H): of z zᵀ
     """

@@ -1,6 +1,6 @@
-"""Execution of a pass over the data, on this machine or on a Dask cluster.
+"""Execution of passes over the data, on this machine or on a Dask cluster.
 
-A pass runs a job on every chunk and merges the partial results in a fixed order.
+A pass runs one function, the job, on every chunk of the data and merges the partial results in a fixed order.
 """
 
 from cprime.execution.base import Data, Job, RowSample, rows_of

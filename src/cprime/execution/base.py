@@ -1,8 +1,8 @@
 """Interface between the EM loop and the data: `Data`, which runs passes, and `Job`, the function of one pass.
 
-A job is a frozen, picklable value. It is called with a block of points and their per-point state (`ActiveSet`: ids,
-costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The order in which
-its partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
+A job is a frozen, picklable value. It is called with a block of points and their active sets (an `ActiveSet`: best
+components, costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The
+order in which its partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ P = TypeVar("P", bound=Additive)
 
 
 class Job(Protocol[P_co]):
-    """One pass over the data: called with a block, it returns new per-point state and an additive partial result."""
+    """Function of one pass: called with each block of points, it returns new active sets or None, and a partial result.
+
+    Partial results of several blocks are merged by addition."""
 
     @property
     def reads(self) -> bool:
-        """Return whether the job needs the rows; if not, its block has no columns."""
+        """Return whether the job needs the rows of the data; if not, it is called with a block without columns."""
         ...
 
     @property
     def keeps(self) -> bool:
-        """Return whether the per-point state that the job returns replaces the previous one."""
+        """Return whether the active sets that the job returns replace the previous ones."""
         ...
 
     def __call__(self, block: Block, kept: ActiveSet | None, /) -> tuple[ActiveSet | None, P_co]: ...
 
 
 class RowSample(NamedTuple):
-    """A few rows of the data, in the requested order: X (m, D), weights (m,) or None, and their per-point state."""
+    """A few rows of the data, in the requested order: X (m, D), their weights (m,) or None, and their active sets."""
 
     X: Rows
     sample_weight: NDArray[np.float64] | None
@@ -50,9 +52,9 @@ class RowSample(NamedTuple):
 
 
 class Data(Protocol):
-    """All points, in chunks, with two generations of their per-point state: before and after the last pass."""
+    """All points of the data, in chunks, with their active sets from before and from after the last pass."""
 
-    sizes: tuple[int, ...]  # points of each chunk
+    sizes: tuple[int, ...]  # number of points of each chunk
     n_points: int  # N
     n_features: int
     dtype: np.dtype
@@ -60,7 +62,7 @@ class Data(Protocol):
     weighted: bool
     sparse: bool  # whether rows are sparse
     gaps: bool  # whether values may be missing
-    spills: bool  # whether the per-point state can be stored in files of this machine
+    spills: bool  # whether active sets can be stored in files of this machine
 
     @property
     def n_weighted(self) -> int:
@@ -79,7 +81,7 @@ class Data(Protocol):
 
     @property
     def placed(self) -> bool:
-        """Return whether the points have a per-point state."""
+        """Return whether the points have active sets yet."""
         ...
 
     def read_by(self, rows: Callable[[Any], Rows], gaps: bool) -> Data:
@@ -87,21 +89,21 @@ class Data(Protocol):
         ...
 
     def each(self, job: Job[P]) -> P:
-        """Run a job on all chunks and return the merged partial results; replace the per-point state if `job.keeps`."""
+        """Run a job on all chunks and return the merged partial results; replace the active sets if `job.keeps`."""
         ...
 
     def commit(self) -> None:
-        """Delete the per-point state from before the last pass."""
+        """Delete the active sets from before the last pass, so that it can no longer be undone."""
         ...
 
     def rollback(self) -> None:
-        """Restore the per-point state from before the last pass."""
+        """Undo the last pass: restore the active sets from before it."""
         ...
 
     def begin(self, keep: bool) -> None:
-        """Prepare a fit: delete the per-point state and restore the original order of rows.
+        """Prepare a fit: delete the active sets and restore the original order of rows.
 
-        keep: whether each point's best component is retained
+        keep: whether each point's best component is not deleted
         """
         ...
 
@@ -110,15 +112,15 @@ class Data(Protocol):
         ...
 
     def take(self, rows: NDArray[np.int64]) -> RowSample:
-        """Return a few rows by their indices in the data."""
+        """Return a few rows, given by their indices in the data, with their weights and active sets."""
         ...
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-        """Assign a few points to the given components, at zero cost."""
+        """Assign a few points, given by their row indices, to the given components, with cost 0."""
         ...
 
     def labels(self) -> Any:
-        """Return the best components in the original order of the points, (N,) int32; None without per-point state."""
+        """Return each point's best component, (N,) int32, in the original order; None if there are no active sets."""
         ...
 
     def map(
@@ -132,48 +134,49 @@ class Data(Protocol):
     ) -> Any:
         """Apply a function to all rows, a few at a time; return one array (N,) or (N, width), or sparse rows.
 
-        dtype: of the result; a tuple if the function returns several arrays, so that the result is a tuple
-        out: where results are written, see `results.places`; a tuple if there are several
-        numbered: whether the function also gets the index of the first of the rows
+        width: number of columns of the result; None for an array (N,)
+        dtype: dtype of the result; a tuple of them if the function returns several arrays, and the result is a tuple
+        out: array or .npy path to which results are written, or None; a tuple if there are several results
+        numbered: whether the function is also called with the index of the first of its rows
         """
         ...
 
     def spilled(self, folder: Path) -> AbstractContextManager[None]:
-        """Store the per-point state in files of a folder within this context, and delete it at the end.
+        """Store active sets in files of a folder within this context, and delete them at the end.
 
         Raises
         ------
         ValueError
-            If these data cannot store it in files, see `spills`.
+            If these data cannot store active sets in files, see `spills`.
         """
         ...
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the per-point state of each chunk: all that a pass needs besides the rows."""
+        """Yield for each chunk the active sets and the order of its points, which a checkpoint stores."""
         ...
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Restore the per-point state that `chunks` yielded; if the iterable raises, nothing changes."""
+        """Restore the active sets and orders that `chunks` yielded; if the iterable raises, nothing changes."""
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return a fingerprint of the data as "data", and how another process can open them as "opened"."""
+        """Return a dictionary: "data" is a fingerprint of the data, "opened" says how another process can open them."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return the arrays that another process could not read again from files: "data" and "weights"."""
+        """Return those of the arrays "data" and "weights", by name, that another process cannot read from files."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
-        """Return X and the weights if all rows are one chunk in memory; else None."""
+        """Return (X, weights or None) if all rows are one chunk in memory; None for other data."""
         ...
 
 
 @dataclass(frozen=True)
 class LocateRows:
-    """Job that finds the rows of points, given their ranks among the points of positive weight.
+    """Job that returns the row indices of points that are given by their ranks among the points of positive weight.
 
-    numbers: sorted ranks, see `Block.numbers`; the result is sorted too
+    numbers: sorted ranks; rank i means that i earlier points have positive weight. The result is sorted, too.
     """
 
     numbers: NDArray[np.int64]
@@ -189,7 +192,7 @@ class LocateRows:
 
 
 class ConcatenatedRows(NamedTuple):
-    """Partial result whose sum is the concatenation of row indices."""
+    """Row indices as a partial result of a pass; adding two of these results concatenates them."""
 
     rows: NDArray[np.int64]
 
@@ -198,7 +201,7 @@ class ConcatenatedRows(NamedTuple):
 
 
 def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of points given their ranks among the points of positive weight, in the order of `numbers`."""
+    """Return the row indices of points, given by their ranks `numbers` among the points of positive weight."""
     if data.n_weighted == data.n_points:
         return numbers
     asked, place = np.unique(numbers, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Per-point state of one chunk and the order of its points, as an immutable value."""
+"""Active sets of the points of one chunk of the data, and the order of these points, as an immutable value."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cprime.kernels import Rows, grouped_order
 @storable("execution.Chunk")
 @dataclass(frozen=True)
 class Chunk:
-    """Per-point state of the n points of one chunk.
+    """Active sets of the n points of one chunk of the data, and the order of these points.
 
-    kept: in the order of the block's rows; None without state
-    order (n,) int32 or int64: the original row of each position; None for the original order
+    kept: active sets, in this order; None before the first pass
+    order (n,) int32 or int64: the original position of each point in the chunk; None for the original order
     """
 
     kept: ActiveSet | None = None
@@ -28,13 +28,13 @@ class Chunk:
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """Return all arrays by name."""
+        """Return a dictionary of all arrays by name."""
         kept = {} if self.kept is None else self.kept.arrays
         return kept if self.order is None else {**kept, "order": self.order}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Chunk:
-        """Return a chunk made of its `arrays`."""
+        """Return a chunk from the dictionary of arrays that the property `arrays` returns."""
         return cls(ActiveSet.from_arrays(arrays) if "ids" in arrays else None, arrays.get("order"))
 
     def block(
@@ -45,10 +45,11 @@ class Chunk:
         n_before: int | None = None,
         prepare: Callable[..., Rows] | None = None,
     ) -> Block:
-        """Return the block of the chunk's rows, given in their original order, in the order of the chunk.
+        """Return the rows of the chunk as a block in the order of the chunk; X and weights have the original order.
 
-        first: index of the first row in the data    n_before: points of positive weight before it; None if all have one
-        prepare: function of X, the order, `first` and the weights that returns the block's rows; None: only reorder
+        first: index of the chunk's first row in the data
+        n_before: number of points of positive weight before it; None if all points have positive weight
+        prepare: function of X, the order, `first` and the weights that returns the block's rows; None only reorders
         """
         order = None if self.order is None else self.order.astype(np.int64)
         if prepare is not None:
@@ -59,7 +60,7 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """Return a chunk in the original order, without state or, if `keep`, with only each point's best component."""
+        """Return the chunk in its original order, without active sets; if `keep`, with each point's best component."""
         if not keep or self.kept is None:
             return Chunk()
         return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))
@@ -69,7 +70,7 @@ class Chunk:
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the positions (n,) of the points, sorted by their best component."""
+        """Return the positions (n,) of the points in the chunk, sorted by the points' best components."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 
@@ -81,12 +82,12 @@ class Chunk:
         return Chunk(self.kept.at(places), order)
 
     def at(self, rows: NDArray[np.int64]) -> ActiveSet:
-        """Return the state of some rows, given their indices in the chunk."""
+        """Return the active sets of some rows, given by their original indices in the chunk."""
         assert self.kept is not None
         return self.kept.at(self._places(rows))
 
     def edited(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> Chunk:
-        """Return the chunk with some rows assigned to the given components, at zero cost."""
+        """Return the chunk with some rows, given by index, assigned to the given components with cost 0."""
         assert self.kept is not None
         assert self.kept.costs is not None
         ids, costs, places = self.kept.ids.copy(), self.kept.costs.copy(), self._places(rows)
@@ -94,14 +95,14 @@ class Chunk:
         return replace(self, kept=replace(self.kept, ids=ids, costs=costs))
 
     def labels(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """Return the best components in the original order of the points, (n,), in `out` if given."""
+        """Return each point's best component, (n,), in the original order of the points; write to `out` if given."""
         assert self.kept is not None
         out = np.empty(len(self.kept.ids), dtype=np.int32) if out is None else out
         out[slice(None) if self.order is None else self.order] = self.kept.winners
         return out
 
     def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions of rows, given their indices in the chunk."""
+        """Return the present positions of rows, given their original indices in the chunk."""
         if self.order is None:
             return rows
         places = np.empty(len(self.order), dtype=np.int64)
@@ -110,7 +111,10 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
-    """Return the state of n rows, assembled from (target positions, state) pairs; None if there are none."""
+    """Return the active sets of n rows, assembled from pairs (positions in the result, active sets).
+
+    The result is None if there are no pairs.
+    """
     if not kept:
         return None
     _, one = kept[0]
@@ -124,7 +128,10 @@ def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet |
 
 
 def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
-    """Split row indices by chunk: return (chunk, positions in `rows`, row indices in the chunk) for each chunk hit."""
+    """Split indices of rows by chunk: return (chunk, positions in `rows`, row indices in the chunk) for each chunk.
+
+    sizes: number of rows of each chunk; chunks without any of the rows are left out
+    """
     ends = np.cumsum(sizes)
     chunk = np.searchsorted(ends, rows, side="right")
     found = []

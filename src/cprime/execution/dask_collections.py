@@ -1,4 +1,4 @@
-"""Data from Dask arrays and dataframes, on the current client's cluster or computed chunk by chunk in this process."""
+"""Data from Dask arrays and dataframes, on the cluster of the current client or computed chunk by chunk locally."""
 
 from hashlib import blake2b
 from typing import Any
@@ -19,8 +19,8 @@ _SAMPLE_ROWS = 1000  # rows read to find the types of values in columns of Pytho
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
     """Return the data of a Dask array or dataframe, on the cluster of the current client if there is one.
 
-    dtype: of a fitted estimator's data; None during a fit, which takes the narrower of float32 and float64 that holds
-        all numbers of the collection's type
+    dtype: data type of a fitted estimator's data; None during a fit, which uses float32 if that can represent all
+        numbers of the collection's type, otherwise float64
     """
     rows = _as_array(X, "X")
     if rows.ndim != 2 or 0 in rows.shape:
@@ -52,7 +52,7 @@ def _as_array(X: Any, name: str) -> Any:
 
 
 def _numeric(X: Any, name: str) -> Any:
-    """Return a dataframe or series with NumPy's types: other numeric types, and Booleans among numbers, become floats.
+    """Return a table or series with NumPy's number types; other numeric types, and bool among numbers, become floats.
 
     Raises ValueError, naming the columns and their types, if columns are not numeric.
     """

@@ -1,10 +1,10 @@
 """Data of a Dask array or dataframe: runs jobs on the workers of a cluster.
 
 One task processes a group of consecutive chunks. Group sizes are a power of two, so that partial results are merged in
-the same pairs as in a local fit. Rows and per-point state of a group stay in the memory of the workers. A job is an
-argument of its tasks or, if it is large, the result of one task. Tasks merge partial results until few are left. If a
-worker is lost, Dask recomputes its results, including the passes since the last write to disk: this costs time and
-does not change the result.
+the same pairs as in a local fit. The rows and active sets of a group stay in the memory of the workers. A job (the
+function of a pass) is an argument of its tasks or, if it is large, the result of one task. Tasks merge partial results
+until few are left. If a worker is lost, Dask recomputes its results, including the passes since the last write to disk:
+this takes time and does not change the result.
 """
 
 import logging
@@ -33,10 +33,10 @@ from cprime.statistics import merge
 logger = logging.getLogger("cprime")
 
 _GROUPS_A_THREAD = 4  # least number of groups per thread, if there are enough chunks
-_LIGHT = 2**20  # bytes of rows up to which groups are joined, as long as every thread has one
-_SENT = 2**20  # most bytes of a job, over all groups, that are sent as an argument of each task
-_FAN_IN = 8  # partial results that one task merges; a power of two
-_CUT = 8  # passes between writes of the per-point state to disk, from which lost results are recomputed
+_LIGHT = 2**20  # bytes of rows up to which groups are joined, as long as every thread has a group
+_SENT = 2**20  # largest size [bytes] of a job times number of groups for which it is an argument of each task
+_FAN_IN = 8  # number of partial results that one task merges; a power of two
+_CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
 
 
 class Distributed:
@@ -73,10 +73,10 @@ class Distributed:
         self._kept: list[Any] | None = None
         self._before: list[Any] | None = None
         self._passes = 0
-        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, computed on first use
+        self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
-        """Set a function that transforms all rows, and return the data."""
+        """Set the function that transforms all rows before a model uses them, and return the data."""
         self._reading = self._reading._replace(prepare=prepare)
         return self
 
@@ -237,7 +237,7 @@ class Distributed:
 
     @property
     def _given(self) -> list[Any]:
-        """Return the blocks of every group, in the original order of rows."""
+        """Return for each group a future of its blocks, in the original order of rows."""
         if self._blocks is None:
             before = None
             if self.weighted:
@@ -256,7 +256,10 @@ class Distributed:
     def _from_rows(
         self, function: Callable[..., Any], *args: Any, before: NDArray[np.int64] | None = None
     ) -> list[Any]:
-        """Call a function for each group with its rows, weights, first index, `args` and `before`; return futures."""
+        """Call a function for each group of chunks on the cluster, and return the futures of the results.
+
+        Its arguments are the group's rows and weights, the index of its first row, `args`, and its entry of `before`.
+        """
         from dask.delayed import delayed
 
         ends = np.cumsum(self.sizes)
@@ -284,7 +287,7 @@ class Distributed:
         return step
 
     def _sent(self, job: Any) -> Any:
-        """Return a job, or if it is large a future of it, as an argument of the tasks of all groups."""
+        """Return a job as it is passed to all tasks: the job itself or, if it is large, a future of it."""
         buffers: list[Any] = []
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
@@ -297,14 +300,20 @@ class Distributed:
         return self.client.submit(function, *args, key=f"{self._name}-{what}-{self._n_tasks}", pure=False)
 
     def _by_group(self, rows: NDArray[np.int64]) -> dict[int, list[tuple[int, NDArray, NDArray]]]:
-        """Split row indices by group: lists of (chunk in the group, positions in `rows`, row indices in the chunk)."""
+        """Split row indices by group of chunks; return a dictionary from the group's index to a list.
+
+        Its items are (index of a chunk in the group, positions in `rows`, row indices in the chunk).
+        """
         found: dict[int, list[tuple[int, NDArray, NDArray]]] = {}
         for i, mine, inside in by_chunk(self.sizes, rows):
             found.setdefault(i // self._step, []).append((i % self._step, mine, inside))
         return found
 
     def _cut(self, kept: list[Any]) -> list[Any]:
-        """Write per-point state to files and return futures that read them; return `kept` without a shared folder."""
+        """Write the active sets of all groups to files, and return futures that read these files.
+
+        So results lost with a worker are recomputed from here. Without a shared folder, `kept` is returned unchanged.
+        """
         if self._cuts and self._scratch is None:
             self._scratch = _scratch(self.client)
             self._cuts = self._scratch is not None
@@ -329,7 +338,10 @@ class Distributed:
 
 
 def _scratch(client: Any) -> Path | None:
-    """Create a folder in Dask's "temporary-directory", deleted with the client; None if a worker cannot see it."""
+    """Create a folder in Dask's "temporary-directory"; return its path, or None if not all workers can access it.
+
+    It is deleted together with the client.
+    """
     folder = Path(tempfile.mkdtemp(prefix="cprime-", dir=dask.config.get("temporary-directory", None)))
     weakref.finalize(client, shutil.rmtree, folder, True)
     if all(client.run(os.path.isdir, str(folder)).values()):

@@ -1,6 +1,6 @@
 """Data of this machine: an array in memory, usually one chunk, or a source that is read chunk by chunk.
 
-Chunks are processed one after the other, because the kernels already use all threads; the next chunk is read meanwhile.
+Chunks are processed one after the other, because the kernels already use all threads. The next chunk is read meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,16 +22,16 @@ from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
-# Function of rows, the name of the data, an order, row indices and weights that returns the rows that a model uses.
+# Function that transforms rows before a model uses them. Arguments: rows, data's name, order, row indices, weights.
 Prepare = Callable[..., Rows]
 
 
 class Local:
-    """Data in the chunks of a source; their per-point state is in memory, or in files within `spilled`.
+    """Data in the chunks of a source; active sets are in memory, or in files within the context `spilled`.
 
-    The blocks of an array in memory, and of a file of one chunk, are cached, also after a regrouping.
+    The blocks of an array in memory, and of a file of one chunk, are cached, also after rows were sorted by component.
 
-    checked: whether rows are known to be finite and their squares representable; else the first read checks
+    checked: whether rows are known to be finite and their squares representable; if not, the first read checks this
     spread: whether to check that the squared differences of rows do not underflow, as a fit requires
     """
 
@@ -52,15 +52,15 @@ class Local:
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # the greatest difference from the origin in any column, of the rows checked so far
+        self._spread = 0.0  # greatest absolute difference of the rows checked so far from the origin, in any column
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
-        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, computed on first use
+        self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Local":
-        """Set a function that transforms all rows, and return the data."""
+        """Set the function that transforms all rows before a model uses them, and return the data."""
         self._prepare, self._blocks = prepare, {}
         return self
 
@@ -82,9 +82,9 @@ class Local:
         first: int | NDArray[np.int64] = 0,
         weights: NDArray[np.float64] | None = None,
     ) -> Rows:
-        """Return rows as the model uses them, in their original order or the given one.
+        """Return rows transformed for the model, in the given order (None: their original order).
 
-        first: index of the first row, or indices of all rows    weights: of the rows in their original order
+        first: index of the first row, or indices of all rows    weights: weights of the rows in their original order
         """
         if self._prepare is not None:
             return self._prepare(X, self.source.name, order, first, weights)
@@ -93,7 +93,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return prepared rows, with narrow types widened if they are few, which is faster for many passes."""
+        """Return transformed rows. If they are few, narrow types become float32, which is faster for many passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property
@@ -149,7 +149,7 @@ class Local:
         self._before = None
 
     def regroup(self, n_components: int) -> None:
-        # Blocks whose rows are not copied are reordered, so cached values such as norms stay; others are freed first.
+        # Cached blocks are reordered if that needs no copy, so that values such as norms stay; others are freed first.
         blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
         self._blocks, after = {}, []
         for i, chunk in enumerate(self._chunks):
@@ -202,7 +202,7 @@ class Local:
         *,
         numbered: bool = False,
     ) -> Any:
-        """Apply a function to all rows in order, a piece at a time; write each result into its part of the output."""
+        """Return the results of a function for all rows, applied to one piece after another; see `Data.map`."""
         several = isinstance(dtype, tuple)
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
@@ -221,7 +221,7 @@ class Local:
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
         """Yield all rows in order, in pieces of bounded memory; n_bytes: size of the result of one row.
 
-        Rows in memory are prepared piece by piece. The source's files are verified again after the last piece.
+        Rows in memory are transformed piece by piece. After the last piece, the source's files are checked for changes.
         """
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
@@ -241,7 +241,7 @@ class Local:
 
     @contextmanager
     def spilled(self, folder: Path) -> Iterator[None]:
-        """Store the per-point state in files of a folder within this context, and delete it at the end."""
+        """Store active sets in files of a folder within this context, and delete them at the end."""
         try:
             with Spill(folder) as self._spill:
                 self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
@@ -251,24 +251,24 @@ class Local:
             self.begin(keep=False)
 
     def _placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """Return a chunk with its arrays in files if the data are `spilled`; it shares arrays with `before`."""
+        """Return a chunk with its arrays in files within the context `spilled`, except those shared with `before`."""
         return chunk if self._spill is None else self._spill.placed(chunk, before)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the per-point state of each chunk: all that a pass needs besides the rows."""
+        """Yield for each chunk the active sets and the order of its points, which a checkpoint stores."""
         yield from self._chunks
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Restore the per-point state that `chunks` yielded; if the iterable raises, nothing changes."""
+        """Restore the active sets and orders that `chunks` yielded; if the iterable raises, nothing changes."""
         restored = [self._placed(chunk, Chunk()) for chunk in chunks]
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """Return a fingerprint of the data, and how another process can open them; see `Source.opened_from`."""
+        """Return a dictionary: "data" is a fingerprint of the data, "opened" says how another process can open them."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return the arrays that another process could not read again from files: "data" and "weights"."""
+        """Return those of the arrays "data" and "weights", by name, that another process cannot read from files."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:
@@ -290,7 +290,10 @@ class Local:
         return begin, begin + self.sizes[i]
 
     def _each_block(self, reads: bool) -> Iterator[Block]:
-        """Yield the blocks in order; blocks not in memory are read ahead. reads: whether rows are needed."""
+        """Yield the blocks in order. Blocks not in memory are read while the previous one is used.
+
+        reads: whether the rows are needed; if not, blocks have no columns
+        """
         if len(self._blocks) == len(self.sizes):
             yield from (self._blocks[i] for i in range(len(self.sizes)))
             return
@@ -328,7 +331,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise unless the rows from `begin` on are finite and their dtype can hold the squares of their values."""
-        if self._origin is None or np.isnan(self._origin).any():  # all rows so far miss a value in this column
+        if self._origin is None or np.isnan(self._origin).any():  # no row so far has a value in this column
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

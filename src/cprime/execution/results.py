@@ -1,4 +1,4 @@
-"""Outputs that take results block by block, so that no second copy of them is in memory.
+"""Outputs to which results are written block by block, so that no second copy of them is in memory.
 
 An output is a new array, an array or memory map from the caller, or a .npy file. This module computes no results.
 """
@@ -21,7 +21,10 @@ _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares t
 
 
 def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of pieces of a range of rows, of bounded memory; n_bytes: size of a row or of its result."""
+    """Yield (begin, end) of the pieces into which a range of rows is cut, so that a piece has bounded memory.
+
+    n_bytes: size of a row or of its result
+    """
     step = min(CHUNK_ROWS, max(_LEAST_ROWS, int(CHUNK_BYTES / max(n_bytes, 1))))
     for first in range(begin, end, step):
         yield first, min(first + step, end)
@@ -82,7 +85,9 @@ class _ResultFile:
 
 @contextmanager
 def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _ResultFile]]:
-    """Yield the outputs of results (n_rows,) or (n_rows, width), one per dtype; files are complete after the context.
+    """Yield a list of outputs for results (n_rows,) or (n_rows, width), one per dtype, for use in this context.
+
+    Files are complete only after the end of the context.
 
     out: None, or a tuple with one entry per dtype: None, an array of that shape and dtype, or the path of a .npy file
 

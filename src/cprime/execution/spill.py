@@ -1,7 +1,8 @@
-"""Storage of per-point state outside of memory, as arrays in memory maps of files in a folder.
+"""Storage of active sets outside of memory, as arrays in memory maps of files in a folder.
 
-The files have no names, so nothing is left behind however the process ends; if the system has no such files, they are
-deleted when they are closed. A file is deleted with its last array. Independent of passes and of the EM loop.
+The files have no names, so none is left behind however the process ends; if the system has no such files, they have
+names and are deleted when they are closed. A file is deleted with its last array. This module does not depend on passes
+or the EM loop.
 """
 
 import os
@@ -18,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from cprime.execution.chunk import Chunk
 
 PREFIX = "spill-"  # prefix of the files' names, if they have names
-_FILE = 2**30  # bytes of a file, unless one array needs more; large, so that few files are open
+_FILE = 2**30  # bytes of a file, unless one array needs more; many, so that few files are open
 _PAGE = 4096  # alignment of arrays in a file [bytes]
 _ZEROS = bytes(2**20)
 
@@ -26,7 +27,7 @@ _ZEROS = bytes(2**20)
 class Spill:
     """Writer of the arrays of chunks to files of a folder.
 
-    Arrays of one name share files, because they have similar lifetimes.
+    Arrays of the same name (such as "ids" or "costs") share files, because they are needed for similar times.
     """
 
     def __init__(self, folder: Path):

@@ -1,4 +1,7 @@
-"""Functions that the workers of a cluster run on a group of chunks; pure, because a task may run more than once."""
+"""Functions that the workers of a cluster run on a group of chunks.
+
+They do not change their arguments, because a task may run more than once.
+"""
 
 import os
 from collections.abc import Callable
@@ -22,7 +25,7 @@ from cprime.statistics import merge
 
 
 class GroupState(NamedTuple):
-    """Per-point state of a group, chunk by chunk, and the merged partial result of the pass that computed it."""
+    """Active sets of a group of chunks, chunk by chunk, and the merged partial result of the pass that made them."""
 
     chunks: list[Chunk]
     part: Any = None
@@ -30,7 +33,7 @@ class GroupState(NamedTuple):
 
 @sizeof.register(Block)
 def _(block: Block) -> int:
-    """Return the bytes of a block, by which the cluster decides where tasks run."""
+    """Return the size of a block in bytes, which Dask uses to decide where tasks run."""
     return sum(array.nbytes for array in (block.X, block.sample_weight, block.order) if array is not None)
 
 
@@ -42,8 +45,8 @@ def _(chunk: Chunk) -> int:
 class Reading(NamedTuple):
     """Settings for the conversion of a block of any dtype to rows.
 
-    dtype: of the computation    rows: converts arrays to rows    prepare: transforms rows, or None
-    columns: column names for messages, or None
+    dtype: data type of the computation    rows: function that converts arrays to rows
+    prepare: function that transforms rows for the model, or None    columns: column names for messages, or None
     """
 
     dtype: np.dtype
@@ -53,9 +56,9 @@ class Reading(NamedTuple):
 
 
 class RowFunction:
-    """Function of an array that checks and prepares its rows, calls `function` and returns a result of dtype `out`.
+    """Function of an array that checks its rows, transforms them, and returns the result of `function` as dtype `out`.
 
-    numbered: whether `function` also gets the index of the first row
+    numbered: whether `function` is also called with the index of the first row
     """
 
     def __init__(self, function: Callable[..., Any], reading: Reading, out: Any, numbered: bool = False):
@@ -84,7 +87,10 @@ class Fields:
 
 
 def checked(array: Any, reading: Reading, first: int, weights: NDArray[np.float64] | None = None) -> Rows:
-    """Return an array, whose first row has index `first`, as prepared rows; raise ValueError for invalid values."""
+    """Return an array as rows, checked and transformed for the model; raise ValueError for invalid values.
+
+    first: index of the array's first row in the data
+    """
     array = np.asarray(array)
     X = reading.rows(np.ascontiguousarray(array, None if is_narrow(array.dtype) else reading.dtype))
     X = X if X.dtype == reading.dtype else X.as_type(reading.dtype)
@@ -118,7 +124,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """Return the number of positive weights."""
+    """Return how many of the weights are positive."""
     return int(np.count_nonzero(weights > 0))
 
 
@@ -135,7 +141,7 @@ def merged(parts: list[Any]) -> Any:
 
 
 def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
-    """Run a job on a group: return its new state with the merged partial result, or only the latter."""
+    """Run a job on a group of chunks, and return the merged partial result, with new active sets if `job.keeps`."""
     after, parts = [], []
     with computing(1):  # because a worker runs one task per thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
@@ -164,7 +170,7 @@ def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
 
 
 def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, NDArray]]) -> Any:
-    """Return X, weights and per-point state of rows, given as (chunk, row indices in the chunk) pairs."""
+    """Return X, weights and active sets of rows that are given by pairs (index of chunk, row indices in the chunk)."""
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:
@@ -199,7 +205,10 @@ def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dty
 
 
 def written(held: GroupState, path: str) -> str:
-    """Write a group's per-point state to a file, whole or not at all, because a lost worker's task is repeated."""
+    """Write the active sets of a group of chunks to a file, and return its path.
+
+    The file is written completely or not at all, because the task is repeated if its worker is lost.
+    """
     arrays: dict[str, Any] = {}
     for i, chunk in enumerate(held.chunks):
         arrays |= {f"{i}-{name}": array for name, array in chunk.arrays.items()}

@@ -1,8 +1,8 @@
 """Initialization of fits: the choice of starting centers.
 
 Each method has one file and a public function that can be used alone, such as `random_rows`, `kmeans_plusplus`
-and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. All
-accept every form of `init`.
+and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. These three
+accept every form of the argument `init`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 class Start(NamedTuple):
-    """Starting centers (C, D), and a nearby center of every point (N,) or None if the method does not compute them."""
+    """Starting centers (C, D), and for every point the index of a center near it (N,), or None if not computed."""
 
     centers: NDArray
     labels: NDArray[np.int32] | None
@@ -75,7 +75,7 @@ def seed(
         of shape (n_clusters, n_features); an estimator with ``cluster_centers_`` or ``means_``; or
         ``init(X, n_clusters, random_state=...)`` that returns such an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None
-        Non-negative weights, not all zero; used by the methods only.
+        Non-negative weights, not all zero. They have no effect if `init` is an array, an estimator or a function.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers.
     n_threads : int or None, default=None
@@ -118,7 +118,7 @@ def start(
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> Start:
-    """Return starting centers as `seed` does, with a nearby center of every point if the method computes them."""
+    """Return centers as `seed` does and, if the method computes it, the index of a center near every point."""
     data = local(X, sample_weight)
     with computing(n_threads):
         centers = place(data, n_clusters, init, lambda: check_random_state(random_state), chain_length)
@@ -134,7 +134,7 @@ def place(
 ) -> NDArray:
     """Return starting centers (C, D) for any `Data`, in memory or not.
 
-    The per-point state then has a nearby center of every point, if the method computes them.
+    If the method computes a center near each point, this center becomes the active set of the point in `data`.
     """
     data.begin(keep=False)
     if not isinstance(init, str):

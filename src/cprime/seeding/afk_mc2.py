@@ -6,8 +6,8 @@ Each new center is the last state of a chain of m proposals from
 with target w_n d(x_n, chosen)²: y replaces x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
 
-The proposals do not depend on the centers, so all are drawn first. For each block of centers, one kernel call
-computes the distances of the block's proposals to all earlier centers; each new center of the block then costs
+The proposals do not depend on the centers, so all are drawn first. Centers are chosen in blocks: one kernel call
+computes the distances of a block's proposals to all earlier centers, and each new center of the block then requires
 one small update. Time O(m C² D) and two passes over X, memory O(n + C m + block · m · D).
 """
 
@@ -21,7 +21,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-BLOCK = 64  # centers whose proposals are scored together
+BLOCK = 64  # number of centers for whose proposals distances are computed together
 
 
 def afk_mc2(
@@ -120,7 +120,7 @@ def choose_by_afk_mc2(
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
-    # One row of proposals per center; that of c = 0 is unused.
+    # Row c contains the proposals for center c; row 0 is unused.
     rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))
     thresholds = rng.uniform(size=(n_clusters, chain_length))
 
@@ -146,7 +146,10 @@ def choose_by_afk_mc2(
 
 
 def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Compute g_n of the proposal, (n,) float64, from the squared distances to the first center."""
+    """Return the proposal density g_n, (n,) float64: half uniform, half ∝ squared distance to the first center.
+
+    The probability of proposing row n is w_n g_n.
+    """
     mass = cumulative_mass(distances, sample_weight)[-1]
     total_weight = len(distances) if sample_weight is None else sample_weight.sum()
     uniform = 0.5 / total_weight
@@ -156,9 +159,11 @@ def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDAr
 
 
 def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | None:
-    """Run one Metropolis chain; return the position of its last state, or None if all proposals are chosen centers.
+    """Run one Metropolis chain; return the position of its last state among its m proposals.
 
-    distances: squared, to the chosen centers    density: g    thresholds: u    each (m,), for the proposals
+    Return None if all proposals coincide with chosen centers. Arguments, (m,) each, one entry per proposal:
+    distances: squared distance to the nearest chosen center    density: g of the proposal distribution
+    thresholds: uniform random numbers with which acceptance ratios are compared
     """
     importance = (distances / density).tolist()
     state, current = 0, importance[0]
@@ -169,8 +174,9 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 
 
 class _ExactDraw:
-    """Draws from the target w_n d(x_n, chosen)² over all rows, for chains whose proposals are all chosen centers.
+    """Draws of rows with probability proportional to w_n d(x_n, nearest chosen center)², the target of the chains.
 
+    It is used if all proposals of a chain coincide with chosen centers.
     closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen centers, updated on use
     """
 
@@ -183,7 +189,10 @@ class _ExactDraw:
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
-        """Draw a row given the first n_centers centers; return None if all rows with weight coincide with them."""
+        """Draw a row, with the first n_centers centers as chosen; return its index.
+
+        Return None if all rows of positive weight coincide with these centers.
+        """
         if n_centers > self.n_seen:
             new = self.centers[self.n_seen : n_centers]
             np.minimum(

@@ -20,7 +20,7 @@ from cprime.sources import unmasked
 
 @dataclass(frozen=True)
 class OwnStart:
-    """Initialization by an internal function that returns centers (C, D) of the data's dtype and needs no generator."""
+    """Initialization by an internal function, which returns centers (C, D) in the data's dtype and is not random."""
 
     centers: Callable[[], NDArray]
 
@@ -34,7 +34,10 @@ def is_given(init: Any) -> bool:
 
 
 def in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
-    """Return X and the weights if they are one chunk in memory; else raise ValueError, with `what` needs them so."""
+    """Return X and the weights if all rows are one chunk in memory; raise ValueError otherwise.
+
+    what: for the message, the initialization that needs the data in memory
+    """
     whole = data.whole()
     if whole is None:
         raise ValueError(
@@ -81,11 +84,11 @@ def given_centers(
 
 
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
-    """Return a C-contiguous copy in the dtype of the data; raise ValueError for values that this dtype cannot hold."""
+    """Return a C-contiguous copy of an array in the dtype of the data; raise ValueError if a value is out of range."""
     numbers = unmasked(numbers, name)
     plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-        return np.array(numbers, order="C")  # shortcut with the result of `check_array`
+        return np.array(numbers, order="C")  # shortcut with the same result as `check_array`
     with np.errstate(over="ignore", invalid="ignore"):  # overflow gives infinity, for which check_array raises
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 

@@ -1,5 +1,6 @@
 """Initialization by jumps: k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
 
+A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error.
 With few clusters, later iterations cannot repair a bad initialization. This one ends near the best known optimum of
 the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at least
 500), one from each segment of the data, or all rows if these are fewer than twice as many. Many jumps are tried on
@@ -18,13 +19,13 @@ from cprime.execution import Data, rows_of
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
-_LEAST, PER_CLUSTER = 500, 32  # rows of the sample: in total, and per cluster
+_LEAST, PER_CLUSTER = 500, 32  # least number of rows of the sample: in total, and per cluster
 _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iterations": 5}
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Job that computes Σ w_n ‖x_n − μ‖² to the nearest center, for each of n sets of centers: (n,)."""
+    """Job that computes Σ_n w_n ‖x_n − μ‖², with the nearest center μ, for each of m sets of centers: (m,)."""
 
     sets: tuple[Floats, ...]
 
@@ -36,7 +37,7 @@ class Errors:
 
 
 def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> Floats:
-    """Return starting centers (C, D); requires at least C points of positive weight."""
+    """Return starting centers (C, D) by k-means++ and jumps of centers; at least C points must have positive weight."""
     key = Key(int(rng.randint(2**31)))
     sample = _sample(data, n_clusters, key)
     chosen = choose_by_kmeans_plusplus(sample[0], n_clusters, sample[1], rng, 1)
@@ -44,7 +45,7 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
 
 
 def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
-    """Return centers (C, D) that are at least as good as the given ones, after trying jumps."""
+    """Return the given centers (C, D), improved by jumps of centers if any of those that are tried lower the error."""
     return _improved(data, centers, _sample(data, len(centers), key))
 
 
@@ -52,7 +53,10 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
-    """Return one random point of each equal segment of the points of positive weight, or all points if they are few."""
+    """Return a sample of rows, with weights: a random one of each of n equal segments, or all rows if there are few.
+
+    Rows of zero weight are left out.
+    """
     N, n = data.n_weighted, max(_LEAST, PER_CLUSTER * n_clusters)
     if 2 * n > N:
         numbers = np.arange(N)

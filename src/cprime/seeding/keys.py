@@ -1,7 +1,8 @@
 """Weighted draws of rows without replacement, in one pass over data in any number of chunks.
 
-The rows with the m smallest keys log E_n − log w_n, with E_n standard exponential, are such a draw (Efraimidis &
-Spirakis 2006, A). The smallest keys of all data are among the smallest keys of the chunks.
+Each row gets a key log E_n − log w_n, with a random E_n from the standard exponential distribution. The rows with the m
+smallest keys are such a draw (Efraimidis & Spirakis 2006, algorithm A). They are found from the m smallest keys of each
+chunk.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in rando
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """Rows with the smallest keys, sorted by key: (m,) each; n: largest m."""
+    """Indices of the rows with the smallest random keys, and these keys, sorted by key: (m,) each; n: largest m."""
 
     n: int
     rows: NDArray[np.int64]
@@ -56,7 +57,7 @@ class FindSmallestKeys:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Number n of rows with positive weight, and the first of these rows: (≤ most,)."""
+    """Number n of rows with positive weight, and the indices of the first of these rows, at most `most`."""
 
     n: int
     rows: NDArray[np.int64]
@@ -68,7 +69,7 @@ class WeightedRows:
 
 @dataclass(frozen=True)
 class SelectWeightedRows:
-    """Job that finds the first `most` rows with positive weight."""
+    """Job that counts the rows with positive weight, and returns the indices of the first `most` of them."""
 
     most: int
 

@@ -16,10 +16,10 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-_MOST_STEPS = 8  # most centers for which candidates are proposed together
-_CENTERS_PER_STEP = 16  # number of chosen centers required for each of these
-_SPARE = 8  # one extra proposal for this many, to replace rejected ones
-_MOST_BYTES = 2**28  # most bytes of distances to proposals
+_MOST_STEPS = 8  # largest number of centers for which candidates are proposed together
+_CENTERS_PER_STEP = 16  # number of chosen centers for each center for which candidates are proposed together
+_SPARE = 8  # one extra candidate per this many, to replace rejected ones
+_MOST_BYTES = 2**28  # most bytes of distances to proposed candidates
 
 
 def kmeans_plusplus(
@@ -105,15 +105,15 @@ def choose_by_kmeans_plusplus(
 ) -> NDArray:
     """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
-    X is read once for several centers: candidates are proposed by the current squared distances, and each is accepted
-    with probability (its later squared distance) / (its squared distance when proposed), so that it is a draw by the
-    later distances (rejection sampling).
+    Candidates for several centers are drawn together, so that X is read once for them, with probability proportional to
+    weight times present squared distance. A candidate is accepted later with probability (its squared distance then) /
+    (its squared distance when drawn). So it has the distribution of a later draw (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))
-    order = order_of_values(X)  # so that draws depend on the points, not on their order
+    order = order_of_values(X)  # so that draws depend on the points' values, not on their order
     indices = np.empty(n_clusters, dtype=np.int64)
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
     n_weighted = int(np.count_nonzero(masses))
@@ -157,17 +157,17 @@ def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
     alive = 1 if n_proposed == n_trials else 2  # while a larger array is allocated, the old one still exists
     return alive * n_proposed * n_points * itemsize + n_points * (
         3 * 8 + itemsize
-    )  # order, masses and cumulative masses (8 bytes each); distances
+    )  # order, products of weight and squared distance and their cumulative sums (8 bytes each); distances
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return how many candidates are proposed together; n_bytes: size of the distances to one candidate."""
+    """Return how many candidates are drawn together; n_bytes: size of the distances to one candidate."""
     steps = _steps_ahead(n_chosen, n_trials * n_bytes)
     return n_trials * steps + (n_trials * steps // _SPARE if steps > 1 else 0)
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """Return for how many centers candidates are proposed together: few at first, when distances change most.
+    """Return for how many centers candidates are drawn together: for few at first, because distances change most then.
 
     n_bytes: size of the distances to the candidates of one center
     """
@@ -175,15 +175,15 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
 
 
 def order_of_values(X: Rows) -> NDArray:
-    """Return an order (n,) of the rows by their values, so that a weight of 2 has the effect of a duplicated row.
+    """Return indices (n,) that sort the rows by value, so that a weight of 2 has the same effect as a repeated row.
 
-    Rows are sorted by a fixed random projection; only different rows of equal projection depend on the input order.
+    Rows are sorted by a fixed random projection. Their input order matters only for different rows of equal projection.
     """
     direction = np.random.RandomState(0).standard_normal((X.shape[1],))
     return np.argsort(X.projected(direction), kind="stable")
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:
-    """Return the cumulative sum of w_n d_n² in the given order, (n,) float64."""
+    """Return the cumulative sums of w_n d_n² over rows in the given order, (n,) float64. distances: d_n²"""
     mass = distances if sample_weight is None else distances * sample_weight
     return np.cumsum(mass[order], dtype=np.float64)

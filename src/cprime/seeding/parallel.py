@@ -2,7 +2,8 @@
 
 The first candidate is one random point. In each of five rounds, every point becomes a candidate with probability
 ℓ w d² / Σ w d², where d is its distance to the nearest candidate so far. Greedy k-means++ then chooses among the
-candidates, weighted by the points nearest to each. Six passes read the data, with about N·ℓ distances each.
+candidates, each weighted by the total weight of the points nearest to it. Six passes read the data, with about N·ℓ
+distances each.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
 
 _ROUNDS = 5
-_OVERSAMPLING = 2  # ℓ / C, expected candidates per round and center
+_OVERSAMPLING = 2  # ℓ / C, expected number of candidates per round and center
 
 
 @dataclass(frozen=True)
 class UpdateNearest:
-    """Job that updates the nearest candidate of every point with new ones, `more`; first: number of earlier candidates.
+    """Job that updates the nearest candidate of every point after new candidates `more` were added.
 
-    The partial result (m + 1,) is Σ w d², followed by the total weight of the points nearest to each candidate.
+    The partial result (m + 1,) is Σ w d² (d: distance to the nearest candidate), followed by the total weight of the
+    points nearest to each of the m candidates. first: number of earlier candidates
     """
 
     more: Floats
@@ -53,7 +55,10 @@ class UpdateNearest:
 
 @dataclass(frozen=True)
 class Draw:
-    """Job that draws each point independently, with probability rate · w d²."""
+    """Job that draws each point independently with probability rate · w d², d: distance to the nearest candidate.
+
+    It returns the indices of the drawn rows.
+    """
 
     key: Key
     column: int

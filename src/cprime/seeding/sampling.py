@@ -11,19 +11,19 @@ from sklearn.utils.random import sample_without_replacement
 
 
 def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
-    """Convert uniform numbers in [0, 1) to indices drawn with probability proportional to mass.
+    """Convert uniform numbers in [0, 1) to indices drawn with probability proportional to given weights.
 
-    cumulative (n,) float64: cumulative sum of masses, last entry > 0. Returns indices in the shape of `uniform`;
-    an entry of zero mass is never drawn.
+    cumulative (n,) float64: cumulative sums of the weights, last entry > 0. Returns indices in the shape of `uniform`;
+    an index of zero weight is never drawn.
     """
     total = cumulative[-1]
     indices = np.searchsorted(cumulative, uniform * total, side="right")
-    # u · total can round up to the total; the last entry with positive mass is correct then.
+    # u · total can round up to the total; the last entry with positive weight is correct then.
     return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
 
 
 def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> int:
-    """Draw one row, with probability proportional to its weight."""
+    """Draw one row with probability proportional to its weight, and return its index."""
     if sample_weight is None:
         return int(rng.randint(n_rows))
     return int(draw(np.cumsum(sample_weight), rng.uniform(size=1))[0])
@@ -32,8 +32,8 @@ def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.Random
 def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
     """Draw distinct rows one after another, each with probability proportional to its weight.
 
-    Rows of weight zero come last, in random order. Returns (n_draws,) int64. The n_draws smallest of
-    E_n / w_n, with E_n standard exponential, are such a draw in one pass (Efraimidis & Spirakis 2006, A).
+    Rows of weight zero come last, in random order. Returns indices (n_draws,) int64. The rows with the smallest
+    E_n / w_n, with E_n standard exponential, are such a draw in one pass (Efraimidis & Spirakis 2006, algorithm A).
     """
     if sample_weight is None:
         indices = sample_without_replacement(n_rows, n_draws, random_state=rng)
@@ -52,7 +52,7 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Extend the chosen rows to n_clusters distinct ones, when all other rows coincide with the chosen ones.
+    """Extend the chosen row indices to n_clusters distinct ones, if all other rows have the values of chosen rows.
 
     chosen (k,) int64. Returns (n_clusters,) int64, which starts with `chosen`.
     """

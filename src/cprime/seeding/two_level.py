@@ -1,9 +1,10 @@
 """Seeding in two levels: about √C coarse cells, and in each cell its share of the C centers.
 
-The share of a cell is proportional to J_cell^(d/(d+2)), where d is the intrinsic dimension, estimated on the coarse
-level. So every center has about the same distortion, as in an optimal quantizer (Zador 1982, Gersho 1979). Within a
-cell, candidates are drawn with probability ½ / N_cell + ½ d(x, cell)² / J_cell, the proposal of AFK-MC²; the centers
-are chosen among them by greedy D² sampling, as in k-means++. Total time O(N √C D).
+The share of a cell is proportional to J_cell^(d/(d+2)), where J_cell is the cell's sum of squared distances to its
+center and d the intrinsic dimension of the data, estimated from the cells. So every cluster has about the same sum of
+squared distances, as in an optimal quantizer (Zador 1982, Gersho 1979). Within a cell, candidates are drawn with
+probability ½ / N_cell + ½ ‖x − center of cell‖² / J_cell, the proposal of AFK-MC²; the centers are chosen among them by
+greedy D² sampling, as in k-means++. Total time O(N √C D).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
-_CANDIDATES = 4  # candidate rows drawn per center
-_TRIALS = 3  # candidates that greedy sampling tries per center
+_CANDIDATES = 4  # number of candidate rows drawn per center
+_TRIALS = 3  # number of candidates that greedy sampling tries per center
 _MOST_CANDIDATES = 2048  # most candidates in one run of greedy sampling
-_MOST_OFFERED = 16  # times the average number of centers of a cell, beyond which its points are not compared with all
+_MOST_OFFERED = 16  # in cells with this many times the average number of centers, points are compared with some only
 
 
 def two_level(
@@ -90,14 +91,14 @@ def two_level(
 
 
 def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Choose rows as starting centers, and return their indices (C,).
+    """Choose rows as starting centers in two levels, and return their indices (C,).
 
-    The per-point state is then the nearest center of each point's own cell. Two passes read the data, to find the
-    cells and these centers.
+    The active set of each point in `data` becomes the nearest center of the point's own cell. Two passes read the data:
+    to find the cells and to find these centers.
     """
     key = Key(int(rng.randint(2**31)))
     heavy = data.each(SelectWeightedRows(n_clusters)) if data.weighted else None
-    if heavy is not None and heavy.n < n_clusters:  # all rows of positive weight, and some of the others
+    if heavy is not None and heavy.n < n_clusters:  # choose all rows of positive weight, and some others
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
@@ -111,7 +112,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     share = _shares(coarse.distortion, spread, coarse.available, n_clusters)
 
     mass, distortion = coarse.mass.copy(), coarse.distortion.copy()
-    mass[mass == 0] = distortion[distortion == 0] = 1.0  # no division by zero in cells without mass or distortion
+    mass[mass == 0] = distortion[distortion == 0] = 1.0  # no division by zero in cells without weight or distortion
     drawn = data.each(Candidates(key, mass, distortion, _CANDIDATES * share))
     groups, n_chosen = [], []
     for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
@@ -132,16 +133,20 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
 
 
 def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
-    """Draw n rows with probability proportional to weight: (n,), in ascending order if the data have no weights."""
+    """Draw n distinct rows with probability proportional to weight, and return their indices (n,).
+
+    The indices are in ascending order if the data have no weights.
+    """
     if data.weighted:
         return data.each(FindSmallestKeys(key, n)).rows
     return np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
 
 
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
-    """Set the per-point state to the nearest center of each point's own cell; owner (C,): the cell of each center.
+    """Set the active set of each point to the nearest center of the point's own cell.
 
     In a cell with very many centers, the search is approximate: it uses coarse cells of these centers.
+    owner (C,): index of the cell of each center
     """
     most = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
     share = np.bincount(owner, minlength=len(cells))
@@ -159,7 +164,9 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
 
 @dataclass(frozen=True)
 class CellSummary:
-    """Sums of each cell: Σ w_n d(x, cell)², Σ w_n, and the number of points of positive weight."""
+    """Sums over the points of each cell: distortion Σ w_n ‖x_n − center of cell‖², total weight (mass) Σ w_n, and
+    number of points of positive weight (available).
+    """
 
     distortion: NDArray[np.float64]
     mass: NDArray[np.float64]
@@ -171,7 +178,7 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class NearestCells:
-    """Job that finds the nearest cell of every point."""
+    """Job that finds the nearest cell of every point, and sums over the points of each cell."""
 
     cells: Floats
 
@@ -189,10 +196,11 @@ class NearestCells:
 
 @dataclass(frozen=True)
 class CandidatesByCell:
-    """Drawn candidates, sorted by cell and row.
+    """Rows drawn as candidates for centers, sorted by cell and row.
 
-    counts (n_cells,): candidates of each cell    rows (m,)    keys (m,): the smallest keys are drawn
-    ratios (m,): weight / (draw probability)    most (n_cells,): largest counts
+    counts (n_cells,): number of candidates of each cell    rows (m,): row indices of the candidates
+    keys (m,): random keys of the candidates; those with the smallest keys of a cell are drawn
+    ratios (m,): weight / (draw probability)    most (n_cells,): largest allowed counts
     """
 
     counts: NDArray[np.int64]
@@ -217,7 +225,10 @@ class CandidatesByCell:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Job that draws up to `most` (n_cells,) rows in each cell with probability ∝ ½ w / mass + ½ w d² / distortion."""
+    """Job that draws up to `most` (n_cells,) rows in each cell with probability ∝ ½ w / mass + ½ w d² / distortion.
+
+    w and d: weight of a row and its distance to the cell's center    mass, distortion (n_cells,): sums of w and w d²
+    """
 
     key: Key
     mass: NDArray[np.float64]
@@ -249,8 +260,8 @@ class Candidates:
 class Labelled:
     """Job that finds for every point the nearest of its cell's centers.
 
-    offered (n_cells, m): the centers of each cell, padded by −1
-    crowds: for each cell with very many centers, their ids and a structure for approximate search
+    offered (n_cells, m): indices of the centers of each cell, padded by −1
+    crowds: for each cell with very many centers, their indices and a structure for approximate search
     """
 
     cells: Floats
@@ -282,10 +293,10 @@ def _spread(X: Rows, weights: NDArray) -> float:
 
 
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:
-    """Return the number of centers of each cell: proportional to J^(d/(d+2)), rounded by largest remainder.
+    """Return the number of centers for each cell: proportional to distortion^(d/(d+2)), rounded by largest remainder.
 
-    The sum is n_clusters, and each number is at most `available`. J decreases with the number of cells k as k^(−2/d),
-    so the decrease from 1 cell to all cells gives the dimension d.
+    The sum is n_clusters, and each number is at most `available`. The total distortion decreases with the number of
+    cells k as k^(−2/d), so d follows from its value for one cell (`spread`) and for all cells.
     """
     total = distortion.sum()
     if total > 0 and spread > total and len(distortion) > 1:
@@ -295,7 +306,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # what exceeds a full cell is distributed to the others
+    while (left := n_clusters - share.sum()) > 0:  # a cell has at most one center per point; the others get the rest
         room = available > share
         ideal = np.where(room, wanted, 0.0)
         ideal *= left / ideal.sum()

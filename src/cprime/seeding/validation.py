@@ -1,6 +1,6 @@
 """Validation of the arguments of the public seeding functions, with their errors and warnings.
 
-Not used during a fit, because the estimators validate their input themselves and call the private functions.
+It is not used during a fit, because the estimators validate their input themselves and call the private functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def check_data(
     sample_weight: ArrayLike | None,
     random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[Rows, NDArray | None, np.random.RandomState]:
-    """Check the arguments of all methods; return X (float32 or float64), weights (float64 or None) and a generator."""
+    """Check the arguments that all seeding functions have; return X, weights (float64 or None) and a `RandomState`.
+
+    X is returned as float32 or float64.
+    """
     data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
     check_count("n_clusters", n_clusters)
     if len(data) < n_clusters:

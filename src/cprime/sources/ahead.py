@@ -47,9 +47,10 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     threaded = True
 
     def begun(number: int, begin: int, end: int) -> Callable[[], NDArray]:
-        """Return a function that returns the block, which a thread reads; without free threads, the function reads it.
+        """Start to read a block in a thread, and return a function that waits for the block and returns it.
 
-        The caller allocates the buffers, because a thread's memory allocator keeps freed memory for the next thread.
+        If no thread can start, the returned function reads the block. Buffers are not allocated in the thread, because
+        memory allocators do not return the freed memory of a thread to the system.
         """
         nonlocal threaded
         if len(buffers[number % 2]) < end - begin:

@@ -16,7 +16,7 @@ from cprime.sources.stamps import Stamp
 
 
 class ArraySource(Source):
-    """Rows of an array in memory: one chunk, unless `chunk_rows` is set or the array is a memory map (`mapped`)."""
+    """Source of an array in memory: one chunk, unless `chunk_rows` is set or the array is a memory map (`mapped`)."""
 
     in_memory = True
 
@@ -80,7 +80,7 @@ class ArraySource(Source):
 
 
 class NpzSource(ArraySource):
-    """One array of an .npz file, loaded into memory; when unpickled in another process, it is loaded again."""
+    """Source of one array of an .npz file, loaded into memory; if unpickled elsewhere, it loads the file again."""
 
     def __init__(self, path: str | Path, key: str | None = None, vector: bool = False) -> None:
         stamp = Stamp.from_path(path)
@@ -91,7 +91,7 @@ class NpzSource(ArraySource):
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
         found = {
             name: array for name, array in wanted.items() if isinstance(array, np.ndarray)
-        }  # other items are bytes that are no array
+        }  # items that are not arrays are returned as bytes
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector
         super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)

@@ -1,7 +1,7 @@
 """Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
 
 A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A cursor
-holds decoded rows that have not been read yet, less than a batch. Index columns written by pandas are not data.
+stores those decoded rows that have not been read yet, less than a batch. Index columns written by pandas are not data.
 """
 
 import base64
@@ -31,14 +31,14 @@ _GUESSED_WIDTH = 2**10  # assumed length of lists until the first one is read
 
 
 class ArrowSource(Source):
-    """Source of rows in pieces, each of which is decoded as batches of columns.
+    """Base of sources of Arrow files: rows in pieces, each of which is decoded batch by batch.
 
-    _ends (pieces,): number of rows up to the end of each piece
+    _ends (number of pieces,): number of rows up to the end of each piece
     """
 
     _keeps_narrow = True
     _format = "table"
-    _as_text = False  # whether the chosen column contains row names, of any type
+    _as_text = False  # whether one column of row names is chosen, which may have any type
 
     def __init__(
         self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
@@ -60,7 +60,7 @@ class ArrowSource(Source):
         require("pyarrow", self.name).default_memory_pool().release_unused()
 
     def _write(self, batches: Iterable[Any], rows: Sequence[int] | NDArray[np.int64], out: NDArray) -> None:
-        """Write the chosen columns of batches into out; rows: the indices of all rows in the batches."""
+        """Write the chosen columns of batches into out; rows: indices in the data of all rows of the batches."""
         names = self._stored_columns or []
         done = 0
         for batch in batches:
@@ -74,7 +74,7 @@ class ArrowSource(Source):
             del batch  # frees its row group
 
     def naming(self, column: str) -> Self:
-        """Return a source of the same rows with one column of row names, of any type, for `values`."""
+        """Return a source of the same rows whose method `values` reads one column of row names, of any type."""
         new = self._copy()
         new._chosen, new._list, new._as_text = self._numbers([column]), None, True
         new._count()
@@ -117,7 +117,7 @@ class ArrowSource(Source):
         """Count the rows, if the format does not store their number."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """Return a cursor at or before `row` in its piece; the existing one if possible."""
+        """Return a cursor that is at or before `row`, in the piece of this row; the existing cursor if possible."""
         piece = self._piece(row)
         cursor = self._open_files
         if cursor is None or cursor.row > row or cursor.row < self._begin(piece):
@@ -132,7 +132,7 @@ class ArrowSource(Source):
         return int(self._ends[piece - 1]) if piece else 0
 
     def _batch_rows(self) -> int:
-        """Return the number of rows per batch, such that columns are converted to rows within the processor's cache."""
+        """Return the number of rows per batch, so small that a batch is converted to rows in the processor's cache."""
         return min(2**16, max(2**10, BATCH_BYTES // (8 * self.n_features)))
 
 
@@ -164,7 +164,7 @@ class Cursor:
 class ParquetSource(ArrowSource):
     """Source of a .parquet file; its pieces are the row groups.
 
-    Reading a row group page by page holds two pages of every column in memory, about 2 MiB. So a row group of at most
+    Reading a row group page by page needs memory for two pages of every column, about 2 MiB. So a row group of at most
     this size is read as a whole.
     """
 
@@ -223,7 +223,7 @@ class IpcSource(ArrowSource):
 
 
 def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
-    """Return the kinds of the columns of Parquet files, given by schema and metadata.
+    """Return the types of the columns of Parquet files, given by schema and metadata.
 
     Arrow reads categories of numbers as plain numbers; only the files' metadata shows that they are categories.
     """
@@ -238,7 +238,7 @@ def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
 
 @contextmanager
 def reading(name: str, kind: str) -> Iterator[None]:
-    """Convert errors that Arrow raises in this context to a ValueError with the file's name."""
+    """Convert errors that Arrow raises in this context to a ValueError that has the file's name."""
     pa = require("pyarrow", name)
     try:
         yield

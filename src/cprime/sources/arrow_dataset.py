@@ -16,7 +16,7 @@ from cprime.sources.tables import TableSource
 
 
 class DatasetSource(ArrowSource):
-    """Source of a `pyarrow.dataset.Dataset`; its pieces are the row groups of its files, or the files."""
+    """Source of a `pyarrow.dataset.Dataset`; its pieces are row groups of Parquet files, or whole files."""
 
     _format = "data set"
 
@@ -89,6 +89,6 @@ def _pieces(fragment: Any) -> list[Any]:
 
 
 def _count(piece: Any) -> int:
-    """Return the number of rows of a piece; from metadata, as `count_rows` of a row group counts the whole file."""
+    """Return the number of rows of a piece, from metadata, because `count_rows` of a piece counts the whole file."""
     groups = getattr(piece, "row_groups", None)
     return piece.count_rows() if groups is None else sum(group.num_rows for group in groups)

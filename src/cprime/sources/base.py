@@ -20,7 +20,7 @@ from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
-CHUNK_ROWS = 2**22  # limit for few columns, because a pass then needs more memory per row than the row itself
+CHUNK_ROWS = 2**22  # most rows of a chunk: a pass needs memory per row, too, which matters for short rows
 
 
 class Source(Columns, ABC):
@@ -35,11 +35,11 @@ class Source(Columns, ABC):
         Name in messages: the path as it was given.
     n_rows : int
         Number of rows.
-        kinds : sequence of (np.dtype or str)
+    kinds : sequence of (np.dtype or str)
         Stored type of each column; a str is the name of a type that is not numeric.
-        names : sequence of str, default=None
+    names : sequence of str, default=None
         Names of the columns, if they have any.
-        files : sequence of Stamp
+    files : sequence of Stamp
         Files from which the rows are read; `verify` checks them for changes.
 
     Attributes
@@ -50,13 +50,14 @@ class Source(Columns, ABC):
         Type that `read` returns: float32 if it can hold all values of the stored types (8 and 16 bits, float32), else
         float64.
     stored : np.dtype
-        Alternative type that `read` can return and fits can use: the common type of all columns if it is a narrow one
-        (uint8, int8, bool, float16 or bfloat16) and the format is numeric; else `dtype`.
+        Alternative type that `read` can return and fits can use: the common type of all columns, if that is a narrow
+        one (uint8, int8, bool, float16 or bfloat16) and the format stores numbers; otherwise `dtype`.
     columns : list of str or None
         Names of the chosen columns, in the requested order; None if they have none, as in a matrix or a column of
         lists.
     chunk_rows : int
-        Number of rows of a chunk: as set, else as many as fit in 128 MiB. An array in memory is one chunk.
+        Number of rows of a chunk: the number that was set, or else as many as fit in 128 MiB. An array in memory is one
+        chunk.
     sizes : tuple of int
         Number of rows of each chunk: `chunk_rows`, or fewer in the last chunk.
     n_bytes : int
@@ -68,7 +69,7 @@ class Source(Columns, ABC):
     in_memory = False
     preparation: Any = None  # `Preparation` of the rows, so that a model can apply it to new data
     sparse = False  # whether rows are `kernels.SparseRows`
-    _keeps_narrow = False  # whether `_fill` writes arrays of the narrow type that all columns have
+    _keeps_narrow = False  # whether `_fill` can write arrays of a narrow type, if all columns have it
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -91,7 +92,7 @@ class Source(Columns, ABC):
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of any type of `read`."""
+        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of a type of `read`."""
 
     @property
     def is_plain(self) -> bool:
@@ -129,7 +130,7 @@ class Source(Columns, ABC):
 
     @property
     def n_bytes_read(self) -> int:
-        """Return the bytes of all rows as `read` returns them."""
+        """Return the total size in bytes of all rows, in the type in which `read` returns them."""
         return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -146,12 +147,12 @@ class Source(Columns, ABC):
         begin, end : int
             0 <= begin <= end <= n_rows.
         dtype : dtype, default=None
-            `stored`, or None for `dtype`.
+            Type of the result: the attribute `stored`, or None for the source's `dtype`.
 
         Returns
         -------
         ndarray of shape (end - begin, n_features)
-            Of `dtype` in C order: a new array, or a read-only view of an array in memory.
+            In C order: a new array, or a read-only view of an array in memory.
         """
         out = np.empty((end - begin, self.n_features), dtype or self.dtype)
         self.read_into(begin, end, out)
@@ -172,12 +173,12 @@ class Source(Columns, ABC):
         rows : array-like of int, of shape (m,)
             In any order; rows may be repeated.
         dtype : dtype, default=None
-            `stored`, or None for `dtype`.
+            Type of the result: the attribute `stored`, or None for the source's `dtype`.
 
         Returns
         -------
         ndarray of shape (m, n_features)
-            A new array of `dtype`.
+            A new array.
         """
         rows = np.asarray(rows, dtype=np.int64)
         wanted, order = np.unique(rows, return_inverse=True)
@@ -198,8 +199,8 @@ class Source(Columns, ABC):
         Parameters
         ----------
         spec : None, str, path or array-like of shape (n_rows,)
-            None for no weights; the name of a column of a table, which is then excluded from the data; a file with one
-            column or a 1-d array; or the weights.
+            The weights, the path of a file with one column or a 1-d array, or the name of a column of a table, which is
+            then excluded from the data. None means no weights.
 
         Returns
         -------
@@ -222,7 +223,7 @@ class Source(Columns, ABC):
         return SubsetSource(self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
-        """Return a source of some of the chosen columns, or of some values of each list, by their positions."""
+        """Return a source of some of the chosen columns, or of some values of all lists, given by position."""
         if self._list is not None:
             from cprime.sources.part import PartSource
 
@@ -239,7 +240,7 @@ class Source(Columns, ABC):
         return new
 
     def widened(self) -> Self:
-        """Return a source of the same rows with `stored` equal to `dtype`, because narrow integers have no NaN."""
+        """Return a source of the same rows that is never read as narrow integers, because these have no NaN."""
         new = self._copy()
         new._keeps_narrow = False
         return new
@@ -255,14 +256,14 @@ class Source(Columns, ABC):
         return new
 
     def watched(self, watch: Callable[[int, int], None]) -> Self:
-        """Return a source of the same rows for which `ahead` calls `watch(begin, end)` for each block."""
+        """Return a source of the same rows that calls the function `watch(begin, end)` for each block that is read."""
         new = self._copy()
         new._watch = watch
         return new
 
     @property
     def opened_from(self) -> dict[str, Any] | None:
-        """Return the argument of `reopened` with which another process opens the same rows; None without a path.
+        """Return a description from which `reopened` opens the same rows in another process; None without a path.
 
         It consists of strings and numbers. Weights that were given as an array are not included.
         """
@@ -297,9 +298,9 @@ class Source(Columns, ABC):
         return found.digest()
 
     def check_finite(self, X: NDArray, begin: int, gaps: bool = False) -> None:
-        """Raise ValueError if a block read from row `begin` on holds NaN or infinity, naming the first such value.
+        """Raise ValueError if a block, whose first row has index `begin`, contains NaN or infinity.
 
-        gaps: whether NaN is allowed, as a missing value
+        The message names the first such value. gaps: whether NaN is allowed, as a missing value
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(X.sum()):
@@ -347,11 +348,11 @@ class Source(Columns, ABC):
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """Return what else the fingerprint depends on: the array's name in a file, or a hash of the content."""
+        """Return bytes on which the fingerprint depends, too: the array's name in a file, or a hash of the content."""
         return b""
 
     def _where(self, row: int) -> str:
-        """Describe a row for messages, by file and index."""
+        """Return text for messages that identifies a row by file and index."""
         return f"{self.name}: row {row}"
 
     def _check_range(self, begin: int, end: int) -> None:

@@ -29,7 +29,7 @@ def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: A
 def refuse_not_finite(rows: Rows, names: Any, remedy: str, name: str = "X") -> None:
     """Raise ValueError if a value is NaN or infinite; the message names the first one, in scikit-learn's wording.
 
-    names: of the columns, or None    remedy: advice for NaN in the message
+    names: column names, or None    remedy: advice for missing values, for the message    name: name of the data
     """
     largest, _ = rows.extent()
     found = None if np.isfinite(largest) else rows.not_finite()

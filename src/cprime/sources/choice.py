@@ -17,8 +17,8 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_
 class Columns:
     """Base of `Source` with its stored and its chosen columns."""
 
-    _index: frozenset[str] = frozenset()  # columns with the index of a table: not data by default
-    _partitions: frozenset[str] = frozenset()  # columns whose values are in folder names: not data by default
+    _index: frozenset[str] = frozenset()  # names of columns that are the index of a table: not data by default
+    _partitions: frozenset[str] = frozenset()  # names of columns whose values are in folder names: not data by default
 
     def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
         self.name = name
@@ -69,7 +69,8 @@ class Columns:
     def default_columns(self, names: Sequence[str]) -> list[str]:
         """Return those of the named columns that are data by default.
 
-        These are all except index and partitions, which are logged, or the one column of lists if no other is numeric.
+        These are all except index and partition columns, which the log names; or only the column of lists, if no other
+        column is numeric.
         """
         for columns, what in ((self._index, "the index"), (self._partitions, "a partition")):
             left_out = [name for name in names if name in columns]
@@ -81,7 +82,10 @@ class Columns:
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
 
     def _settle(self) -> None:
-        """Prepare the chosen columns; raise ValueError unless they are numbers or one column of lists of numbers."""
+        """Check the chosen columns, and set the column of lists if one is chosen.
+
+        Raises ValueError unless all are numeric, or the only one has lists of numbers.
+        """
         self._list = None
         kinds = self._chosen_kinds
         wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
@@ -95,7 +99,7 @@ class Columns:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
 
     def _take_list(self) -> None:
-        """Set the chosen column of lists; raise ValueError if other columns are chosen with it."""
+        """Set the chosen column of lists of numbers; raise ValueError if other columns are chosen, too."""
         names = self._stored_columns or []
         found = [(name, kind) for name, kind in zip(names, self._chosen_kinds, strict=True) if isinstance(kind, Lists)]
         name, kind = found[0]
@@ -120,11 +124,11 @@ class Columns:
         self._list = replace(self._list, width=width)
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the message about columns that are not numeric, given as names and types."""
+        """Return an error message about columns that are not numeric. columns: (name, type) of each"""
         return f"{self.name}: {not_numeric(columns)}; {NUMERIC_COLUMNS}"
 
     def _column_of(self, j: int) -> str:
-        """Return the name of column j of the chosen columns for messages, or its position."""
+        """Return text for messages: the name of the chosen column with index j, or its position without names."""
         names = self._stored_columns
         if names is None:
             return str(j)
@@ -145,7 +149,7 @@ class Columns:
         return block if self._chosen is None else block[:, np.asarray(self._chosen)]
 
     def _numbers(self, columns: str | Sequence[str | int]) -> tuple[int, ...]:
-        """Return the positions of the given columns; raise ValueError if they are unknown or repeated."""
+        """Return the positions of columns given by name or position; raise ValueError if any is unknown or repeated."""
         found = tuple(self._number(column) for column in ([columns] if isinstance(columns, str) else columns))
         for j in found:
             if found.count(j) > 1:

@@ -13,7 +13,10 @@ SLAB_BYTES = 16 * 2**20
 
 
 class ChunkedSource(Source):
-    """Array read by slices that end at borders of stored chunks, so no chunk is decompressed twice for a block."""
+    """Base of sources of a chunked array. It is read in slices that end at borders of stored chunks.
+
+    So no chunk is decompressed twice for a block of rows.
+    """
 
     _keeps_narrow = True
 
@@ -33,7 +36,7 @@ class ChunkedSource(Source):
             out[a - begin : b - begin] = self._pick(block)
 
     def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
-        """Read into out without a copy, if the format can."""
+        """Read rows begin to end into out; a subclass does this without a temporary copy if the format allows that."""
         return False
 
     def _span(self) -> int:

@@ -12,7 +12,7 @@ _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view
 
 
 def _never(kind: Any) -> bool:
-    """Return False: the predicate for a type that this version of Arrow does not have."""
+    """Return False. It replaces Arrow's test for a type that the installed version does not have."""
     return False
 
 
@@ -35,14 +35,14 @@ def values_of(column: Any) -> NDArray:
     """Return the values of a column of numbers; missing ones are NaN."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(column.type):  # Arrow's own conversion to floats is off by a unit in the last place
+    if pa.types.is_decimal(column.type):  # Arrow's own conversion to floats has errors of one unit in the last place
         column = column.cast(pa.string()).cast(pa.float64())
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)
 
 
 def width_of(column: Any) -> int | None:
-    """Return the length of the first list of a column; None if all are missing."""
+    """Return the length of the first list in a column of lists; None if all lists are missing."""
     found = column.drop_null()
     return len(found[0]) if len(found) else None
 
@@ -50,7 +50,7 @@ def width_of(column: Any) -> int | None:
 def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
     """Return the lists of an Arrow array as rows (n, width), a view if possible; a missing list is a row of NaN.
 
-    where: describes a row, for the message about a list of another length
+    where: function that describes a row, for the message about a list of another length
     """
     import pyarrow.compute as pc
 
@@ -70,7 +70,7 @@ def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
 def write(
     batch: Any, names: Sequence[str], out: NDArray, where: Callable[[int], str], column_of: Callable[[int], str]
 ) -> None:
-    """Write the named columns of a batch side by side into out (rows, columns)."""
+    """Write the named columns of a batch side by side into out, (number of rows, number of columns)."""
     for j, name in enumerate(names):
         put(out[:, j : j + 1], values_of(batch.column(name))[:, np.newaxis], where, column_of, j)
 
@@ -80,7 +80,7 @@ def put(
 ) -> None:
     """Write values into `out`; raise ValueError if one is missing and `out` has an integer type.
 
-    where, column_of: describe a row and a column for messages    first: position of the first column of `out`
+    where, column_of: functions that describe a row and a column for messages    first: position of out's first column
     """
     if out.dtype.kind in "biu" and values.dtype.kind == "f":
         row, column = np.unravel_index(np.isnan(values).argmax(), values.shape)
@@ -91,7 +91,7 @@ def put(
 
 
 def check_names(source: str, names: Sequence[str]) -> None:
-    """Raise if two columns have the same name."""
+    """Raise ValueError if two columns have the same name. source: name of the data, for the message"""
     seen: set[str] = set()
     for name in names:
         if name in seen:

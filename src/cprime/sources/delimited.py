@@ -21,15 +21,15 @@ from cprime.sources.optional import require
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LINES = 50  # lines from which the separator is detected
-_COMPARED = 1000  # lines with which a possible header is compared
+_LINES = 50  # number of first lines from which the separator is detected
+_COMPARED = 1000  # number of lines with which a possible header is compared
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
 
 
 class CsvSource(LinesSource):
-    """Source of a .csv or .tsv file. Empty values, NA and the like are missing.
+    """Source of a .csv or .tsv file. Empty cells, NA and similar texts are missing values.
 
     header: whether the first line has column names; None detects it    separator: between values; None detects it
     """
@@ -57,7 +57,7 @@ class CsvSource(LinesSource):
             self._index = frozenset(names[:n_index])
         examples = self._text_of(lines, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
-        spurious = [name for name in text if name not in self._examples]  # numbers for Python, but not for Arrow
+        spurious = [name for name in text if name not in self._examples]  # only Arrow reads these as text
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
         )
@@ -106,7 +106,10 @@ class CsvSource(LinesSource):
             return self._with_booleans(self._read(content, header, self._names or (), names))
 
     def _read(self, content: bytes, header: bool, names: Sequence[str], wanted: Any) -> Any:
-        """Parse lines to a table; wanted: dict of columns and types, or names, or None for all, with types detected."""
+        """Parse lines to an Arrow table of the wanted columns.
+
+        wanted: dictionary from column names to types; or names, or None for all columns, with types detected
+        """
         import pyarrow as pa
         from pyarrow import csv
 
@@ -167,7 +170,10 @@ def _is_text(kind: Any) -> bool:
 
 
 def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
-    """Return the separator and the decimal mark; detect a separator by equal counts in all lines, commas last."""
+    """Return the separator and the decimal mark (point or comma) of text.
+
+    A separator of None is detected: a character that occurs equally often in all lines. A comma is considered last.
+    """
     lines = [line for line in content.decode("utf-8", "replace").splitlines()[:_LINES] if line.strip()]
     if separator is None:
         bare = [re.sub(r'"[^"]*"', "", line) for line in lines]

@@ -55,7 +55,10 @@ class FolderSource(Source):
         self.n_rows = self._ends[-1]
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the message about columns that are not numeric; it names the first file if only some have text."""
+        """Return an error message about columns that are not numeric.
+
+        If these columns have text in only some of the files, it names the first of them.
+        """
         for name, _ in columns:
             kinds = [part._kinds[part._names.index(name)] for part in self._parts if part._names is not None]
             text = [isinstance(kind, str) for kind in kinds]
@@ -80,7 +83,7 @@ class FolderSource(Source):
             self._part(p)._gather(rows[a:b] - self._begin(p), out[a:b])
 
     def _part(self, p: int) -> Source:
-        """Return part p for reading, and close the part that was open."""
+        """Return the source of file number p for reading, and close the file that was open."""
         if self._open_files not in (None, p):
             self._parts[self._open_files].close()
         self._open_files = p
@@ -141,7 +144,7 @@ def _width(parts: list[Source]) -> int:
 
 
 def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
-    """Return the positions of the named columns in a part; of all its columns if they have no names."""
+    """Return the positions of the named columns in the source of one file; of all columns if they have no names."""
     if names is None or part._names is None:
         return range(len(part._kinds))
     places = {name: j for j, name in enumerate(part._names)}
@@ -149,7 +152,7 @@ def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
 
 
 def _common(kinds: list[Kind]) -> Kind:
-    """Return the type that can hold a column's values in all files."""
+    """Return a type that can represent a column's values in all files, given its type in each file."""
     text = [kind for kind in kinds if isinstance(kind, str)]
     lists = [kind for kind in kinds if isinstance(kind, Lists)]
     if text or (lists and len(lists) < len(kinds)):

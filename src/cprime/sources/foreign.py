@@ -25,16 +25,17 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     ----------
     data : object
         Data from the caller.
-        name : str, default="X"
+    name : str, default="X"
         Name of the data in messages.
-        narrow : bool, default=False
-        Whether bfloat16 is not converted; a tensor of it then gets the type of ml_dtypes, if that is installed.
+    narrow : bool, default=False
+        Whether bfloat16 is not converted; a tensor of it then becomes an array of the type in ml_dtypes, if that is
+        installed.
 
     Raises
     ------
     TypeError
         If the data are not in main memory, or are not one matrix; the message names the conversion to call.
-        ValueError
+    ValueError
         If values are masked.
     """
     library = type(data).__module__.partition(".")[0]
@@ -82,7 +83,7 @@ def _stacked(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _of_list(data: list, name: str) -> np.ndarray:
-    """Return a list as an array; raise ValueError for text among numbers, where NumPy would convert all to text."""
+    """Return a list as an array; raise ValueError for text among numbers, because NumPy would convert all to text."""
     array = np.asarray(data)
     return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
 
@@ -119,7 +120,8 @@ def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
 def unmasked(array: Any, name: str) -> Any:
     """Return a masked array without masked values as a plain array, and anything else unchanged.
 
-    Raises ValueError, with `name`, if values are masked, because NumPy and scikit-learn would use the hidden values.
+    Raises ValueError, with `name` in the message, if values are masked, because NumPy and scikit-learn would use the
+    values under the mask.
     """
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -135,7 +137,7 @@ def unmasked(array: Any, name: str) -> Any:
 def as_matrix(data: Any, name: str = "X") -> Any:
     """Return a table or series of lists as a matrix, a table without its index, and anything else unchanged.
 
-    Used before checks of other libraries. Raises ValueError as `unmasked` does.
+    It is called before other libraries check the data. Raises ValueError if values are masked.
     """
     data = without_index(data, name)
     table = table_of(data)
@@ -169,7 +171,7 @@ def _of_torch(tensor: Any, name: str, narrow: bool) -> np.ndarray:
 
 
 def _exchanged(data: Any, name: str) -> np.ndarray:
-    """Return an array through DLPack without a copy, or else through `__array__`."""
+    """Return another library's array as a NumPy array: by DLPack without a copy, or else by `__array__`."""
     try:
         return np.from_dlpack(data)
     except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:

@@ -13,7 +13,9 @@ from cprime.sources.stamps import Stamp
 
 
 class Hdf5Source(ChunkedSource):
-    """Source of one data set of an HDF5 file; given: use the open data set itself (another process opens the file)."""
+    """Source of one data set of an HDF5 file.
+
+    given: an open data set to read from; another process, in which the source is unpickled, opens the file instead"""
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
@@ -52,7 +54,7 @@ class Hdf5Source(ChunkedSource):
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
-    """Return the source of a data set in an HDF5 file."""
+    """Return the source of a data set in an HDF5 file. vector: whether it may have one axis"""
     stamp = Stamp.from_path(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:

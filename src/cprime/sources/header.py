@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # number of rows from which one difference is sufficient
+_MANY = 100  # number of rows from which one difference between first line and rows is sufficient
 _SOME = 10  # number of rows from which values far from all others are significant
 _SEVERAL = 6  # number of columns from which a row of data is rarely monotonic
 _YEARS = (1900, 2100)
@@ -18,7 +18,7 @@ _YEARS = (1900, 2100)
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
     """Return whether the first line has column names, given the cells of the lines below; None if this is unclear.
 
-    Each cell of `first` is a number, or empty if missing. Cells may be quoted.
+    first: cells of the first line, each a number, or empty if missing. Cells may be quoted.
     """
     rows = [row for row in rows if len(row) == len(first)]
     names = [_bare(cell) for cell in first]
@@ -40,7 +40,10 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
 
 
 def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool) -> bool | None:
-    """Return whether numeric names differ from the values (n, D) of the rows below them; None if this is unclear.
+    """Return whether a first line of numbers, `names`, differs from the rows below it as column names do.
+
+    Return None if this is unclear.
+    values (n, D): the rows below the first line
 
     any_whole: whether some row has only whole numbers
 
@@ -53,7 +56,7 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
     years = bool(_years(first)[0])
     ordered = years or bool(_ordered(first)[0])
     counts = _counts(names)
-    above = whole and not any_whole  # whole numbers above decimal numbers
+    above = whole and not any_whole  # whole numbers as names, decimal numbers in the rows
     consecutive = (np.diff(values, axis=1) == 1).all(axis=1) & (D > 1)
     alike = (_years(values) | _ordered(values, steps=bool(_equal_steps(first)[0])) | consecutive).mean()
     alone = ordered and alike == 0
@@ -70,14 +73,14 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
 
 
 def _years(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows that are ascending years between 1900 and 2100."""
+    """Return the mask of rows whose values are ascending years between 1900 and 2100."""
     with np.errstate(invalid="ignore", over="ignore"):
         found = (values == np.rint(values)) & (values >= _YEARS[0]) & (values <= _YEARS[1])
         return np.asarray(found.all(axis=1) & (np.diff(values, axis=1) > 0).all(axis=1))
 
 
 def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows of at least three numbers with equal steps."""
+    """Return the mask of rows that have at least three numbers, with equal differences between neighboring ones."""
     D = values.shape[1]
     if D < 3:
         return np.zeros(len(values), dtype=bool)
@@ -87,7 +90,7 @@ def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.bool_]:
-    """Return the mask of rows in an order that is typical of names and rare in data.
+    """Return the mask of rows whose values have an order that is typical of column names and rare in data.
 
     These are 0, 1 and 1, 2; three to five numbers with equal steps; and six or more ascending or descending numbers
     (with `steps`, only with equal steps).
@@ -114,12 +117,12 @@ def _is_whole(cell: str) -> bool:
 
 
 def _counts(names: Sequence[str]) -> bool:
-    """Return whether names are 0, 1, 2 and so on."""
+    """Return whether numeric column names are 0, 1, 2 and so on."""
     return list(names) == [str(j) for j in range(len(names))]
 
 
 def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Return whether one of the columns without a name contains consecutive row numbers."""
+    """Return whether a column that has no name contains consecutive numbers, as an index of the rows does."""
     return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
 
 

@@ -1,4 +1,4 @@
-"""Stored types and shapes: which columns and arrays are numbers, and the precision that can hold them."""
+"""Stored types and shapes: which columns and arrays are numeric, and whether float32 can represent their numbers."""
 
 import tokenize
 import zlib
@@ -34,33 +34,36 @@ class Lists:
         return f"lists of {self.dtype}" if self.width is None else f"lists of {self.width} {self.dtype}"
 
 
-Kind = np.dtype | Lists | str  # how a column is stored; a str names a type that is not numeric
+Kind = np.dtype | Lists | str  # type of a stored column; a str is the name of a type that is not numeric
 NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # remedy in messages
 FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # remedy in messages
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
-    """Return float32 if it can hold all values of the given types, else float64; 64-bit integers may be rounded."""
+    """Return float32 if it can represent all values of the given types, else float64, which rounds 64-bit integers."""
     numeric = {kind.dtype if isinstance(kind, Lists) else kind for kind in set(kinds) if not isinstance(kind, str)}
     single = np.result_type(np.float32, *numeric) == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
 
 def kind_of(dtype: np.dtype) -> Kind:
-    """Return the kind of a NumPy type: the type itself, or its name if it is no type of real numbers."""
+    """Return a NumPy type itself if it is a type of real numbers, otherwise its name (`Kind`)."""
     return dtype if dtype.kind in "biuf" or is_bfloat16(dtype) else str(dtype)
 
 
 def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:
-    """Return the kinds of the columns of a matrix of one type; raise ValueError for too many columns."""
+    """Return the types of the columns of a matrix, which all have one type; raise ValueError for too many columns."""
     if n_columns > MOST_COLUMNS:
         raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {n_columns}")
     return (kind_of(dtype),) * n_columns
 
 
 def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
-    """Return the shape (rows, columns) of a stored array; it may have one axis only if `vector`, else ValueError."""
+    """Return the shape of a stored array as (number of rows, number of columns).
+
+    Raises ValueError unless it has two axes, or one axis and `vector` is True.
+    """
     if vector and len(shape) == 1:
         return shape[0], 1
     if len(shape) != 2:
@@ -69,7 +72,10 @@ def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, 
 
 
 def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:
-    """Return the name of the array of a file that has the rows: `key`, the only matrix, or "X"; else ValueError."""
+    """Return the name of the array in a file that contains the rows: `key`, the only matrix, or the one named "X".
+
+    Raises ValueError if none is suitable.
+    """
     if key is not None:
         if key not in shapes:
             raise ValueError(f"{name} has no array {key!r}; it has {listed(list(shapes))}")
@@ -85,12 +91,12 @@ def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None,
 
 
 def listed(names: Sequence[str]) -> str:
-    """Format names for a message."""
+    """Return names as text for a message."""
     return described([repr(name) for name in names])
 
 
 def described(items: Sequence[str]) -> str:
-    """Format items for a message, at most the first twelve."""
+    """Return at most the first twelve items as text for a message."""
     shown = ", ".join(items[:12])
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
@@ -102,7 +108,10 @@ def first_non_number(values: NDArray[np.object_]) -> int | None:
 
 
 def kind_of_objects(values: NDArray[np.object_]) -> Kind:
-    """Return the kind of a column of Python objects, none missing: bool, float64, or a text if some are no numbers."""
+    """Return the type of a column of Python objects, none of them missing: bool, float64, or text.
+
+    The text names a type that is not numeric.
+    """
     n = first_non_number(values)
     if n is not None:
         return f"object ({type(values[n]).__name__})"
@@ -113,12 +122,12 @@ def kind_of_objects(values: NDArray[np.object_]) -> Kind:
 
 
 def _is_number(kind: type) -> bool:
-    """Return whether objects of a class are real numbers, or None."""
+    """Return whether the objects of a class are real numbers, or the class is that of None."""
     return kind is type(None) or (hasattr(kind, "__float__") and not issubclass(kind, _NO_NUMBERS))
 
 
 def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
-    """Describe columns that are not numeric, given as names and types, for a message."""
+    """Return text for a message about columns that are not numeric. columns: (name, type) of each"""
     name, kind = columns[0]
     if len(columns) == 1:
         return f"column {name!r} is not numeric, it has the type {kind}"
@@ -126,7 +135,7 @@ def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def any_lists(kinds: Sequence[Kind]) -> bool:
-    """Return whether a column has lists; fast for many columns of one type."""
+    """Return whether any column has lists of numbers; fast for many columns of one type."""
     return any(isinstance(kind, Lists) for kind in set(kinds))
 
 

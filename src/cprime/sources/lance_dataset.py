@@ -1,4 +1,4 @@
-"""Sources of Lance data sets: versioned columns in folders or stores, with random access to rows."""
+"""Sources of Lance data sets: versioned tables in folders or object stores, with random access to rows."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,10 @@ _PIECE_ROWS = 2**14
 
 
 class LanceSource(ArrowSource):
-    """Source of the rows of one version, without deleted ones, in the order of fragments; pieces are equal ranges."""
+    """Source of the rows of one version of a Lance data set, without deleted rows, in the order of its fragments.
+
+    Its pieces are ranges of equally many rows.
+    """
 
     _format = "Lance data set"
 
@@ -70,5 +73,5 @@ def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
 
 
 def open_dataset(dataset: Any) -> LanceSource:
-    """Return the source of an open lance.LanceDataset, at its version."""
+    """Return the source of an open lance.LanceDataset, which reads the version that is open."""
     return LanceSource(dataset, dataset.uri)

@@ -18,20 +18,20 @@ TEXT = "text"  # kind of a column that is not numeric
 
 
 class LinesSource(ArrowSource):
-    """Text file whose columns are all read as float64; true and false are 1 and 0.
+    """Source of a text file whose columns are all read as float64; true and false become 1 and 0.
 
-    Choosing columns reads the file once, to find its pieces and count its rows, and to check that values are numeric.
-    examples: a row and its value, for each column that has text in the first piece
+    Choosing columns reads the file once, to find its pieces, count its rows, and check that values are numbers.
+    examples: for each column with text in the first piece, the index of a row with text and this text
     """
 
-    _extra_rows = 0  # lines of the first piece that are not rows
+    _extra_rows = 0  # number of lines of the first piece that are not rows
 
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:
         super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
         self._examples = examples
-        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece in the file
+        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece in the file [bytes]
 
     @abstractmethod
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
@@ -77,7 +77,7 @@ class LinesSource(ArrowSource):
         return file.read(b - a)
 
     def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
-        """Return (column, row, value) of the first value that is not a number, for each column that has one."""
+        """Return for each column with a value that is not a number (column, row, value) of the first such value."""
         table = self._parse(content, piece, names, True)
         found = []
         for name in table.column_names:
@@ -103,7 +103,7 @@ class LinesSource(ArrowSource):
 
 
 def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of pieces of a file that end at the end of a line."""
+    """Yield (begin, end) [bytes] of the pieces into which a file is cut at ends of lines."""
     begin, size = 0, file.size()
     while begin < size:
         end = min(begin + PIECE_BYTES, size)
@@ -118,7 +118,7 @@ def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
 
 
 def first_lines(path: str | Path) -> bytes:
-    """Return whole lines from the beginning of a file: about a megabyte, at least one line."""
+    """Return the first lines of a file: whole lines, about a megabyte, at least one."""
     with open(path, "rb") as file:
         content = file.read(SAMPLE_BYTES)
         if b"\n" not in content or len(content) < SAMPLE_BYTES:

@@ -1,7 +1,7 @@
 """Sources of files with the memory layout of an array: .npy files and memory maps.
 
-Bytes are read, not mapped: if a file is truncated meanwhile, this raises an error with its name, whereas a map would
-end the process. Data that must be converted are read in slabs.
+Bytes are read, not mapped. If a file is truncated meanwhile, reading raises an error with its name, whereas access to a
+map would end the process. Data that must be converted are read in slabs (ranges of rows of limited size).
 """
 
 import errno
@@ -19,7 +19,7 @@ from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
-_APART = 2**16  # stride of rows [bytes] from which each row is read separately
+_APART = 2**16  # distance between the beginnings of rows [bytes] from which each row is read separately
 
 
 class MappedSource(Source):
@@ -63,7 +63,7 @@ class MappedSource(Source):
                     out[a : a + len(raw)] = self._decode(raw, begin + a)
 
     def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
-        """Read rows that are not contiguous: by columns in Fortran order, else including the bytes between them."""
+        """Read rows that are not contiguous: column by column in Fortran order, else with the bytes between rows."""
         down, across = (abs(stride) for stride in self._strides)
         step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
         columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]
@@ -77,7 +77,7 @@ class MappedSource(Source):
                     out[a - begin : b - begin] = self._pick(values)
 
     def _run(self, file: BinaryIO, begin: int, end: int, column: int, width: int) -> NDArray:
-        """Read the values (m, width) of adjacent columns, with all bytes from the first value to the last."""
+        """Return the values (m, width) of adjacent columns; all bytes from the first value to the last are read."""
         shape, place = (end - begin, width), begin * self._strides[0] + column * self._strides[1]
         reach = [stride * (length - 1) for stride, length in zip(self._strides, shape, strict=True)]
         before, behind = -sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)
@@ -89,12 +89,15 @@ class MappedSource(Source):
         return super()._span() if self._has_whole_rows() else max(1, SLAB_BYTES // (8 * self.n_features))
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
-        """Return the chosen values (m, D), as stored, from the bytes (m, row_bytes) of the rows from `begin` on."""
+        """Return the chosen columns (m, D) in their stored type, from the bytes (m, row_bytes) of m rows.
+
+        begin: index of the first row
+        """
         values = np.ndarray((len(raw), len(self._kinds)), self._stored, raw, self._lead, self._strides)
         return self._pick(values)
 
     def _slabs(self, file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield (position in the block, bytes of rows (m, row_bytes)) of a range of rows; the memory is reused."""
+        """Read a range of rows in parts; yield (position of the part, its bytes (m, row_bytes)). Memory is reused."""
         step = max(1, SLAB_BYTES // self._strides[0])
         slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
         behind = self._strides[0] - self._row_bytes()
@@ -113,7 +116,7 @@ class MappedSource(Source):
             left = left[n:]
 
     def _is_plain(self, dtype: np.dtype) -> bool:
-        """Return whether the bytes of a block in the file are those of the result, so that no conversion is needed."""
+        """Return whether a block has the same bytes in the file as in an array of `dtype`: no conversion is needed."""
         return (
             self._chosen is None
             and self._stored == dtype
@@ -124,7 +127,7 @@ class MappedSource(Source):
         return self._lead + self._stored.itemsize * len(self._kinds)
 
     def _has_whole_rows(self) -> bool:
-        """Return whether rows are nearly contiguous: not in Fortran order, with a stride of at most two rows."""
+        """Return whether rows are nearly contiguous: not in Fortran order, at most one row's length apart."""
         n = self._row_bytes()
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
 

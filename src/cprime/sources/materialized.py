@@ -3,11 +3,11 @@
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-AS_HELD = True  # marks weights that are reopened together with the base source, not from a path of their own
+AS_HELD = True  # specification of weights that are reopened together with the base source, not from their own path
 
 
 class MaterializedSource(ArraySource):
-    """All rows of another source with their weights, in memory as one chunk; reopening reads them again."""
+    """Source of all rows of another source, with their weights, in memory as one chunk; reopening reads them again."""
 
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)

@@ -9,7 +9,7 @@ from cprime.sources.arrow import ArrowSource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource
 
-Naming = Callable[[int, int], Any]  # returns the names of rows begin to end as an array of NumPy or Arrow
+Naming = Callable[[int, int], Any]  # returns an array with the names of rows begin to end
 
 
 def naming(source: Source, column: str) -> Naming:
@@ -33,7 +33,7 @@ def _integers(values: Any, whole: bool) -> Any:
 
 
 class _OfFolder:
-    """Reader of a column of row names in all files of a folder."""
+    """Function object that reads a column of row names from all files of a folder."""
 
     def __init__(self, folder: FolderSource, column: str) -> None:
         self._parts: list[Any] = [part.naming(column) for part in folder._parts]  # type: ignore[attr-defined]

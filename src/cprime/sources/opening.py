@@ -22,7 +22,7 @@ from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource, has_lists, table_of
 
-# Suffix: the module of this package that reads it, its opener, whether it takes a key.
+# By suffix: the module of this package that reads the format, its function, and whether that has the argument `key`.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
@@ -48,7 +48,7 @@ _OPENERS = {
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that are one data set
-# Open objects that are no table in memory: the library, the class, the module of this package, its opener.
+# Open objects that are not tables in memory: library, class, module of this package, and its function that opens them.
 _OBJECTS = (
     ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's, because it is a subclass of it
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
@@ -77,16 +77,16 @@ def open_data(
         Columns to read, in this order: names for tables, positions for arrays. By default all columns except the index
         of a table, which is logged: the columns that the pandas metadata of an Arrow file mark as index, and the first
         columns of a .csv or .tsv file if they have no name. A column of lists of numbers of one length, as in tables of
-        embeddings, must be chosen alone and gives whole rows; it is the default if no other column is numeric.
-        key : str, default=None
+        embeddings, must be chosen alone and contains whole rows; it is the default if no other column is numeric.
+    key : str, default=None
         Name of the array in an .npz, HDF5 or Zarr file; not needed if only one array is suitable.
     chunk_rows : int, default=None
         Number of rows of a chunk. By default as many as fit in 128 MiB, at most 2²²; data in memory are one chunk.
-        header : bool, default=None
+    header : bool, default=None
         Whether the first line of .csv and .tsv files has the column names. None detects it: a first line with text has
-        names. A first line of numbers has names if it differs from the lines below it as years or 0, 1, 2 do; unclear
-        cases are an error.
-        separator : str, default=None
+        names. A first line of numbers has names if it differs from the lines below it, for example as years or 0, 1, 2
+        do; unclear cases are an error.
+    separator : str, default=None
         Character between the values of .csv and .tsv files; None detects a comma, semicolon, tab or bar.
 
     Returns
@@ -130,7 +130,7 @@ def open_data(
 
 
 def reopened(spec: dict[str, Any]) -> Source:
-    """Open the source that `Source.opened_from` describes again."""
+    """Open a source again, from the description that its property `opened_from` returned in another process."""
     if "held" in spec:
         source: Source = MaterializedSource(reopened(spec["held"]))
     elif "prepared" in spec:
@@ -185,7 +185,7 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _opened_together(path: Path, files: list[Path], vector: bool, options: dict[str, Any]) -> Source:
-    """Return the source of the rows of files of one format, in sequence."""
+    """Return one source for the rows of several files of one format, in sequence."""
     check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", *_FOLDERS)))
     return FolderSource(path, [_open_file(file, vector, options) for file in files])
 
@@ -207,7 +207,7 @@ def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
-    """Open a compressed file by the suffix before that of the compression; it is unpacked to a temporary folder."""
+    """Unpack a compressed file to a temporary folder, and open it by its suffix before that of the compression."""
     inner = Path(path.stem).suffix.lower()
     if inner not in _OPENERS or inner in _FOLDERS:
         raise ValueError(
@@ -251,7 +251,10 @@ def is_source_like(data: Any) -> bool:
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:
-    """Return module and opener for another library's open array or data set, without importing it; else None."""
+    """Return the module and the function that open another library's open array or data set, without importing it.
+
+    Return None for all other objects.
+    """
     for library, name, module, opener in _OBJECTS:
         if any(c.__name__ == name and c.__module__.split(".")[0] == library for c in type(data).__mro__):
             return module, opener

@@ -1,4 +1,4 @@
-"""Source of some columns of another source of lists."""
+"""Source of some columns of another source, whose rows are lists of numbers."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from cprime.sources.base import Source
 
 
 class PartSource(Source):
-    """Some columns, by position, of another source, whose whole rows are read; without weights."""
+    """Source of some columns, given by position, of another source, without weights. Whole rows are read from that."""
 
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))

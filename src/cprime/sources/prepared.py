@@ -1,4 +1,4 @@
-"""Preparation of rows: filling of missing values with means, and scaling of columns to mean 0 and variance 1."""
+"""Preparation of rows: replacing missing values by means, and scaling of columns to mean 0 and variance 1."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ from cprime.sources.materialized import AS_HELD
 
 @dataclass(frozen=True)
 class Preparation:
-    """Transformation of a row x: missing x_d ← fill_d, then x_d ← (x_d − shift_d)/scale_d; all (D,) or None."""
+    """Transformation of rows x: replace missing x_d by fill_d, then replace all x_d by (x_d − shift_d)/scale_d.
+
+    fill, shift, scale: (D,) each, or None to omit that step
+    """
 
     fill: NDArray[np.float64] | None = None
     shift: NDArray[np.float64] | None = None
@@ -41,7 +44,7 @@ class Preparation:
 
 
 class PreparedSource(Source):
-    """Source of the prepared rows of another source."""
+    """Source of the rows of another source after a `Preparation`: missing values replaced, columns scaled."""
 
     def __init__(self, base: Source, preparation: Preparation) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
@@ -89,7 +92,7 @@ def complete(source: Source) -> Source:
 
 
 def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, Any] | None:
-    """Return the argument with which `reopened` opens the derived source again; None if the base has no path."""
+    """Return a description from which `reopened` opens a derived source again; None if the base source has no path."""
     spec = base.opened_from
     if spec is None or prepared is None:
         return None if spec is None else {"complete": spec}
@@ -104,7 +107,7 @@ def complete_rows(source: Source) -> NDArray[np.int64]:
 
 
 def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
-    """Compute a preparation from weighted means and variances of the values that are not missing, in one or two passes.
+    """Return a preparation made from weighted means and variances of the values not missing, in one or two passes.
 
     fill: whether missing values become means    scale: whether columns are then scaled to mean 0 and variance 1
 
@@ -130,7 +133,7 @@ def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the first row's index, values and weights of every chunk."""
+    """Yield for every chunk the index of its first row, its values, and its weights."""
     begin = 0
     doubled = source.as_type("float64")
     for size in doubled.sizes:

@@ -14,7 +14,7 @@ from cprime.sources.kinds import kinds_of
 
 
 class SparseSource(Source):
-    """Sparse rows in memory, one chunk; `read` returns `SparseRows` with all columns."""
+    """Source of sparse rows in memory, as one chunk; `read` returns `SparseRows` with all columns."""
 
     in_memory = True
     sparse = True
@@ -68,5 +68,5 @@ class SparseSource(Source):
 
 
 def source_of(rows: Rows) -> Source:
-    """Return the source of rows in memory."""
+    """Return the source of dense or sparse rows in memory."""
     return SparseSource(rows) if isinstance(rows, SparseRows) else ArraySource(rows.given()).as_type(rows.dtype)

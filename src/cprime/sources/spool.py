@@ -49,7 +49,7 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
         except OSError as error:
-            if error.errno is not None:  # an error of the system, not of the file's content
+            if error.errno is not None:  # an error of the operating system, not of the file's content
                 raise
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
     stat = path.stat()

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from cprime.sources.base import Source
 
-_PIECE_BYTES = 16 * 2**20  # bytes read at a time, from which rows are selected
+_PIECE_BYTES = 16 * 2**20  # number of bytes read at a time, from which rows are selected
 
 
 class SubsetSource(Source):
-    """Rows of another source, given by ascending indices, with their weights."""
+    """Source of some rows of another source, given by ascending indices, with their weights."""
 
     _keeps_narrow = True
 

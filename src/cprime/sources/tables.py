@@ -67,7 +67,7 @@ class TableSource(ArraySource):
 
 
 def kinds(table: Any) -> list[Kind]:
-    """Return the kinds of the columns of a table: by type, or by their values if these are Python objects."""
+    """Return the types of the columns of a table, determined from their values if these are Python objects."""
     known: dict[Any, Kind] = {}
     found = []
     for j, dtype in enumerate(table.schema.types if _library(table) == "pyarrow" else table.dtypes):
@@ -118,7 +118,7 @@ def numbers_of(table: Any, name: str = "X") -> Any:
 
 
 def numeric_kinds(table: Any, name: str = "X", remedy: str = NUMERIC_COLUMNS) -> list[Kind]:
-    """Return the kinds of the columns of a table; raise ValueError, with names and types, if some are not numeric."""
+    """Return the types of the columns of a table; raise ValueError, with names and types, if some are not numeric."""
     found = kinds(table)
     _refuse(table, found, [j for j, kind in enumerate(found) if isinstance(kind, str)], name, remedy)
     return found
@@ -157,7 +157,7 @@ def _library(table: Any) -> str:
 
 
 def _kind(table: Any, j: int) -> Kind:
-    """Return the kind of column j."""
+    """Return the type of column j, or the type's name if it is not numeric."""
     if _library(table) == "pyarrow":
         return kind_of_type(table.column(j).type)
     if _library(table) == "pandas":
@@ -189,7 +189,7 @@ def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
 
 
 def _kind_of_objects(column: Any) -> Kind:
-    """Return the kind of a column of Python objects of pandas: numbers, arrays or lists of numbers, or others."""
+    """Return the type of a pandas column of Python objects: of numbers, of arrays or lists of numbers, or of others."""
     values = column[column.notna().to_numpy()].to_numpy()
     value = values[0] if len(values) else None
     if not isinstance(value, np.ndarray | list | tuple):

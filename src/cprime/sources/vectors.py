@@ -19,7 +19,10 @@ _DIMENSION = np.dtype("<i4")
 
 
 class VecsSource(MappedSource):
-    """Rows that each begin with their dimension (int32), which must equal that of the first row; checked when read."""
+    """Source of rows that each begin with their dimension (int32), which must be the same for all rows.
+
+    This is checked when rows are read.
+    """
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
         found = np.ndarray((len(raw),), _DIMENSION, raw, 0, self._strides[:1])
@@ -61,7 +64,7 @@ def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def _header(path: str | Path, stamp: Stamp, count: int, dtype: np.dtype) -> list[int]:
-    """Read the first numbers of a file."""
+    """Return the first `count` numbers of a file, which give the sizes of its rows."""
     if stamp.size < count * dtype.itemsize:
         raise ValueError(f"{path}: expected at least {count * dtype.itemsize} bytes, found {stamp.size}")
     return np.fromfile(path, dtype, count).tolist()

@@ -10,7 +10,7 @@ from cprime._range import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-IN_MEMORY = "sample_weight"  # name of weights without a path
+IN_MEMORY = "sample_weight"  # name in messages of weights without a path
 
 
 def weighted(source: Source, spec: Any) -> Source:

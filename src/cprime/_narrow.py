@@ -11,7 +11,7 @@ NAMES = "uint8, int8, bool, float16, bfloat16"
 
 
 def code_of(dtype: Any) -> int | None:
-    """Return the C++ core's code for a narrow type; None for any other type."""
+    """Return the number that identifies a narrow type in the C++ core; None for any other type."""
     return _BFLOAT16 if is_bfloat16(dtype) else _CODES.get(dtype) if isinstance(dtype, np.dtype) else None
 
 
@@ -25,7 +25,7 @@ def is_bfloat16(dtype: Any) -> bool:
 
 
 def bits_of(array: NDArray) -> NDArray:
-    """Return a view of the memory as integers, as the C++ core expects it: 16-bit floats as uint16, bool as uint8."""
+    """Return a view of an array's memory as integers, for the C++ core: 16-bit floats as uint16, bool as uint8."""
     if array.dtype.kind in "iu":
         return array
     return array.view(np.uint8 if array.dtype.itemsize == 1 else np.uint16)

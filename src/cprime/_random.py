@@ -18,7 +18,7 @@ from sklearn import utils
 
 from cprime._storable import storable
 
-_WORDS = 4  # random words per value of the counter
+_WORDS = 4  # number of random 64-bit integers per value of the counter
 
 
 class Purpose(IntEnum):

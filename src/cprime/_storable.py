@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # itemsize [characters] that an array of text may have even if all its items are shorter
+_WIDTH = 64  # characters per item that the dtype of a text array may have, even if all items are shorter
 _classes: dict[str, Any] = {}  # storable classes by their names in files
 _names: dict[Any, str] = {}
 
@@ -40,7 +40,7 @@ def storable(name: str) -> Callable[[T], T]:
 
 
 def is_storable(cls: type) -> bool:
-    """Return whether values of the class can be stored."""
+    """Return whether values of the class can be stored in files."""
     return cls in _names
 
 
@@ -129,8 +129,9 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 
 
 def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
-    """Return the value that `encode` stored as `node`. room: the only namespace of classes to accept; "" accepts all
+    """Return the value that `encode` stored as `node`.
 
+    Classes are accepted only if their names in files have the namespace `room`; "" accepts all.
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
@@ -191,7 +192,7 @@ def _object(content: Any, tensors: Tensors, room: str) -> Any:
     if name not in _classes or not name.startswith(f"{room}." if room else ""):
         raise ValueError(f"there is no {name!r} that can be stored here")
     cls, items = _classes[name], {key: decode(item, tensors, room) for key, item in content["fields"].items()}
-    own = _fields(cls)  # fields of older versions are ignored if they are None
+    own = _fields(cls)  # fields that only older versions had are ignored if they are None
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 

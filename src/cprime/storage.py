@@ -274,7 +274,10 @@ def _check_metadata(path: Path, metadata: Any) -> None:
 
 
 def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the constructor parameters, with those that cannot be stored replaced."""
+    """Return the constructor parameters in storable form: functions and generators are replaced by the defaults.
+
+    Estimators are replaced by their centers, and paths by text. Callbacks are left out.
+    """
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
     params.pop("callbacks", None)  # callbacks belong to the fit, not to the model

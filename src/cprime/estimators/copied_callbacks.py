@@ -1,4 +1,4 @@
-"""Mixin of the estimators with callbacks: says what becomes of callbacks in copies, clones and pickles."""
+"""Mixin of the estimators with callbacks: determines which callbacks are in copies, clones and pickles."""
 
 import copy
 from typing import Any, Self
@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
 from cprime.estimators.watching import CallbackSupportMixin
 
-_NAMES = ("callbacks", "_skl_callbacks")  # those of this library, and those of `set_callbacks`
+_NAMES = ("callbacks", "_skl_callbacks")  # cprime's callbacks, and those that scikit-learn's `set_callbacks` sets
 
 
 class CopiedCallbacks(CallbackSupportMixin):

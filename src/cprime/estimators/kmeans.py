@@ -78,12 +78,12 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
     exchange : bool or "auto", default="auto"
-        Whether centers jump across the data: two clusters whose union increases J least give one center to the cluster
-        whose division decreases J most. Jumps lead to better optima, mostly the best known one; plain steps follow
-        until convergence. A graph search makes jumps during the fit, between exchange steps (Hartigan), which account
-        for the shift of both centers when a point is reassigned. With other searches, jumps improve the start, first on
-        a sample. "auto" is True for a graph search, and if search and init are "auto" and rows are not sparse, so that
-        algorithms chosen by name are not altered. Needs epsilon=0.
+        Whether centers jump across the data: the two clusters whose union increases J least are united, and the center
+        that becomes free divides the cluster whose division decreases J most. Jumps lead to better optima, mostly the
+        best known one; plain steps follow until convergence. A graph search makes jumps during the fit, between
+        exchange steps (Hartigan), which account for the shift of both centers when a point is reassigned. With other
+        searches, jumps improve the initial centers, first on a sample. "auto" is True for a graph search, and if search
+        and init are "auto" and rows are not sparse, so that algorithms chosen by name are not altered. Needs epsilon=0.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, where n is the total
         weight assigned to the center so far. 1 gives running means; smaller values forget early points.

@@ -129,7 +129,7 @@ class DaskSource(Source):
         out[...] = self._rows[rows].compute()
 
     def fingerprint(self) -> bytes:
-        """Return the same hash as on a cluster, so that a fit can resume with or without one."""
+        """Return the same hash of the data as on a cluster, so that a fit can be resumed with or without a cluster."""
         found, begin = blake2b(digest_size=32), 0
         for i, n in enumerate(self.sizes):
             weights = self.weights(begin, begin + n)

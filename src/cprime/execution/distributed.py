@@ -287,7 +287,7 @@ class Distributed:
         return step
 
     def _sent(self, job: Any) -> Any:
-        """Return a job as it is passed to all tasks: the job itself or, if it is large, a future of it."""
+        """Return what is passed to all tasks as the job: the job itself or, if it is large, a future of it."""
         buffers: list[Any] = []
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:

@@ -32,7 +32,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # the current file of each array name
+        self._files: dict[str, _MappedFile] = {}  # by name of arrays, the file that is being filled
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.
@@ -100,11 +100,11 @@ class _MappedFile:
 
     @property
     def n_left(self) -> int:
-        """Return the number of free bytes."""
+        """Return the number of bytes of the file that no array uses yet."""
         return self._end - self._used
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """Return an uninitialized array after the existing ones."""
+        """Return a new uninitialized array, stored in the file after the existing arrays."""
         begin, dtype = self._used, np.dtype(dtype)
         n_bytes = int(np.prod(shape)) * dtype.itemsize
         if hasattr(os, "posix_fallocate"):

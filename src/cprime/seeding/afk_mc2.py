@@ -3,7 +3,8 @@
 Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1.
 Each new center is the last state of a chain of m proposals from
     q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
-with target w_n d(x_n, chosen)²: y replaces x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, u uniform in
+with target w_n d(x_n, chosen)², d(x, chosen) being the distance to the nearest chosen center: a proposal y replaces the
+state x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, with u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
 
 The proposals do not depend on the centers, so all are drawn first. Centers are chosen in blocks: one kernel call

@@ -64,7 +64,7 @@ def _cast(values: Any, kind: Any) -> Any:
 
 
 def _kind(kind: Any) -> Kind:
-    """Return the kind as which a column of an Arrow type is read."""
+    """Return the type as which a column of an Arrow type is read: float64, lists of it, or TEXT."""
     number = np.dtype(np.float64)
     if _is_number(kind):
         return number

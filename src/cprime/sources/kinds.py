@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from cprime._narrow import is_bfloat16
 from cprime._range import MOST_COLUMNS
 
-# Errors that NumPy raises for a file that is no array, because it parses headers as Python and archives by zipfile.
+# Errors that NumPy raises for a file that contains no array; several, because headers are parsed as Python code, and
+# archives by zipfile.
 NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),

@@ -9,7 +9,7 @@ far. If in the end the bound of the remaining centers does not exceed the least 
 bounds are recomputed.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,8 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, costs_of
 
-if TYPE_CHECKING:
-    from cprime.kernels.rows import Rows
-
 _WIDTH = 16  # tables are padded to a multiple of so many columns, which is a multiple of the length of SIMD vectors
-_VALUES = 2**22  # maximum number of entries in a block of a table
-_MARGIN = 4  # bounds are relaxed by so many times the relative rounding error of the dtype
+MARGIN = 4  # bounds are relaxed by so many times the relative rounding error of the dtype
 
 
 @storable("kernels.Bounds")
@@ -99,7 +95,7 @@ def nearest_bounded_twin(
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
         check.inside(ids, 0, C)
-    up, down = 1 + _MARGIN * np.finfo(X.dtype).eps, 1 - _MARGIN * np.finfo(X.dtype).eps
+    up, down = 1 + MARGIN * np.finfo(X.dtype).eps, 1 - MARGIN * np.finfo(X.dtype).eps
     n_evaluations = 0
     for n, squared in enumerate(costs_of(X, centers).astype(X.dtype)):
         own = int(labels[n])
@@ -121,91 +117,6 @@ def nearest_bounded_twin(
             new_rest = new_lows.max(initial=0.0) if n_others + 1 < C else np.inf
         labels[n], others[n], lows[n], rest[n], distances[n] = own, new_others, new_lows, new_rest, squared[own]
     return n_evaluations
-
-
-def nearest_bounded_by_tables(
-    X: "Rows", centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
-) -> tuple[Floats, int]:
-    """Compute `nearest_bounded` for many rows at a time, for classes of rows that have no compiled kernel for it."""
-    centers = check.centers(centers, X)
-    check_state(bounds, len(X), len(centers), X.dtype)
-    check_moves(moves, len(centers), X.dtype)
-    with check.naming(len(centers), **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)}):
-        for ids in (bounds.labels, bounds.others):
-            check.inside(ids, 0, len(centers))
-    distances, n_evaluations = np.empty(len(X), dtype=X.dtype), 0
-    step = max(1, _VALUES // max(1, moves.reach.shape[1]))
-    for begin in range(0, len(X), step):
-        part = slice(begin, begin + step)
-        mine = DistanceBounds._make(array[part] for array in bounds)
-        distances[part], n = _settled(X[part], centers, mine, moves, n_threads)
-        n_evaluations += n
-    return distances, n_evaluations
-
-
-def _settled(
-    X: "Rows", centers: Floats, bounds: DistanceBounds, moves: Moves, n_threads: int | None
-) -> tuple[Floats, int]:
-    n, C, n_others = len(X), len(centers), bounds.others.shape[1]
-    eps = float(np.finfo(X.dtype).eps)
-    up, down = 1 + _MARGIN * eps, 1 - _MARGIN * eps
-    no_lists = np.empty((C, 0), dtype=np.int32)
-    own = bounds.labels
-    squared = X.own_distances(centers, own.copy(), n_threads=n_threads)
-    limit = np.sqrt(squared) * up
-    rest = np.minimum(bounds.rest[:, np.newaxis] - moves.spread[own], moves.reach[own] - limit[:, np.newaxis]).max(
-        axis=1
-    )
-    rest = np.where(rest > 0, rest * down, rest)
-    lows = bounds.lows - moves.drift[bounds.others]
-    lows = np.where(lows > 0, lows * down, lows)
-    asked = np.flatnonzero((lows <= limit[:, np.newaxis]).any(axis=1))
-    n_evaluations = n
-    if len(asked):
-        few = X[asked]
-        offered = np.where(lows[asked] <= limit[asked, np.newaxis], bounds.others[asked], -1)
-        ids = np.column_stack([own[asked], offered])
-        found = few.among(centers, no_lists, ids, 1 + n_others, n_threads=n_threads)
-        n_evaluations += int((offered >= 0).sum())
-        _exchange(bounds, lows, squared, asked, found.kept, found.costs, down)
-        limit = np.sqrt(squared) * up
-    bounds.lows[...], bounds.rest[...] = lows, rest
-    open_rows = np.flatnonzero(~(rest > limit))
-    if len(open_rows):
-        H = min(n_others + 2, C)
-        kept, there = X[open_rows].nearest(centers, H, n_threads=n_threads)
-        n_evaluations += len(open_rows) * C
-        bounds.labels[open_rows], squared[open_rows] = kept[:, 0], there[:, 0]
-        bounds.others[open_rows] = kept[:, 1 : n_others + 1]
-        bounds.lows[open_rows] = np.sqrt(there[:, 1 : n_others + 1]) * down
-        bounds.rest[open_rows] = np.sqrt(there[:, -1]) * down if n_others + 2 == H else np.inf
-    return squared, n_evaluations
-
-
-def _exchange(
-    bounds: DistanceBounds,
-    lows: Floats,
-    squared: Floats,
-    rows: NDArray[np.intp],
-    ids: NDArray[np.int32],
-    distances: Floats,
-    down: float,
-) -> None:
-    """Set labels of some rows to the nearest evaluated center, and update `others` and their bounds, in place.
-
-    rows (m,): indices of the rows    ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and
-    squared distances, nearest first
-    """
-    before, winner = bounds.labels[rows], ids[:, 0]
-    bounds.labels[rows], squared[rows] = winner, distances[:, 0]
-    others = bounds.others[rows]
-    others = np.where(others == winner[:, np.newaxis], before[:, np.newaxis], others)
-    bounds.others[rows] = others
-    low = np.sqrt(distances) * down
-    for column in range(1, ids.shape[1]):
-        there = (others == ids[:, column, np.newaxis]) & (ids[:, column, np.newaxis] >= 0)
-        row, place = np.nonzero(there)
-        lows[rows[row], place] = low[row, column]
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:

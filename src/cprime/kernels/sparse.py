@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from cprime._range import MOST_COLUMNS
 from cprime.kernels import arguments as check
-from cprime.kernels.bounds import nearest_bounded_by_tables
+from cprime.kernels.bounded_tables import nearest_bounded_by_tables
 from cprime.kernels.compiled import _core
 from cprime.kernels.exact import posterior
 from cprime.kernels.grouped_centers import GroupedCells

@@ -7,7 +7,7 @@ x_o; the weights are π_c N(x_o; μ_o, Σ_oo), divided by their sum.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from cprime._threads import by_pieces
 from cprime._values import replace
 from cprime.kernels import Floats
 from cprime.kernels.tables import Group, groups
-
-if TYPE_CHECKING:
-    from cprime.model.base import Model
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,8 @@ class Conditional:
     if columns are independent
     """
 
-    given: "Model"
-    left: "Model"
+    given: Any
+    left: Any
     slopes: tuple[NDArray[np.float64], ...] = ()
 
     def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -67,7 +64,7 @@ class Conditional:
             moved = moved @ slope[c].T
         return moved
 
-    def condition(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
+    def condition(self, x: Floats, weights: NDArray[np.float64]) -> Any:
         """Return the mixture of the other columns for one row x_o (k,), with component weights (C,) given x_o."""
         centers = self.all_means(x[np.newaxis])[0]
         return replace(self.left, centers=centers.astype(self.left.centers.dtype), weights=weights)
@@ -78,7 +75,7 @@ def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(n_features), columns)
 
 
-def of_independent(model: "Model", columns: NDArray[np.intp]) -> Conditional:
+def of_independent(model: Any, columns: NDArray[np.intp]) -> Conditional:
     """Return the conditional distributions if columns are independent within components, given known `columns`.
 
     The known columns then affect only the weights of components.

@@ -34,7 +34,7 @@ class ActiveSet:
 
     @property
     def winners(self) -> NDArray[np.int32]:
-        """Return the best component of each point: (n,)."""
+        """Return the index of the best component of each point: (n,)."""
         return self.ids[:, 0]
 
     def unshared(self) -> ActiveSet:

@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return for each row the best of the components that `nearby` finds near it, not always the best of all: (n,)."""
+    """Return the index of each row's best component among those that `nearby` finds near it, not of all: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 

@@ -59,7 +59,7 @@ class FittedKMeans(NearestCenter):
             return data.map(job, None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray]:
-        """Return the nearest center of each row and its distance.
+        """Return the index of the nearest center of each row and its distance.
 
         Parameters
         ----------

@@ -26,12 +26,12 @@ from cprime.search.nearby import Nearby
 
 
 def best_of(model: Model, X: Rows) -> NDArray[np.int32]:
-    """Return the best component of each row: (n,)."""
+    """Return the index of the best component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
 def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-    """Return the best component of each row (n,), and the Mahalanobis distance to its mean (n,)."""
+    """Return the index of the best component of each row (n,), and the Mahalanobis distance to its mean (n,)."""
     labels = best_of(model, X)
     return labels, model.distances(X, labels)
 
@@ -79,7 +79,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
     """
 
-    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # by covariance_type
+    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # model families by covariance_type
 
     n_components: int
     n_active: int | str | None
@@ -184,14 +184,14 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         return self.fit(X, y, sample_weight).labels_
 
     def _winners(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
-        """Return the best component of every row: (N,)."""
+        """Return the index of the best component of every row: (N,)."""
         return data.map(partial(best_of, model), None, np.int32, out)
 
     def _scale(self, model: Model) -> float:
         return model.scale
 
     def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
-        """Return the most probable component of each row; ties go to the lower index.
+        """Return the index of the most probable component of each row; ties go to the lower index.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return data.map(partial(near_best, model, self._nearby(model)), None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the most probable component of each row and the distance to its mean.
+        """Return the index of the most probable component of each row and the distance to its mean.
 
         Parameters
         ----------

@@ -37,11 +37,11 @@ from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
 PARAMETERS, SUMS = 3, 5  # numbers of copies that exist at a time, including those of momentum and of the M-step
-_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # the same, if the M-step overwrites the memory of the sums
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # such numbers, if the M-step overwrites the memory of the sums
 _TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
 _LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
 _LIST_ROWS = 65536  # number of lists that are computed from other lists at a time
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # mean costs of component pairs: bytes, most pairs at a time
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # mean costs: bytes per component pair, most pairs at a time
 _MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities, used for missing values
 _FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and Python objects
 _SMALL = 32  # least number of features of the small models from which sizes are extrapolated

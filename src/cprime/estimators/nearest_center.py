@@ -32,7 +32,7 @@ class Inertia:
 
 
 def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-    """Return the nearest center of each row and its squared distance over the values not missing: (n,) each."""
+    """Return the index of each row's nearest center and its squared distance over the values not missing, (n,)."""
     if X.observed is None:
         kept, squared = X.nearest(centers)
         return kept[:, 0], squared[:, 0]
@@ -43,12 +43,12 @@ def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
 
 
 def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
-    """Return the nearest center of each row: (n,)."""
+    """Return the index of the nearest center of each row: (n,)."""
     return nearest_of(centers, X)[0]
 
 
 def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest center of each row and its distance: (n,) each. metric: "euclidean" or "cosine" """
+    """Return the index of each row's nearest center and its distance, (n,) each. metric: "euclidean" or "cosine" """
     labels, squared = nearest_of(centers, X)
     distances = squared.astype(np.float64)
     return labels, np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
@@ -95,7 +95,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return len(self.cluster_centers_)
 
     def _nearest(self, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-        """Return the nearest center of each row and its squared distance: (n,) each."""
+        """Return the index of the nearest center of each row and its squared distance: (n,) each."""
         return nearest_of(self.cluster_centers_, X)
 
     @property

@@ -96,7 +96,10 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
 
 
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
-    """Return whether a value is an array of finite numbers of this shape; None in the shape allows any length."""
+    """Return whether a value is an array of finite numbers of this shape and one of these dtype kinds, as in "fi".
+
+    None in the shape allows any length.
+    """
     return (
         isinstance(value, np.ndarray)
         and value.dtype.kind in kinds

@@ -41,10 +41,10 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 
 def check_real(value: Any, name: str, least: float) -> float:
-    """Return `value` as a finite float; raise TypeError or ValueError if it is none or less than `least`."""
+    """Return `value` as a finite float; raise TypeError or ValueError if it is no finite number or below `least`."""
     try:
         value = float(check_scalar(value, name, Real, min_val=least))
-    except OverflowError:  # raised for very large integers
+    except OverflowError:  # conversion of a very large integer raises it
         raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}.")
@@ -52,7 +52,7 @@ def check_real(value: Any, name: str, least: float) -> float:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """Return `value` as a bool; raise TypeError if it is none."""
+    """Return `value` as a bool; raise TypeError if it is not a bool."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be an instance of bool, not {type(value).__name__}.")
     return bool(value)
@@ -132,7 +132,10 @@ def check_spill(value: Any) -> Path | None:
 
 
 def check_decay(value: Any) -> float:
-    """Return κ, 1/2 < κ ≤ 1, for which learning rates n^−κ decrease as Robbins & Monro (1951) require."""
+    """Return the argument `learning_decay`, κ, as a float; raise ValueError unless 1/2 < κ ≤ 1.
+
+    Learning rates n^−κ then decrease as Robbins & Monro (1951) require.
+    """
     value = check_real(value, "learning_decay", 0.5)
     if not 0.5 < value <= 1:
         raise ValueError(f"learning_decay must be above 0.5 and at most 1, got {value}.")
@@ -183,7 +186,7 @@ def _check_flag(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a bool, got {value!r}.")
 
 
-_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # of model families
+_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # by argument
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
@@ -300,7 +303,7 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     elif not isinstance(exchange, bool | np.bool_):
         raise TypeError(f'exchange must be "auto" or a bool, got {exchange!r}.')
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
-    if isinstance(search, Graph) and search.exchange is not None:  # the deprecated option
+    if isinstance(search, Graph) and search.exchange is not None:  # the deprecated option of the search
         wanted = bool(search.exchange)
     if wanted and epsilon:
         raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")

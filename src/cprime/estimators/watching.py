@@ -139,7 +139,7 @@ class _Tasks:
         return self._ended(task, estimator)
 
     def end_start(self) -> None:
-        if self._iteration is not None:  # because the last pass was undone
+        if self._iteration is not None:  # the task is open if the last pass was undone
             self._ended(self._iteration)
             self._iteration = None
         self._ended(self._start)

@@ -71,7 +71,7 @@ class ArrowSource(Source):
             else:
                 put(some, matrix_of(batch.column(names[0]), self.n_features, where), where, self._column_of)
             done += batch.num_rows
-            del batch  # frees its row group
+            del batch  # to free the memory of its row group
 
     def naming(self, column: str) -> Self:
         """Return a source of the same rows whose method `values` reads one column of row names, of any type."""

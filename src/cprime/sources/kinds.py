@@ -36,8 +36,8 @@ class Lists:
 
 
 Kind = np.dtype | Lists | str  # type of a stored column; a str is the name of a type that is not numeric
-NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # remedy in messages
-FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # remedy in messages
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # advice in error messages
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # advice in error messages
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 

@@ -50,7 +50,7 @@ _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that are one data set
 # Open objects that are not tables in memory: library, class, module of this package, and its function that opens them.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's, because it is a subclass of it
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # first, as it is a subclass of pyarrow's Dataset
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),

@@ -13,7 +13,7 @@ from cprime.sources import Source
 from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import numeric_kinds
 
-_SAMPLE_ROWS = 1000  # rows read to find the types of values in columns of Python objects
+_SAMPLE_ROWS = 1000  # number of rows read to find the types of values in columns of Python objects
 
 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:

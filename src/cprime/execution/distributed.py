@@ -161,7 +161,7 @@ class Distributed:
         self._kept = kept
 
     def labels(self) -> Any:
-        """Return the best components as a Dask array of int32, in the chunks of the data."""
+        """Return each point's best component as a Dask array of int32, in the chunks of the data."""
         if self._kept is None:
             return None
         import dask.array as da
@@ -312,7 +312,7 @@ class Distributed:
     def _cut(self, kept: list[Any]) -> list[Any]:
         """Write the active sets of all groups to files, and return futures that read these files.
 
-        So results lost with a worker are recomputed from here. Without a shared folder, `kept` is returned unchanged.
+        Results lost with a worker are then recomputed from these files. Without a shared folder, `kept` is returned.
         """
         if self._cuts and self._scratch is None:
             self._scratch = _scratch(self.client)

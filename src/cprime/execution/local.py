@@ -330,8 +330,8 @@ class Local:
             check_spread(self._spread, self.dtype, self.source.name)
 
     def _check(self, X: Rows, begin: int) -> None:
-        """Raise unless the rows from `begin` on are finite and their dtype can hold the squares of their values."""
-        if self._origin is None or np.isnan(self._origin).any():  # no row so far has a value in this column
+        """Raise ValueError unless rows are finite, with squares that their dtype can represent; begin: first index"""
+        if self._origin is None or np.isnan(self._origin).any():  # a column has no value so far
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

@@ -17,7 +17,7 @@ from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 _MOST_STEPS = 8  # largest number of centers for which candidates are proposed together
-_CENTERS_PER_STEP = 16  # number of chosen centers for each center for which candidates are proposed together
+_CENTERS_PER_STEP = 16  # candidates are proposed for one center per this many chosen ones
 _SPARE = 8  # one extra candidate per this many, to replace rejected ones
 _MOST_BYTES = 2**28  # most bytes of distances to proposed candidates
 
@@ -133,7 +133,7 @@ def choose_by_kmeans_plusplus(
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
-            for i in places:  # not a generator, whose end would swallow an interruption
+            for i in places:  # a loop, because a generator expression could lose an interruption
                 if closest[proposed[i]] > bars[i]:
                     candidates.append(i)
                     if len(candidates) == n_local_trials:

@@ -256,7 +256,7 @@ class Source(Columns, ABC):
         return new
 
     def watched(self, watch: Callable[[int, int], None]) -> Self:
-        """Return a source of the same rows that calls the function `watch(begin, end)` for each block that is read."""
+        """Return a source of the same rows; passes over it call the function `watch(begin, end)` for each block."""
         new = self._copy()
         new._watch = watch
         return new

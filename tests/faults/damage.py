@@ -1,4 +1,4 @@
-"""Files that are damaged in every way that takes one byte."""
+"""Damage files: change or remove one byte after another."""
 
 import os
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def damages(path: Path) -> Iterator[None]:
-    """Changes a bit of one byte after another, then cuts the file shorter and shorter: each damage lasts for a turn.
+    """Change one bit of one byte after another, then shorten the file byte by byte. Yield after each damage.
 
-    In place, as a file that is written anew goes to the disk at once on some systems.
+    The file is changed in place, because some systems write a new file to the disk at once, which is slow.
     """
     whole = path.read_bytes()
     with path.open("r+b", buffering=0) as file:

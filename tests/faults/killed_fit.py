@@ -1,6 +1,6 @@
-"""A fit with a checkpoint that is killed from outside: what the process of these tests starts.
+"""Program that runs one fit with a checkpoint; tests start it as a process and kill it.
 
-Run with the folder of a checkpoint and the number of a fit; the fit is slow enough to be met anywhere.
+Arguments: the folder of the checkpoint and the number of the fit. Each fit is slow enough to be killed at any point.
 """
 
 import sys
@@ -23,7 +23,7 @@ def data() -> np.ndarray:
 
 
 def fits(checkpoint: Any = None) -> list[tuple[Any, Any]]:
-    """Estimators with their data."""
+    """Return pairs of an estimator and its data."""
     X, common = data(), {"random_state": 1, "checkpoint": checkpoint, "n_threads": 1}
     chunks = open_data(X, chunk_rows=1000)
     return [

@@ -1,4 +1,4 @@
-"""Files that change while they are read: an error that names them, and never the end of the process."""
+"""A file that changes while it is read raises an error that names the file; the process never crashes."""
 
 import numpy as np
 import pytest
@@ -40,13 +40,13 @@ def test_a_file_that_is_cut_short_under_a_fit_does_not_kill_the_process(form, tm
 
 @pytest.fixture
 def source(tmp_path, rng):
-    """Of a file that is read in four chunks."""
+    """Return a data source that reads a file in four chunks."""
     np.save(tmp_path / "X.npy", rng.normal(size=(ROWS, 3)))
     return open_data(tmp_path / "X.npy", chunk_rows=ROWS // 4)
 
 
 def writer(path, passes):
-    """What watches reading, and writes to the last row while the given pass is at its second chunk."""
+    """Return a callback of reading that changes the last row of the file at the second chunk of the given pass."""
     seen = [0]
 
     def watch(begin, end):

@@ -1,4 +1,4 @@
-"""The interpreter ends while daemon threads compute: with its own exit status, and nothing on stderr."""
+"""An interpreter that ends while daemon threads compute returns its own exit status and prints nothing on stderr."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged or made to harm: refused by name, and nothing outside the folder is touched."""
+"""Damaged or malicious checkpoints raise an error that names them, and no file outside the folder is changed."""
 
 import re
 import shutil
@@ -14,12 +14,12 @@ from cprime.checkpoints.tensors import read_tensors
 
 
 class Died(Exception):
-    """What a fit is killed with."""
+    """Exception that ends a fit from a callback."""
 
 
 @pytest.fixture
 def folder(tmp_path, rng, monkeypatch):
-    """Of a fit that has died after two passes."""
+    """Return the checkpoint folder of a fit that was ended after two passes."""
     monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
     estimator = KMeans(3, init="random", tol=0, random_state=0, n_threads=1, checkpoint=tmp_path / "folder")
     seen = []
@@ -50,7 +50,7 @@ def test_a_state_cut_short_or_changed_at_any_byte_is_never_read(name, folder):
 
 
 def described(folder, **changes):
-    """The folder with another description, of a right checksum."""
+    """Replace entries of the checkpoint's description; its checksum stays correct. Return the folder."""
     description = cprime.checkpoints.read(folder) | changes
     checkpoints._describe(folder, description)
 

@@ -1,4 +1,4 @@
-"""Model files that are damaged or made to harm: a ValueError that names the file, at once, in little memory."""
+"""Damaged or malicious model files raise, quickly and in little memory, a ValueError that names the file."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def X():
 
 @pytest.fixture
 def path(X, tmp_path):
-    """A small model of k-means."""
+    """Save a small k-means model and return its path."""
     cprime.KMeans(3, n_threads=1, random_state=0, max_iter=2, tol=1.0).fit(X).save(tmp_path / "model.safetensors")
     return tmp_path / "model.safetensors"
 
@@ -83,7 +83,10 @@ def header_of(path):
 
 
 def forged(path, header, data):
-    """A file with a checksum that is right; header: an object, or text as it is to be."""
+    """Write a model file with a correct checksum and return its path.
+
+    header: an object, or text that is written unchanged.
+    """
     text = header if isinstance(header, str | bytes) else json.dumps(header, separators=(",", ":"))
     text = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
@@ -95,12 +98,12 @@ def forged(path, header, data):
 
 
 def tensor(**changes):
-    """Changes to the entry of the centers."""
+    """Return a function that changes the header entry of the centers."""
     return lambda header: header["cluster_centers_"].update(changes)
 
 
 def value(part, name, node):
-    """Another value of a parameter or an attribute, as JSON text or anything that has it."""
+    """Return a function that sets an entry of the header's `part`; `node` is an object or JSON text."""
 
     def change(header):
         values = json.loads(header["__metadata__"][part])
@@ -274,7 +277,7 @@ CASES = [(name, i) for name, arrays in ARRAYS.items() for i in range(len(arrays)
 
 
 def saved_unchecked(estimator, path):
-    """What `save` refuses, as another program may write it."""
+    """Save an estimator that `save` refuses, as another program could write it."""
     with pytest.raises(ValueError, match="as a fit leaves it"):
         storage.save(estimator, path)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Fits that are interrupted anywhere: the estimator is as it was before, and fits again to the same bits."""
+"""A fit that is interrupted anywhere leaves the estimator unchanged, and the next fit is bit-identical."""
 
 import sys
 from inspect import CO_GENERATOR
@@ -28,10 +28,11 @@ def data(kind, seed, D):
 
 
 def interrupted(call, at):
-    """Runs it until so many of our functions have been called, then raises KeyboardInterrupt; returns how many were.
+    """Run `call` and raise KeyboardInterrupt at the `at`-th call of a function of cprime; return the number of such
+    calls.
 
-    Those of others are left alone: raised where logging gives its lock back, the lock would be held for ever. So are
-    generators, which are called once more to be closed, where nothing that is raised is heard of.
+    Functions of other packages are not interrupted, because `logging` would never release its lock. Generators are not
+    interrupted either: Python calls them again to close them and ignores what they raise then.
     """
     called = [0]
 

@@ -1,4 +1,4 @@
-"""Processes that are killed in the middle of a fit: it is gone on with, and ends in the same bits."""
+"""A fit whose process is killed resumes from its checkpoint, and its result is bit-identical."""
 
 import os
 import subprocess
@@ -13,24 +13,24 @@ from killed_fit import PAUSE, fits
 import cprime
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-KILLS = int(os.environ.get("CPRIME_KILLS", "3"))  # `make faults` asks for more
+KILLS = int(os.environ.get("CPRIME_KILLS", "3"))  # `make faults` sets a larger number
 SEED = int(os.environ.get("CPRIME_KILLS_SEED", "20260101"))
 
 
 @pytest.fixture(scope="module")
 def expected():
-    """The fits that nobody disturbs."""
+    """Return the results of the same fits without any kill."""
     return [estimator.fit(given) for estimator, given in fits()]
 
 
 @pytest.fixture(scope="module")
 def seconds(expected):
-    """How long each fit takes at least, with its pauses."""
+    """Return the least time of each fit with its pauses [s]."""
     return [fitted.history_["seconds"].sum() + PAUSE * fitted.n_iter_ for fitted in expected]
 
 
 def started(folder, number):
-    """A process that has read its data and begins to fit."""
+    """Start a process and return it once it has read its data and begins the fit."""
     script = Path(__file__).with_name("killed_fit.py")
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", script, folder, str(number)], stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""Workers of a cluster that are killed in the middle of a fit: it takes longer, and ends in the same bits."""
+"""A fit on a cluster whose workers are killed takes longer, and its result is bit-identical."""
 
 import os
 import signal
@@ -32,13 +32,15 @@ def estimator(search):
 
 @pytest.fixture
 def cluster():
-    """One for every turn: a nanny may fail to start a worker again that was killed while it began."""
+    """Yield a new cluster for every test case, because a nanny may fail to restart a worker that was killed as it
+    started.
+    """
     with cluster_of_two("CRITICAL") as found:
         yield found
 
 
 def killer(client, rng, done, killed):
-    """Kills a worker at random moments, each time once both are there again."""
+    """Kill a worker at random moments, each time after both workers run again."""
     while not done.wait(rng.uniform(0.05, 1.0)):
         processes = sorted(client.run(os.getpid).values()) if len(client.nthreads()) == 2 else []
         if processes and not done.is_set():

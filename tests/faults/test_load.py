@@ -1,4 +1,4 @@
-"""`python -m reliability load`: what many threads at once give, and what it says of jobs that fail."""
+"""`python -m reliability load`: results of many concurrent threads, and reports of jobs that fail."""
 
 import itertools
 import os

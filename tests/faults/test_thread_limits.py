@@ -1,4 +1,4 @@
-"""The system gives no more threads: calls go on with those there are, and find the same."""
+"""If the system refuses new threads, calls run with the existing ones and return the same results."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 from cprime import KMeans, open_data
 
-# A limit counts for users without privileges: root gives its own up, once everything is imported.
+# A thread limit does not apply to root, so the script gives up root's privileges after all imports.
 LIMITED = """
 import os
 import resource
@@ -57,7 +57,7 @@ def test_kernels_do_with_fewer_threads(more):
 
 
 def test_a_fit_from_a_file_with_a_checkpoint_does_without_threads(tmp_path, monkeypatch):
-    """The next chunk is read, and the data of a checkpoint are written, by the caller then."""
+    """If no thread can start, the caller itself reads the next chunk and writes the data of the checkpoint."""
     X = np.random.default_rng(0).standard_normal((3000, 4))
     np.save(tmp_path / "data.npy", X)
     source = open_data(tmp_path / "data.npy", chunk_rows=1000)

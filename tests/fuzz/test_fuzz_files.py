@@ -1,4 +1,4 @@
-"""Files that the fuzzer has found, its seeds, and what is left of these when they are cut short."""
+"""Replay the input files that the fuzzer has found, and its seed files, whole and cut short."""
 
 from pathlib import Path
 

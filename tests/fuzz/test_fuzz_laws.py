@@ -1,4 +1,4 @@
-"""Generated cases of the laws, and that a broken one is noticed."""
+"""Generated cases of the laws hold, and a broken law is detected."""
 
 from functools import partial
 
@@ -42,7 +42,9 @@ def test_many_cases(law, folder):
 
 @pytest.mark.parametrize("law", [*LAWS, *ASKED_FOR])
 def test_a_broken_law_is_noticed(law, folder, monkeypatch):
-    """A fit whose centers depend on all rows, on their unit and on where they are; labels that depend on how many."""
+    """A fit that depends on all rows, their unit and their chunks, or labels that depend on the number of rows, are
+    detected.
+    """
     case = Case.of_json(
         {"points": {"seed": 1, "n": 60, "D": 2, "kind": "clusters", "layout": "chunks"}, "estimator": "KMeans"}
         | {"params": {"n_clusters": 3, "random_state": 0, "init": "random"}, "weights": None, "acts": [law]}

@@ -1,4 +1,4 @@
-"""Generated cases of every estimator: a result whose properties hold, or an error that names an argument."""
+"""For generated cases, every estimator gives a result with the required properties, or an error naming an argument."""
 
 import json
 from functools import partial
@@ -50,7 +50,7 @@ def test_a_case_is_the_same_for_its_seed_and_number():
 
 
 def test_wrong_results_are_noticed(folder, monkeypatch):
-    """Labels moved by one, an inertia that is off, a NaN in the centers: each is told."""
+    """Labels shifted by one, a wrong inertia and a NaN among the centers are each detected."""
     case = Case.of_json(
         {"points": {"seed": 0, "n": 20, "D": 2, "kind": "clusters"}, "estimator": "KMeans", "params": {"n_clusters": 3}}
         | {"weights": None, "acts": []}
@@ -94,7 +94,7 @@ def _dies(number, folder):
     return "well"
 
 
-@pytest.mark.filterwarnings("ignore:This process")  # it is multi-threaded, and forks
+@pytest.mark.filterwarnings("ignore:This process")  # the process has several threads and forks
 def test_a_crash_is_known_by_its_number_and_the_run_goes_on():
     shown = []
     report = run_many(_dies, range(6), 1, None, shown.append)

@@ -1,4 +1,4 @@
-"""What is said of mutants that change nothing is said of the code as it stands."""
+"""The list of mutants that change no result agrees with the present code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The references that generated cases are compared with, against exact rational arithmetic."""
+"""The reference implementations for generated cases agree with exact rational arithmetic."""
 
 from fractions import Fraction
 from math import log
@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 
 class Factored:
-    """A fitted mixture of one factor analyzer, as far as the references read one."""
+    """Stand-in for a fitted mixture of one factor analyzer, with the attributes that the references read."""
 
     def __init__(self, loadings, noise):
         self.means_, self.weights_ = np.zeros((1, len(noise))), np.ones(1)
@@ -18,7 +18,7 @@ class Factored:
 
 
 def exact_log_density(x, loadings, noise):
-    """Return the log density of x under N(0, Λ Λᵀ + diag(ψ)): Gaussian elimination of fractions."""
+    """Return the log density of x under N(0, Λ Λᵀ + diag(ψ)), computed by Gaussian elimination of fractions."""
     D = len(x)
     rows = [[Fraction(value) for value in row] for row in loadings.tolist()]
     table = [[sum(a * b for a, b in zip(rows[i], rows[j], strict=True)) for j in range(D)] for i in range(D)]
@@ -39,7 +39,7 @@ def exact_log_density(x, loadings, noise):
 @pytest.mark.parametrize("spread", [0, 6, 36])
 @pytest.mark.parametrize("observed", [5, 3, 1])
 def test_log_densities_of_factor_analyzers_are_exact(observed, spread):
-    """Noise whose scales differ by up to 10^72, of whole rows and of rows with missing values."""
+    """Log densities are exact for noise variances that differ by up to 10^72, with and without missing values."""
     rng = np.random.default_rng(spread)
     noise = 10.0 ** rng.uniform(-spread, spread, 5)
     loadings = rng.normal(size=(5, 2)) * 10.0 ** rng.uniform(-spread / 2, spread / 2, (5, 1))
@@ -51,7 +51,9 @@ def test_log_densities_of_factor_analyzers_are_exact(observed, spread):
 
 
 class Correlated:
-    """A fitted mixture of one component with a covariance matrix, as far as the references read one."""
+    """Stand-in for a fitted mixture of one component with a covariance matrix, with the attributes that the references
+    read.
+    """
 
     covariance_type_ = "full"
 
@@ -62,7 +64,7 @@ class Correlated:
 
 
 def test_tolerances_of_marginal_densities_follow_the_observed_columns():
-    """Two columns and their sum: whole rows are ill conditioned, any two columns are not."""
+    """With two columns and their sum, complete rows are ill conditioned, but rows of any two columns are not."""
     mixture = Correlated(np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 2 + 1e-12]]))
     x = np.array([[0.5, -1.0, -0.5], [0.5, -1.0, np.nan], [0.5, np.nan, -0.5], [np.nan, -1.0, -0.5]])
     found, errors = log_densities(mixture, x, np.float64)

@@ -1,4 +1,4 @@
-"""K-means with any Gaussians, EM and posterior assignment: what each lowers, where it ends, who agrees with it."""
+"""Fits by k-means with any Gaussians, by EM and by posterior assignment: the loss each lowers, its optimum, peers."""
 
 import numpy as np
 import pytest

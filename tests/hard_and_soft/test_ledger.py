@@ -1,4 +1,4 @@
-"""The ledger: every identity of Lücke & Forster holds on real fits, and is seen not to where it must not."""
+"""Every identity of Lücke & Forster holds in the ledger of real fits; where it need not hold, the ledger shows that."""
 
 from importlib import import_module
 from io import StringIO

@@ -1,4 +1,4 @@
-"""Gaussians and densities of scipy.stats: log densities, draws, estimators as mixtures, errors."""
+"""Mixtures of Gaussians and of scipy.stats densities: log densities, draws, conversion from estimators, errors."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_a_t_mixture_keeps_its_density(rng, covariance_type, dof):
 
 
 def t_mixture():
-    """A fitted t mixture on the line and the same densities of SciPy."""
+    """Return a fitted mixture of t distributions in one dimension, and the same densities by SciPy."""
     tm = StudentTMixture(2, dof=4.0)
     tm.weights_, tm.means_ = np.array([0.25, 0.75]), np.array([[-1.0], [2.0]])
     tm.covariances_, tm.dof_ = np.array([[[0.5]], [[4.0]]]), np.array([3.0, 8.0])

@@ -22,7 +22,7 @@ def gaussian(x, mean, deviation):
 
 
 def probabilities(x, model, assignment, weights):
-    """Pr[F(x) = b] at one place, straight from its definition."""
+    """Return Pr[F(x) = b], the probability of component b at a point x, directly from its definition: (C,)."""
     alpha = model.weights if weights == "free" else np.ones(len(model.weights))
     scores = alpha * gaussian(x, model.means[:, 0], model.standard_deviations)
     if assignment == "posterior":
@@ -40,7 +40,7 @@ def integral(function, breaks):
 
 
 def changes(model, assignment, weights):
-    """Where the winner changes between −20 and 20; a fine grid, then brackets halved."""
+    """Return the points between −20 and 20 at which the best component changes, by bisection from a fine grid."""
 
     def winner(x):
         return probabilities(x, model, "hard", weights).argmax()
@@ -149,7 +149,7 @@ def test_loss_of_k_means_is_its_free_energy_without_the_weights(rng):
 
 
 def in_the_plane(line):
-    """The mixture with an independent N(0, 1) as second coordinate."""
+    """Return the mixture with an independent N(0, 1) as second coordinate."""
     means = np.column_stack([line.means[:, 0], np.zeros(len(line.means))])
     covariances = np.array([np.diag([v, 1.0]) for v in line.covariances[:, 0, 0]])
     return Gaussians(means, covariances, line.weights)

@@ -1,4 +1,6 @@
-"""The posterior mean of points seen with noise: by quadrature, truncated, and better than what was seen."""
+"""The posterior mean of noisy points agrees with quadrature and with truncated sums, and has less error than the
+points.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Eq. (52): its zero, its sign, and that it is the derivative of the posterior loss."""
+"""Eq. (52) of Kearns, Mansour & Ng: its zero, its sign, and its equality with the derivative of the posterior loss."""
 
 import numpy as np
 import pytest

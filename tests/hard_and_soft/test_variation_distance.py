@@ -1,4 +1,4 @@
-"""Variation distance and its bounds: closed forms, plain integrals, draws."""
+"""The variation distance and its bounds agree with closed forms, numerical integrals and random draws."""
 
 from itertools import pairwise
 

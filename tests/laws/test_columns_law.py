@@ -1,4 +1,4 @@
-"""The same table gives the same features, or the same refusal, whatever library or file holds it."""
+"""A table gives the same features, or the same error, from every library and file format."""
 
 import datetime
 import decimal
@@ -39,7 +39,7 @@ LARGE = [2**53 + 1, None, 2**62 + 3, -(2**62) - 513, 2**63 - 1, 0]
 WHOLE = [1, 2, 3, 1, 2, 3]
 LETTERS = ["a", "b", "c", "a", "b", "c"]
 
-# Column type: the column, its features, and the narrowest of float32 and float64 that holds them.
+# Column type: the column, its features, and the narrower of float32 and float64 that represents them exactly.
 FEATURES = {
     "int8": (pa.array(range(N), pa.int8()), range(N), "f4"),
     "int64": (pa.array(range(N)), range(N), "f8"),
@@ -60,7 +60,7 @@ FEATURES = {
     "decimal": (pa.array(MONEY, pa.decimal128(9, 2)), list(map(float, MONEY)), "f8"),
     "decimal of many digits": (pa.array(DIGITS, pa.decimal128(38, 18)), list(map(float, DIGITS)), "f8"),
 }
-# Column type: the column, and what the message says of its type in each library.
+# Column type: the column, and the name of its type in each library's error message.
 REFUSED = {
     "categories of whole numbers": (pa.array(WHOLE).dictionary_encode(), "category|dictionary"),
     "categories of text": (pa.array(LETTERS).dictionary_encode(), "category|dictionary|Categorical|str"),
@@ -77,7 +77,7 @@ REFUSED = {
     "nested": (pa.array([{"u": 1.0}] * N), "(?i)struct|dict"),
     "no type, all missing": (pa.nulls(N), "(?i)null|object"),
 }
-# Text files have no types: these columns are the numbers that their text says.
+# Text files have no types, so these columns are read as numbers.
 NUMBERS_AS_TEXT = {
     "categories of whole numbers": WHOLE,
     "text of numbers": range(N),
@@ -148,7 +148,7 @@ SOURCES = {
     "dask, nullable": lambda table, folder: dask_of(table.to_pandas(types_mapper=NULLABLE.get)),
     "dask, Arrow": lambda table, folder: dask_of(table.to_pandas(types_mapper=pd.ArrowDtype)),
 }
-# Types that a source does not have: it holds other values in their place, whole numbers or None.
+# Types that a source lacks: it stores other values in their place, integers or None.
 LACKING = {
     "pandas, objects": ("categories of whole numbers", "float64, all missing"),
     "polars": ("categories of whole numbers",),
@@ -251,7 +251,7 @@ def test_objects_of_pandas_may_be_missing(missing):
 def test_sparse_columns_of_pandas_are_numbers():
     values = [0.0, 0.0, 1.5, 0.0, 0.0, 2.0]
     frame = pd.DataFrame({"x": np.arange(N), "c": pd.arrays.SparseArray(values, fill_value=0)})
-    with pytest.warns(UserWarning, match="sparse columns found"):  # of scikit-learn
+    with pytest.warns(UserWarning, match="sparse columns found"):  # raised by scikit-learn
         found = features(frame)
     np.testing.assert_array_equal(found, np.column_stack([np.arange(N), values]))
     np.testing.assert_array_equal(open_data(frame).read(0, N), np.column_stack([np.arange(N), values]))

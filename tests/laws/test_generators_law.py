@@ -1,4 +1,4 @@
-"""`random_state` may be a NumPy Generator everywhere: equal ones give equal results, and each use advances one."""
+"""`random_state` may be a NumPy Generator: equal generators give equal results, and each use advances them."""
 
 import importlib
 import inspect
@@ -119,7 +119,7 @@ def with_random_state():
     return found
 
 
-# The same classes under other names, and a class that only `condition` makes.
+# Aliases of tested classes, and a class that only `condition` creates.
 NOT_TRIED = {"cprime.selection.GMeans", "cprime.selection.XMeans", "cprime.ConditionalMixtures"}
 
 

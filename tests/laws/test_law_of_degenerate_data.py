@@ -1,4 +1,4 @@
-"""Degenerate data as an array and as a sparse array: the same k-means, or the same error."""
+"""For degenerate data, an array and a sparse array give the same k-means, or the same error."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def counts(n=60, D=4, seed=0):
-    """Whole numbers, many of them zero, so that sums have no rounding."""
+    """Return integers (n, D), many of them zero, so that sums have no rounding."""
     rng = np.random.default_rng(seed)
     return np.round(3 * rng.standard_normal((n, D))) * (rng.random((n, D)) < 0.6)
 
@@ -61,7 +61,7 @@ DATA: dict[str, tuple[np.ndarray, int, np.ndarray | None]] = {
     "tiny weights": (X, 3, np.full(60, 2.0**-660)),
     "weights of many scales": (X, 3, 2.0 ** np.random.default_rng(0).integers(-33, 33, 60)),
 }
-# By default centers jump in arrays, and not in sparse arrays.
+# By default, centers jump (leave local optima) for dense arrays but not for sparse arrays.
 SAME: dict[str, Callable[..., Any]] = {
     f"{search}, {init}": partial(KMeans, search=search, init=init, exchange=False, random_state=0)
     for search, init in [

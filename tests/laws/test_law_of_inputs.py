@@ -1,6 +1,6 @@
-"""Every public function takes the kind of data that the estimator was fitted with, or says why not, without a warning.
+"""Every public function accepts the data type that its estimator was fitted with, or refuses it with a clear error.
 
-The answer is that for the same numbers as an array. Warnings are errors here: none is due to the user.
+An accepted input gives the result of the same numbers as an array. Warnings are errors in these tests.
 """
 
 import copy
@@ -85,7 +85,7 @@ ONE_KIND = {"ledger", "partition_loss", "DecompositionDisplay", "lightweight"}
 
 
 def refusal(estimator, kind, function):
-    """What the error says if the estimator, or the function, does not take such data; None if it does."""
+    """Return the expected error message if the estimator or the function does not accept such data, otherwise None."""
     if kind == "sparse":
         if function == "fit" and not get_tags(estimator).input_tags.sparse:
             return "Sparse data was passed for X, but dense data is required"
@@ -106,7 +106,7 @@ def refusal(estimator, kind, function):
 
 
 def answer(function, fit, data):
-    """The numbers that a method or function gives; of a display, a table or a fit it is enough that it comes."""
+    """Return the arrays and numbers of a result; a display, a table or a fit only has to succeed."""
     found = FUNCTIONS[function](fit, data) if function in FUNCTIONS else getattr(copy.deepcopy(fit), function)(data)
     numbers = found if isinstance(found, tuple) else (found,)
     return [np.asarray(each) for each in numbers if isinstance(each, np.ndarray | float) and "fit" not in function]
@@ -140,7 +140,7 @@ def test_functions_take_what_the_fit_took(name, kind):
             continue
         try:
             usual = answer(function, unnamed, numbers)
-        except (TypeError, ValueError) as error:  # this estimator is not for this function, whatever the data are
+        except (TypeError, ValueError) as error:  # this estimator does not support this function for any data
             usual = error
         expected = refusal(fit, kind, function)
         if isinstance(usual, Exception) or expected:

@@ -1,4 +1,4 @@
-"""What is masked is refused by its name, wherever an array is taken: what lies behind a mask is no data."""
+"""Every function that takes an array refuses a masked array by name, because masked values are no data."""
 
 import numpy as np
 import pytest

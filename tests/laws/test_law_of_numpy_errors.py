@@ -10,11 +10,11 @@ import cprime
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
-OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # scikit-learn's, of no data
+OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # of scikit-learn, without data
 
 
 def estimators():
-    """Return a function of the number of clusters by name, one for each kind of fit."""
+    """Return, by name, one estimator class for each kind of fit, called with the number of clusters."""
     found = {name: getattr(cprime, name) for name in ("SoftKMeans", "FuzzyKMeans", "KMedoids", "XMeans", "GMeans")}
     found |= {"KMeans": cprime.KMeans, "KMeans cosine": lambda **given: cprime.KMeans(metric="cosine", **given)}
     found["KMeans marginal"] = lambda **given: cprime.KMeans(missing="marginal", **given)
@@ -73,7 +73,7 @@ def test_no_public_call_raises_floating_point_errors(name, tmp_path):
                         value(*(given[argument] for argument in required(value)))
                 except FloatingPointError as error:
                     raised[data, member] = error
-                except Exception:  # a refusal, which other tests judge
+                except Exception:  # a refusal, which other tests check
                     continue
     assert not raised
 

@@ -1,4 +1,4 @@
-"""Data in another unit, a power of two, have the same labels, and parameters that differ by that power."""
+"""Scaling the data by a power of two changes no label and scales the parameters by that power."""
 
 import numpy as np
 import pytest

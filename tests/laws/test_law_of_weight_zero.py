@@ -1,9 +1,9 @@
-"""Points of weight 0 change no label, choice or draw of the others; sums change by the order of summation alone.
+"""Points of weight 0 change no label, choice or draw of other points; sums change by the order of summation only.
 
 Rows of weight 0 move other rows into other partial sums. One iteration differs by some eps. Iterations multiply
 this, so converged parameters differ by more: by 3e-14 in one fit by exact EM.
 
-At two sizes: one at which every sample, step and share is all there is, and one at which none is.
+The tests run at two sizes: small enough that each sample, step or share contains all data, and larger.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ SIZES = {"small": (400, 8), "large": (6000, 60)}
 
 
 def points(n, D, seed):
-    """Without clusters, so that little decides where a point belongs."""
+    """Return points (n, D) without clusters, so that small changes would change their assignment."""
     return np.random.default_rng(seed).standard_normal((n, D))
 
 

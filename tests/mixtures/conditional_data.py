@@ -1,4 +1,4 @@
-"""Mixtures of every family with parameters known, and their conditionals written out in plain NumPy."""
+"""Mixtures of every family with given parameters, and their conditional distributions written out in plain NumPy."""
 
 import numpy as np
 from scipy.special import softmax
@@ -37,7 +37,7 @@ WRITTEN_OUT = {
 
 
 def mixture(family="full", dtype=np.float64, names=None, **params):
-    """A mixture of known parameters, as if it had been fitted."""
+    """Return a mixture with given parameters, as if it had been fitted."""
     gm = GaussianMixture(C, covariance_type=family, random_state=0, **params)
     gm.means_, gm.weights_ = MEANS.astype(dtype), SHARES.astype(dtype)
     for name, value in OWN[family].items():
@@ -52,14 +52,14 @@ def rest_of(known):
 
 
 def log_joint(covariances, rows, columns):
-    """log π_c N(x; μ_c, Σ_c) of rows of some columns: (n, C)."""
+    """Return log π_c N(x; μ_c, Σ_c) of rows that contain only the given columns: (n, C)."""
     inside = np.ix_(columns, columns)
     densities = [multivariate_normal(MEANS[c, columns], covariances[c][inside]).logpdf(rows) for c in range(C)]
     return np.log(SHARES) + np.stack(densities, axis=-1).reshape(len(rows), C)
 
 
 def conditionals(covariances, rows, known):
-    """Weights (n, C), means (n, C, M) and covariances (C, M, M) of the other columns, given rows of the known ones."""
+    """Return weights (n, C), means (n, C, M), covariances (C, M, M) of the other columns, given the known columns."""
     rest = rest_of(known)
     weights = softmax(log_joint(covariances, rows, known), axis=1)
     means, left = np.empty((len(rows), C, len(rest))), np.empty((C, len(rest), len(rest)))
@@ -71,5 +71,5 @@ def conditionals(covariances, rows, known):
 
 
 def matrices_of(gm):
-    """The covariances of a mixture (C, D, D), whatever its family."""
+    """Return the covariance matrices (C, D, D) of a mixture of any family."""
     return gm._parameters().covariances_along(np.eye(gm.means_.shape[1]))

@@ -1,4 +1,4 @@
-"""Mixtures of every family in plain NumPy and float64, and data to try them on."""
+"""Mixtures of every family in plain NumPy and float64, and data for tests."""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,7 +14,7 @@ THREADS = (1, 3, 8)
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=5, spread=3.0):
-    """Points (n, D) of several elliptic clusters of different sizes that overlap."""
+    """Return points (n, D) of several overlapping elliptic clusters of different sizes."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     shapes = rng.standard_normal((n_clusters, D, D)) / np.sqrt(D) + np.eye(D)
@@ -23,13 +23,14 @@ def clustered(n, D, dtype=np.float64, seed=0, n_clusters=5, spread=3.0):
 
 
 def random_weights(n, seed=1):
-    """Weights (n,) float64 with zeros among them."""
+    """Return random weights (n,) float64, some of them zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def start_of(X, C, family, seed=0, weights="free"):
-    """Parameters to start from: means after some k-means, any precisions and, where these are free, any weights."""
+    """Return initial parameters: means after three k-means iterations, random precisions and (if free) random weights.
+    """
     rng = np.random.default_rng(seed)
     D = X.shape[1]
     means = X[rng.permutation(len(X))[:C]].astype(np.float64)
@@ -51,9 +52,9 @@ def start_of(X, C, family, seed=0, weights="free"):
 
 
 def mixture(C, family, weights="free", **changes):
-    """A mixture in one thread, as found; from a start that is given, unless `init_params` or nothing is."""
+    """Return an unfitted mixture for one thread; keyword arguments replace the defaults of these tests."""
     given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0, "final_assignment": "found"} | changes
-    if "n_explore" in given:  # the graph search explores nothing
+    if "n_explore" in given:  # the graph search takes no n_explore
         options = {"n_neighbors": given.pop("n_neighbors"), "n_explore": given.pop("n_explore")}
         search = given["search"]
         given["search"] = Graph(options["n_neighbors"]) if search == "graph" else Papers(search, **options)
@@ -61,7 +62,7 @@ def mixture(C, family, weights="free", **changes):
 
 
 def matrices(family, covariances, C, D):
-    """Covariances of any family as matrices (C, D, D)."""
+    """Return covariances of any family as matrices (C, D, D)."""
     covariances = np.asarray(covariances, dtype=np.float64)
     if family in ("tied_spherical", "spherical"):
         return np.broadcast_to(covariances, (C,))[:, None, None] * np.eye(D)
@@ -71,7 +72,7 @@ def matrices(family, covariances, C, D):
 
 
 def log_joint(X, means, covariances, weights):
-    """log π_c N(x_n; μ_c, Σ_c) for matrices Σ (C, D, D): (n, C)."""
+    """Return log π_c N(x_n; μ_c, Σ_c) for covariance matrices Σ (C, D, D): (n, C)."""
     X, means = np.asarray(X, dtype=np.float64), np.asarray(means, dtype=np.float64)
     out = np.empty((len(X), len(means)))
     for c, (mean, covariance, weight) in enumerate(zip(means, covariances, weights, strict=True)):
@@ -84,18 +85,18 @@ def log_joint(X, means, covariances, weights):
 
 
 def joint_of(gm, X):
-    """`log_joint` of a fitted mixture."""
+    """Return `log_joint` (n, C) of a fitted mixture."""
     C, D = gm.means_.shape
     return log_joint(X, gm.means_, matrices(gm.covariance_type, gm.covariances_, C, D), gm.weights_)
 
 
 def best_sets(joint, H):
-    """K(n): the H best components by (31), best first."""
+    """Return K(n), the indices (n, H) of the H best components by eq. (31) of Lücke & Forster, best first."""
     return np.argsort(-joint, axis=1, kind="stable")[:, :H]
 
 
 def truncated(joint, H):
-    """q_nc of (5), (n, C), and log Σ_{c∈K(n)} p(c, x_n), (n,)."""
+    """Return q_nc of eq. (5) of Lücke & Forster, (n, C), and log Σ_{c∈K(n)} p(c, x_n), (n,)."""
     kept = best_sets(joint, H)
     inside = np.full_like(joint, -np.inf)
     np.put_along_axis(inside, kept, np.take_along_axis(joint, kept, axis=1), axis=1)
@@ -104,9 +105,9 @@ def truncated(joint, H):
 
 
 def maximise(X, q, before, family, equal, reg_covar, sample_weight=None):
-    """The M-step [E]: weighted moments as the family has them. Returns means, matrices, weights.
+    """Compute the M-step [E] from weighted moments of the family; return means, matrices and weights.
 
-    before: the means; a component without points keeps its own, and has the mean covariance
+    before: the previous means. A component without points keeps its mean and gets the mean covariance.
     """
     X = np.asarray(X, dtype=np.float64)
     w = q if sample_weight is None else sample_weight[:, None] * q
@@ -128,9 +129,9 @@ def maximise(X, q, before, family, equal, reg_covar, sample_weight=None):
 
 
 def truncated_em(X, start, family, weights, H, n_iter, reg_covar=0.0, hard=False, sample_weight=None):
-    """Truncated EM in NumPy: (means, matrices, weights) after each iteration, and F as each E-step saw it.
+    """Run truncated EM in NumPy; return (means, matrices, weights) after each iteration, and F of each E-step.
 
-    hard: classification EM, all to the best component; H = 1 otherwise is the same thing.
+    hard: classification EM, which assigns each point to its best component; equivalent to H = 1.
     """
     C, D = start["means_init"].shape
     precisions = start["precisions_init"]
@@ -148,7 +149,7 @@ def truncated_em(X, start, family, weights, H, n_iter, reg_covar=0.0, hard=False
 
 
 def outcome(gm):
-    """Everything that a fit has found, to the last bit, but for the seconds it took."""
+    """Return all fitted attributes as bytes by name, except the seconds."""
     found = {name: value for name, value in vars(gm).items() if name.endswith("_")}
     history = found.pop("history_")
     certificate = found.pop("certificate_") or {}

@@ -1,4 +1,4 @@
-"""Bounds on distances among whitened points hold for one whitening: fits of mixtures are those of the full search."""
+"""Fits with bounded search equal those with full search, although each whitening needs new distance bounds."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,12 @@ C = 12
 
 
 def stretched(dtype=np.float64, seed=0):
-    """Points whose covariance within clusters is far from round, so that it changes much while a fit goes on."""
+    """Return points whose clusters have elongated covariances, so that the whitening changes much during a fit."""
     return np.ascontiguousarray(clustered(1500, 3, seed=seed, n_clusters=8) * [12.0, 1.0, 0.2], dtype=dtype)
 
 
 def start(X, weights, seed=1):
-    """Means at random points, and all else that a fit begins with."""
+    """Return initial parameters: means at random points and, if free, random weights."""
     rng = np.random.default_rng(seed)
     given = {"init_params": X[rng.choice(len(X), C, replace=False)].astype(np.float64)}
     return given | ({"weights_init": rng.dirichlet(np.full(C, 3))} if weights == "free" else {})
@@ -27,7 +27,7 @@ def both(X, family, weights, **changes):
 
 
 def assert_same_fit(full, bounded, dtype):
-    """But for rounding; equal labels to the last point."""
+    """Check that two fits are equal except for rounding, with identical labels."""
     share = 2e-4 if dtype == np.float32 else 1e-9
     np.testing.assert_array_equal(bounded.labels_, full.labels_)
     np.testing.assert_allclose(bounded.lower_bounds_, full.lower_bounds_, rtol=0, atol=share)

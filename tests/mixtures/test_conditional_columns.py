@@ -1,4 +1,4 @@
-"""What columns are called, and rows of every kind that conditionals are given: by numbers, names, masks; errors."""
+"""Conditionals accept columns by number, name or mask and rows of every type, and raise clear errors."""
 
 import re
 

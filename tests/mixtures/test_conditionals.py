@@ -1,4 +1,4 @@
-"""Marginals and conditionals of mixtures against SciPy; what is derived is a mixture; many columns need no matrix."""
+"""Marginals and conditionals of mixtures agree with SciPy and are mixtures; many columns need no matrix."""
 
 import pickle
 import tracemalloc
@@ -114,7 +114,7 @@ def test_the_density_of_a_marginal_is_the_integral():
 def test_a_conditional_of_a_conditional_is_that_of_both():
     gm, one = mixture("factors"), X[0]
     both = gm.condition([0, 2], one[[0, 2]])
-    steps = gm.condition([0], one[[0]]).condition([1], one[[2]])  # column 2, of those that are left
+    steps = gm.condition([0], one[[0]]).condition([1], one[[2]])  # column 2 of the original is column 1 of the rest
     np.testing.assert_allclose(steps.weights_, both.weights_)
     np.testing.assert_allclose(steps.means_, both.means_)
     np.testing.assert_allclose(matrices_of(steps), matrices_of(both))
@@ -160,12 +160,12 @@ def test_draws_have_the_moments_of_their_row():
     assert draws.shape == (2, 20000, 2)
     np.testing.assert_allclose(draws.mean(axis=1), many.mean(), atol=0.05)
     np.testing.assert_allclose(np.array([np.cov(each.T) for each in draws]), many.covariance(), atol=0.1)
-    assert np.array_equal(many.sample(3), many.sample(3, random_state=0))  # that of the mixture
+    assert np.array_equal(many.sample(3), many.sample(3, random_state=0))  # the random_state of the mixture
     assert not np.array_equal(many.sample(3), many.sample(3, random_state=2))
 
 
 def line(weights, means, variances):
-    """Conditionals that are this mixture whatever is given."""
+    """Return conditionals that equal this one-dimensional mixture for any given value."""
     gm = GaussianMixture(len(weights), covariance_type="diag")
     gm.weights_ = np.asarray(weights, dtype=float)
     gm.means_ = np.column_stack([np.zeros(len(weights)), means])
@@ -190,7 +190,7 @@ def test_quantiles_turn_the_distribution_around(weights, means, variances):
     lower = np.array([norm.cdf(value, means, deviations) @ weights for value in y])
     upper = np.array([norm.sf(value, means, deviations) @ weights for value in y])
     steep = np.array([norm.pdf(value, means, deviations) @ weights for value in y])
-    rounding = 8 * np.finfo(float).eps * np.abs(y) * steep  # what a last digit of y makes
+    rounding = 8 * np.finfo(float).eps * np.abs(y) * steep  # effect of the last digit of y
     np.testing.assert_array_less(np.abs(lower - shares), 1e-11 * shares + rounding)
     np.testing.assert_array_less(np.abs(upper - (1 - shares)), 1e-11 * (1 - shares) + rounding)
     assert given.quantile([0, 1]).tolist() == [[-np.inf, np.inf]]
@@ -200,7 +200,7 @@ def test_quantiles_turn_the_distribution_around(weights, means, variances):
 def test_a_median_between_far_modes_is_found():
     assert line([0.5, 0.5], [-19.0, 21.0], [1.0, 1.0]).quantile(0.5)[0] == pytest.approx(1, abs=1e-12)
     value = line([0.5, 0.5], [-1e3, 1e3], [1.0, 1.0]).quantile(0.5)[0]
-    assert -970 < value < 970  # where densities are 0 as far as numbers can tell
+    assert -970 < value < 970  # densities underflow to 0 there
 
 
 def test_a_row_far_from_all_has_its_likeliest_component():
@@ -311,4 +311,4 @@ def test_what_is_known_has_no_gaps():
     for values, message in (([np.nan], "Input values contains NaN"), ([[1.0, 2.0]], "values must have the given")):
         with pytest.raises(ValueError, match=message):
             gm.condition([0], values)
-    assert np.isfinite(gm.regress(np.where([True, False, False], X, np.nan), [0])).all()  # others are not looked at
+    assert np.isfinite(gm.regress(np.where([True, False, False], X, np.nan), [0])).all()  # reads given columns only

@@ -1,4 +1,4 @@
-"""Stochastic EM on batches: every batch draws numbers of its own, and all of them follow from the seed."""
+"""Stochastic EM on mini-batches: every batch has its own random numbers, and all of them follow from the seed."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from mixture_data import FAMILIES
 from cprime import GaussianMixture
 
 N_BATCHES = 6
-# Points at one place, and all means there too: each of the kept components is as probable, whatever a batch has drawn.
+# All points and all means coincide, so every active component has the same probability in every batch.
 SAME = np.zeros((800, 2))
 
 
 def shares_of_batches(family, n_components, n_active, random_state):
-    """Of the points of each batch, those drawn for each component: (N_BATCHES, C)."""
+    """Return the number of points in each batch drawn for each component: (N_BATCHES, C)."""
     gm = GaussianMixture(
         n_components,
         covariance_type=family,
@@ -33,10 +33,10 @@ def shares_of_batches(family, n_components, n_active, random_state):
 def test_equal_batches_are_not_drawn_alike(family, n_components, n_active):
     found = shares_of_batches(family, n_components, n_active, 0)
     np.testing.assert_allclose(found.sum(axis=1), len(SAME))
-    np.testing.assert_allclose(found[:, 2:], 0, atol=1e-6)  # of equal components the first are kept
+    np.testing.assert_allclose(found[:, 2:], 0, atol=1e-6)  # ties are broken by index, so the first two are active
     heads = found[:, 0]
     assert len(np.unique(heads.round(3))) > 2
-    assert 0 < np.abs(heads - 400).max() < 6 * np.sqrt(800 / 4)  # fair coins: six standard deviations
+    assert 0 < np.abs(heads - 400).max() < 6 * np.sqrt(800 / 4)  # binomial counts: at most six standard deviations
 
 
 def test_draws_follow_from_the_seed():

@@ -1,4 +1,4 @@
-"""Costs of rows with missing values: digits that the parameters have beyond the data's type, and exact ties."""
+"""Costs of rows with missing values use all digits of the parameters, and ties are exact."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "p
 
 
 def with_gaps(X, share, seed=1):
-    """Return the rows without some values, the first without any."""
+    """Return a copy of the rows with random missing values; the first row has no values at all."""
     holed = X.copy()
     holed[np.random.default_rng(seed).random(X.shape) < share] = np.nan
     holed[0] = np.nan
@@ -25,7 +25,9 @@ def mixture(C, **more):
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_single_precision_rounds_no_factor_of_a_marginal_density(covariance_type):
-    """A column is a weighted mean of others: the parameters' digits beyond the data's type decide on it."""
+    """If a column is a weighted mean of others, the density depends on digits of the parameters below float32
+    precision.
+    """
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(50000, 10000, (3, 2000))
     X = np.column_stack([a, b, 0.3 * a + 0.7 * b, c])

@@ -1,4 +1,4 @@
-"""Mixtures of data in which numbers are missing: the likelihood of what is observed, and what the rest may be."""
+"""Mixtures of data with missing values: the likelihood of the observed values, and predictions of the missing ones."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from cprime.kernels.masked import with_gaps as read_gaps
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
-EXACT = FAMILIES[:5]  # whose M-steps are moments alone
+EXACT = FAMILIES[:5]  # families whose M-step needs only moments
 
 
 def clustered(n, D, C=3, seed=0, dtype=np.float64):
@@ -26,7 +26,7 @@ def clustered(n, D, C=3, seed=0, dtype=np.float64):
 
 
 def with_gaps(X, share=0.3, seed=1):
-    """The rows without some numbers, the first without any."""
+    """Return a copy of the rows with random missing values; the first row has no values at all."""
     holed = X.copy()
     holed[np.random.default_rng(seed).random(X.shape) < share] = np.nan
     holed[0] = np.nan
@@ -39,7 +39,7 @@ def mixture(C=3, **more):
 
 
 def matrices(gm):
-    """Covariances of every component: (C, D, D)."""
+    """Return the covariance matrices of all components: (C, D, D)."""
     if hasattr(gm, "factors_"):
         noise = gm.noise_variances_[:, :, np.newaxis] * np.eye(gm.n_features_in_)
         return np.asarray(gm.factors_ @ gm.factors_.transpose(0, 2, 1) + noise, dtype=np.float64)
@@ -55,7 +55,7 @@ def matrices(gm):
 
 
 def joint(gm, X):
-    """log π_c p(x_o | c) of every row by SciPy: (n, C)."""
+    """Return log π_c p(x_o | c) of the observed values of every row, by SciPy: (n, C)."""
     out = np.empty((len(X), len(gm.means_)))
     for c, S in enumerate(matrices(gm)):
         for i, x in enumerate(X):
@@ -66,7 +66,7 @@ def joint(gm, X):
 
 
 def step(gm, X):
-    """One step of EM by plain NumPy: weights, means, mean second moments about them."""
+    """Compute one step of EM in plain NumPy; return weights, means and mean second moments about the means."""
     log = joint(gm, X)
     r = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
     D, moved, second = X.shape[1], [], []
@@ -269,7 +269,7 @@ def test_draws_have_the_conditional_moments(family):
 
 
 def test_far_and_narrow_components_keep_their_digits():
-    """A component whose mean is 1e7 of its standard deviations away is measured from differences."""
+    """The density is accurate for a component whose mean is 1e7 of its standard deviations away."""
     X = clustered(50, 3, C=2)
     X[:50] = 1e-4 * X[:50] + 1e3
     holed = with_gaps(X)
@@ -279,7 +279,7 @@ def test_far_and_narrow_components_keep_their_digits():
 
 
 def test_rows_of_one_pattern_and_of_many_agree():
-    """A table of rows is what each row is by itself."""
+    """Costs of several rows computed together equal the costs of each row computed alone."""
     X = with_gaps(clustered(20, 5))
     gm = mixture(max_iter=3).fit(X)
     model = gm._parameters()
@@ -296,13 +296,13 @@ def test_rows_of_one_pattern_and_of_many_agree():
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_is_the_same_alone_and_among_others(family, dtype):
-    """Whether the others have gaps or not; so ties are broken alike."""
+    """A row's results do not depend on missing values in other rows, so ties are broken alike."""
     X = with_gaps(clustered(40, 5, dtype=dtype), 0.1)
     gm = mixture(5, covariance_type=family, max_iter=3).fit(X)
     density, shares = gm.score_samples(X), gm.predict_proba(X)
     complete = ~np.isnan(X).any(axis=1)
     assert 20 < complete.sum() < 100
-    if "tied" in family:  # complete rows have one covariance in common, rows with gaps a copy for each component
+    if "tied" in family:  # complete rows share one covariance, rows with missing values use one copy per component
         np.testing.assert_allclose(gm.score_samples(X[complete]), density[complete], rtol=20 * np.finfo(dtype).eps)
     else:
         assert gm.score_samples(X[complete]).tobytes() == density[complete].tobytes()
@@ -314,7 +314,7 @@ def test_a_row_is_the_same_alone_and_among_others(family, dtype):
 
 @pytest.mark.parametrize("path", ["memory", "file"])
 def test_equal_rows_with_gaps_do_not_differ(tmp_path, path):
-    """What fills the gaps is not a difference of rows, which were to be refused where it is small."""
+    """Values filled in for missing ones do not count as differences of rows; tiny differences would raise an error."""
     X = np.full((30, 4), 3.7e-44)
     X[::3, 1], X[:10, 2], X[1] = np.nan, np.nan, np.nan
     np.save(tmp_path / "x.npy", X)
@@ -333,7 +333,7 @@ def test_no_rows_have_no_extent():
 
 
 def test_a_precision_that_rounding_makes_indefinite():
-    """Of what is missing: its factor is taken of the columns themselves."""
+    """The factor of the missing columns' precision is computed from the columns, because its Cholesky factor fails."""
     A = np.array([[1.0, 1.0, 1.0], [0.0, 1e-9, 1e-9], [0.0, 0.0, 1e-9]])
     found = Marginals(GaussianParameters(np.zeros((1, 3)), A[np.newaxis], np.zeros(1)))
     with pytest.raises(np.linalg.LinAlgError):
@@ -369,7 +369,9 @@ def test_scikit_learn_knows_whether_gaps_are_taken():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_densities_of_nearly_dependent_columns_are_those_of_the_columns_that_are_there(covariance_type, dtype):
-    """Two columns and their sum: the condition of the covariance is 1e14, of any two columns it is small."""
+    """With two columns and their sum, the covariance has condition 1e14, but that of any two columns is well
+    conditioned.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(50000, 10000, (500, 2))
     X = np.column_stack([X, X.sum(axis=1)]).astype(dtype)

@@ -1,4 +1,4 @@
-"""Weights of points, the truncated path against the exact one, and components drawn from the posterior."""
+"""Weights of points, truncated against exact computation, and components drawn from the posterior."""
 
 from types import SimpleNamespace
 
@@ -32,12 +32,12 @@ every_weights = pytest.mark.parametrize("weights", WEIGHTS)
 
 
 def model_of(X, family, weights):
-    """Parameters after two iterations."""
+    """Return the parameters after two iterations."""
     return mixture(C, family, weights, max_iter=2, **start_of(X, C, family, weights=weights)).fit(X)._parameters()
 
 
 def expected(X, model, n_active, sample_weight=None, assignment="soft", iteration=0):
-    """The statistics of one E-step in one thread."""
+    """Return the sufficient statistics of one E-step in one thread."""
     key = Key(0, iteration=iteration)
     look = search.Full().look(None, model.components(), key)
     step = em.EM(em.MixtureSettings(1, 0.0, n_active, assignment)).propose(model, look, key)
@@ -60,7 +60,7 @@ def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted
     counts, sums = found.counts, found.sums
     np.testing.assert_allclose(counts, exact.counts, rtol=1e-10)
     np.testing.assert_allclose(sums, exact.sums, rtol=1e-9, atol=1e-9)
-    if family != "tied":  # whose M-step takes the scatter of all points instead
+    if family != "tied":  # the M-step of tied uses the scatter of all points instead
         second = (getattr(one, SECOND[family]) for one in (found, exact))
         np.testing.assert_allclose(*second, rtol=1e-9, atol=1e-8)
     assert block.weighted_sum(posterior.log_sum) == pytest.approx(exact.log_sum, rel=1e-11)
@@ -75,7 +75,7 @@ def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted
 
 
 def mixture_of(model, family, weights):
-    """An estimator of given parameters."""
+    """Return an estimator with given parameters."""
     gm = mixture(C, family, weights)
     gm.means_, gm.covariances_ = model.centers, model.covariances
     gm.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
@@ -97,7 +97,7 @@ def test_an_integer_weight_is_a_repeat(family, weights, n_active, assignment):
     np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=0, atol=1e-9)
     np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-10)
-    n = min(weighted.n_iter_, repeated.n_iter_)  # points without weight may still move when the others have settled
+    n = min(weighted.n_iter_, repeated.n_iter_)  # points of weight 0 may still change after the others have converged
     np.testing.assert_allclose(weighted.lower_bounds_[:n], repeated.lower_bounds_[:n], rtol=1e-10)
     assert max(weighted.n_iter_, repeated.n_iter_) <= n + 1
     np.testing.assert_array_equal(weighted.labels_[index], repeated.labels_)
@@ -125,7 +125,7 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
     model = model_of(X, family, "free")
     soft, n_draws = expected(X, model, n_active, w), 400
     draws = [expected(X, model, n_active, w, "posterior", iteration) for iteration in range(n_draws)]
-    for name in ("counts", "sums", *([SECOND[family]] if family != "tied" else [])):  # tied takes the scatter instead
+    for name in ("counts", "sums", *([SECOND[family]] if family != "tied" else [])):  # tied uses the scatter instead
         values = np.array([getattr(draw, name) for draw in draws])
         error = 5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-9 * np.abs(getattr(soft, name)).max()
         assert (np.abs(values.mean(axis=0) - getattr(soft, name)) <= error).all(), name

@@ -1,4 +1,4 @@
-"""Components that collapse are repaired, and the log says so: never NaN, never a crash."""
+"""Collapsed components are repaired and logged; a fit never returns NaN and never crashes."""
 
 import logging
 
@@ -31,7 +31,7 @@ def assert_sound(gm, X):
     assert (np.linalg.eigvalsh(covariances) > 0).all()
     if hasattr(gm, "covariances_"):
         values = np.linalg.eigvalsh(matrices(gm.covariance_type, gm.covariances_, C, D).astype(np.float64))
-        lost = 0.0 if gm.means_.dtype == np.float64 else D * np.finfo(np.float32).eps  # of what is returned in float32
+        lost = 0.0 if gm.means_.dtype == np.float64 else D * np.finfo(np.float32).eps  # rounding of results in float32
         assert (values > -lost * values[:, -1:]).all()
         assert np.isfinite(np.asarray(gm.precisions_)).all()
         assert np.isfinite(np.asarray(gm.precisions_cholesky_)).all()
@@ -107,7 +107,7 @@ def test_a_singular_covariance_is_repaired_and_logged(family, caplog):
 @pytest.mark.parametrize("family", ["spherical", "diag", "full"])
 @every_weights
 def test_a_component_without_points_is_given_a_shape_and_logged(family, weights, caplog):
-    """Its mean stays where it is, and its weight, where free, is zero."""
+    """The mean of a component without points does not change, and its weight, if free, becomes zero."""
     X = clustered(80, 2)
     far = np.array([[1e4, 1e4]])
     gm = mixture(3, family, weights, n_active=1, means_init=np.vstack([X[:2], far]), max_iter=4)
@@ -127,7 +127,7 @@ def test_a_component_without_points_is_given_a_shape_and_logged(family, weights,
 @every_family
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_offset_moves_the_means_alone(family, dtype):
-    """On multiples of 1/16 an offset of 4096 changes no difference, in single precision neither."""
+    """For multiples of 1/16, an offset of 4096 changes no difference, not even in single precision."""
     X = (np.round(16 * clustered(300, 3)) / 16).astype(dtype)
     near = mixture(4, family, n_active=None, means_init=X[:4], max_iter=5).fit(X)
     far = mixture(4, family, n_active=None, means_init=X[:4] + dtype(4096), max_iter=5).fit(X + dtype(4096))
@@ -138,7 +138,7 @@ def test_an_offset_moves_the_means_alone(family, dtype):
 
 
 def test_covariances_of_rounding_are_repaired_in_a_few_steps(monkeypatch):
-    """Where rounding leaves a variance below 0, as of many equal points, repair begins at the size of that."""
+    """If rounding makes a variance negative, as for many equal points, the repair starts at that variance's size."""
     from cprime.model import covariance
 
     rng = np.random.default_rng(0)
@@ -157,14 +157,14 @@ FAMILIES = ["full", "diag", "spherical", "factors", "ppca"]
 @pytest.mark.parametrize("distance", [30.0, 1e15])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_component_of_one_point_gets_the_same_variance_in_every_family(family, distance):
-    """It is 1e-10 of the mean variance of the others, but at least the squared spacing of numbers at its mean."""
+    """The variance is 1e-10 of the others' mean variance, but at least the squared spacing of floats at the mean."""
     X = clustered(400, 2).astype(np.float64)
     X[-1] = distance
     gm = GaussianMixture(2, covariance_type=family, reg_covar=0.0, means_init=[X[:-1].mean(axis=0), X[-1]], max_iter=5)
     gm.fit(X)
     np.testing.assert_array_equal(gm.means_[1], X[-1])
     usual = X[:-1].var(axis=0).mean()
-    if family in ("factors", "ppca"):  # repaired is the noise, the loadings being 0
+    if family in ("factors", "ppca"):  # for these families the noise is repaired; the loadings are 0
         usual = gm.noise_variances_[0].mean()
     expected = max(1e-10 * usual, (np.finfo(np.float64).eps * distance) ** 2)
     np.testing.assert_allclose(1 / gm._parameters().least_variances[1], 1 / expected, rtol=1e-3)
@@ -172,7 +172,7 @@ def test_a_component_of_one_point_gets_the_same_variance_in_every_family(family,
 
 
 def tables():
-    """Rounded numbers, of which many are equal: few points lie in a plane, or on one another."""
+    """Return rounded numbers with many equal values: a few points share a plane or coincide."""
     return np.random.default_rng(3).normal(size=(90, 3)).round(0) + np.repeat(3 * np.eye(3), 30, axis=0)
 
 
@@ -201,7 +201,7 @@ def test_a_start_that_has_collapsed_wins_over_no_other(family, monkeypatch, capl
 
 
 def test_what_all_components_lack_is_no_collapse():
-    """A constant column: the data are so."""
+    """A constant column is a property of the data and does not count as a collapse of components."""
     X = np.column_stack([clustered(200, 2, np.float64), np.ones(200)])
     gm = GaussianMixture(4, covariance_type="diag", n_init=3, random_state=0).fit(X)
     model = gm._parameters(gm.reg_covar)
@@ -230,7 +230,7 @@ def test_several_starts_are_of_different_kinds(monkeypatch):
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
 @pytest.mark.parametrize("family", [GaussianMixture, StudentTMixture])
 def test_single_precision_sees_narrow_components_that_lie_far_apart(family, covariance_type, n_active):
-    """A column of few large values, which float32 holds exactly: the likelihood is that of a fit in float64."""
+    """With a column of few large values that are exact in float32, the likelihood equals that of a fit in float64."""
     rng = np.random.default_rng(7)
     X = np.column_stack([rng.normal(size=500), rng.choice([1e6, 2000001, 3.5e6], size=500)])
     given = {"covariance_type": covariance_type, "n_active": n_active, "random_state": 0}
@@ -242,7 +242,7 @@ def test_single_precision_sees_narrow_components_that_lie_far_apart(family, cova
 @pytest.mark.parametrize("weights", ["free", "equal"])
 @pytest.mark.parametrize("n_active", [3, 1], ids=["exact", "truncated"])
 def test_single_precision_sees_narrow_components_of_one_covariance_that_lie_far_apart(n_active, weights):
-    """Whitened rows are as far from their origin as there are standard deviations between the components."""
+    """Whitened rows lie as far from the origin as the number of standard deviations between the components."""
     rng = np.random.default_rng(7)
     X = np.column_stack([rng.normal(size=500), rng.choice([1e4, 20001, 3.5e4], size=500)])
     given = {"covariance_type": "tied", "n_active": n_active, "weights": weights, "random_state": 0}
@@ -252,7 +252,7 @@ def test_single_precision_sees_narrow_components_of_one_covariance_that_lie_far_
 
 
 def test_a_sentinel_value_has_the_density_of_its_own_component():
-    """Three rows of 1,000 hold 9999999 in place of a number."""
+    """If three of 1,000 rows contain 9999999 in place of a number, their densities agree with those in float64."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 2)).astype(np.float32)
     X[[3, 500, 900], 1] = 9999999

@@ -1,4 +1,4 @@
-"""EM with momentum: F never falls, it takes fewer iterations, and ends where EM ends."""
+"""EM with momentum never lowers F, takes fewer iterations and converges to the same optimum as EM."""
 
 import weakref
 
@@ -14,7 +14,7 @@ C = 24
 
 @pytest.fixture(scope="module")
 def X():
-    """Clusters that overlap, where EM is slow."""
+    """Return overlapping clusters, for which EM converges slowly."""
     rng = np.random.default_rng(3)
     places = 0.8 * rng.standard_normal((C, 6))
     return places[rng.integers(C, size=2000)] + rng.standard_normal((2000, 6))
@@ -52,7 +52,7 @@ def test_auto_is_for_many_components_of_soft_assignment(X):
 
 
 def rules_of(estimator, X):
-    """What the fit is told."""
+    """Return the settings and plan that a fit of this estimator uses."""
     found = []
     plan = estimator._plan
     estimator._plan = lambda data: found.append(plan(data)) or found[0]
@@ -83,7 +83,9 @@ def test_wrong_values_are_named(params, error, message, X):
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_a_step_that_would_lower_the_bound_is_taken_back(X, monkeypatch):
-    """Steps that lead away: what counts is that of EM, in as many iterations."""
+    """If every extrapolated step lowers the bound, the plain EM steps are used, with as many iterations as without
+    momentum.
+    """
     plain = fitted(X, "diag", False, max_iter=30, tol=0.0)
 
     def away(self, before, share):
@@ -99,7 +101,7 @@ def test_a_step_that_would_lower_the_bound_is_taken_back(X, monkeypatch):
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.parametrize("seed", [9, 18])
 def test_bounds_of_a_pass_that_was_taken_back_are_forgotten(seed, caplog):
-    """They are of the parameters further along; these of before are not as far from those that follow."""
+    """Distance bounds of an extrapolated pass do not hold after the step is undone, so they are discarded."""
     X = np.random.default_rng(seed).standard_normal((200, 2))
     given = {"covariance_type": "tied_spherical", "weights": "equal", "n_active": 1, "momentum": True, "tol": 1e-7}
     given |= {"init_params": "random", "max_iter": 60, "random_state": 0, "n_threads": 1}

@@ -1,4 +1,4 @@
-"""F never falls: every model, weights, assignment, search and C′."""
+"""F never decreases, for every model, type of weights, assignment, search and number of active components C′."""
 
 from itertools import pairwise
 
@@ -47,7 +47,7 @@ def test_without_anything_added_to_the_variances(family, weights, assignment, se
 @pytest.mark.parametrize("n_active", [None, 3])
 @pytest.mark.parametrize("reg_covar", [1e-3, 0.3])
 def test_what_is_added_to_the_variances_costs_what_it_must(family, n_active, reg_covar):
-    """The M-step maximises F of fixed posteriors less reg/2 Σ_c N_c/N tr Σ_c⁻¹; so much may F fall, and no more."""
+    """The M-step maximizes F of fixed posteriors less reg/2 Σ_c N_c/N tr Σ_c⁻¹, so F may fall by at most that term."""
     X = clustered(N, D)
     seen = []
     gm = mixture(C, family, n_active=n_active, search="full", reg_covar=reg_covar, max_iter=25)
@@ -72,7 +72,9 @@ def test_what_is_added_to_the_variances_costs_what_it_must(family, n_active, reg
 @pytest.mark.parametrize("n_active", [1, 2, 5, None])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_truncated_em_in_numpy(family, weights, n_active, weighted):
-    """Parameters and F after each of ten iterations; the full search keeps the best by (31)."""
+    """Parameters and F agree with NumPy after each of ten iterations; full search finds the best components by eq.
+    (31).
+    """
     X = clustered(N, D, seed=3, n_clusters=6, spread=4.0)
     weight = random_weights(N) if weighted else None
     start = start_of(X, 6, family, weights=weights)

@@ -1,4 +1,4 @@
-"""With all components kept, a fit is scikit-learn's, iteration by iteration, and so is all that it says of data."""
+"""If all components are active, fits and predictions equal scikit-learn's, iteration by iteration."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
     ours.set_params(callbacks=watch).fit(X)
     theirs = SklearnMixture(C, covariance_type=family, max_iter=1, warm_start=True, **given)
     for bound, model in zip(bounds, models, strict=True):
-        theirs.fit(X)  # one iteration more
+        theirs.fit(X)  # one more iteration
         assert bound == pytest.approx(theirs.lower_bound_, abs=1e-9)
         np.testing.assert_allclose(model.centers, theirs.means_, **CLOSE)
         np.testing.assert_allclose(model.weights, theirs.weights_, **CLOSE)
@@ -86,7 +86,7 @@ def test_it_stops_where_scikit_learn_stops(X, family):
 
 @pytest.mark.parametrize("family", OF_SKLEARN)
 def test_starts_by_name_end_near_those_of_scikit_learn(family):
-    """The random numbers differ; well separated clusters are found by both."""
+    """Random numbers differ from scikit-learn's, but both find well separated clusters."""
     rng = np.random.default_rng(0)
     X = 12.0 * np.eye(4)[rng.integers(4, size=400)] + rng.standard_normal((400, 4))
     theirs = SklearnMixture(4, covariance_type=family, random_state=0).fit(X)
@@ -107,7 +107,7 @@ def test_as_a_fitted_object_of_scikit_learn(X, family, dtype):
     close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
     for name in ("predict_proba", "score_samples"):
         np.testing.assert_allclose(getattr(theirs, name)(data), getattr(ours, name)(data), **close, err_msg=name)
-    more = C - 1 if family == "tied_spherical" else 0  # there each component has a variance
+    more = C - 1 if family == "tied_spherical" else 0  # scikit-learn has one variance per component there
     assert theirs.bic(data) == pytest.approx(ours.bic(data) + more * np.log(N), rel=1e-3 * (dtype == np.float32) + 1e-9)
     assert np.array_equal(theirs.predict(data), ours.predict(data))
     assert theirs.sample(7)[0].shape == (7, D)

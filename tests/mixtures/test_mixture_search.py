@@ -1,4 +1,4 @@
-"""What searches find for general mixtures: K(n) by (31), neighbour lists by mean costs, certificates."""
+"""Searches of general mixtures: active sets K(n) by eq. (31), neighbor lists by mean costs, certificates."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CLASSES = {"spherical": Spherical, "diag": Diag, "full": FullCovariance}
 
 
 def model_of(family, C=12, D=3, seed=0, dtype=np.float64, weights="free"):
-    """Components of various covariances and weights."""
+    """Return parameters of components with various covariances and weights."""
     rng = np.random.default_rng(seed)
     roots = rng.standard_normal((C, D, D)) / 2 + np.eye(D)
     covariances = roots @ roots.transpose(0, 2, 1) * rng.uniform(0.3, 3, C)[:, None, None]
@@ -58,7 +58,7 @@ def test_the_full_search_keeps_the_best_by_31(family, weights, n_active):
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("family", GENERAL)
 def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weights):
-    """In closed form, against Monte Carlo: E_c[−2 log p(c̃, x)], which is 2 KL(c‖c̃) − 2 log π_c̃ and a constant."""
+    """The mean cost E_c[−2 log p(c̃, x)] = 2 KL(c‖c̃) − 2 log π_c̃ + constant agrees with Monte Carlo."""
     model = model_of(family, weights=weights)
     C, D = model.centers.shape
     lists = model.components().lists(C)
@@ -77,7 +77,8 @@ def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weight
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("G", [1, 2, 5, 12, 40])
 def test_lists_are_the_least_of_all_pairs(family, dtype, G):
-    """The mean cost by the formula of each pair: offset + tr(P Σ) + (μ − μ̃)ᵀ P (μ − μ̃)."""
+    """Neighbor lists contain the least mean costs by the formula of each pair: offset + tr(P Σ) + (μ − μ̃)ᵀ P (μ − μ̃).
+    """
     model = model_of(family, dtype=dtype)
     C, D = model.centers.shape
     spread = model.covariances if family == "full" else np.broadcast_to(model.covariances.reshape(C, -1), (C, D))
@@ -100,7 +101,7 @@ def test_lists_are_the_least_of_all_pairs(family, dtype, G):
 @pytest.mark.parametrize("family", GENERAL)
 @pytest.mark.parametrize("n_kept", [1, 3])
 def test_estimated_lists_are_by_the_mean_cost_of_the_points_won(family, n_kept):
-    """(8), with costs for distances, over the points that c wins and that looked at c̃."""
+    """Estimated lists follow eq. (8) with costs in place of distances: means over points of c that evaluated c̃."""
     X, model = clustered(300, 3), model_of(family, C=15)
     components = model.components()
     passes = Passes(Papers("estimated", n_neighbors=5, n_explore=2, start="random"), X, components, n_kept)

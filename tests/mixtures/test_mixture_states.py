@@ -1,4 +1,4 @@
-"""What a fitted mixture says does not depend on arguments that change after the fit, nor on the unit of weights."""
+"""Results of a fitted mixture do not depend on parameters changed after the fit, nor on the unit of the weights."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a user sees of general mixtures: starts, errors, samples, copies, precision."""
+"""The public interface of general mixtures: initialization, errors, samples, copies, precision."""
 
 import re
 
@@ -71,7 +71,7 @@ def test_probabilities_and_likelihoods_are_those_of_the_formula(X, family, weigh
     weight = np.random.default_rng(0).random(len(other))
     weighted = np.average(gm.score_samples(other), weights=weight)
     assert gm.score(other, sample_weight=weight) == pytest.approx(weighted, rel=1e-12 if dtype == np.float64 else 1e-6)
-    with np.errstate(all="raise"):  # probabilities that the type does not hold are 0
+    with np.errstate(all="raise"):  # probabilities too small for the type are 0
         np.testing.assert_allclose(gm.predict_proba(100 * data).sum(axis=1), 1, rtol=1e-6)
 
 
@@ -123,7 +123,7 @@ def test_saved_and_loaded(X, family, weights, dtype, tmp_path):
 @every_family
 @every_weights
 def test_parameters_that_are_given_stay_in_the_first_e_step(X, family, weights):
-    """Each one alone too: the others come from the hard assignment to the starting means."""
+    """Each given parameter is used in the first E-step; the others come from the hard assignment to the given means."""
     start = start_of(X, C, family, weights=weights)
     models = {}
     for names in (

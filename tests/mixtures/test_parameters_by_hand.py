@@ -1,4 +1,4 @@
-"""A mixture whose parameters are set by hand, as scikit-learn's may be, says of data what scikit-learn's says."""
+"""A mixture whose parameters are set as attributes predicts what scikit-learn's mixture predicts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Mixtures of t distributions as users know them: what `GaussianMixture` can do, and what outliers do not."""
+"""Public interface of mixtures of t distributions: all that `GaussianMixture` offers, and robustness to outliers."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def places(n_components=C):
 
 
 def points(n=1200, n_components=C, dtype=np.float64):
-    """Clusters with tails of three degrees of freedom."""
+    """Return points of clusters with t-distributed noise of three degrees of freedom."""
     rng = np.random.default_rng(1)
     noise = rng.standard_normal((n, D)) / np.sqrt(rng.chisquare(3, (n, 1)) / 3)
     return (places(n_components)[np.arange(n) % n_components] + noise).astype(dtype)
@@ -294,7 +294,7 @@ def test_arguments_that_are_none(given, error, text):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_marginals_have_the_degrees_of_freedom_and_can_be_saved(kind, tmp_path):
-    """Of a t distribution some coordinates are one of the same ν."""
+    """Some coordinates of a t distribution again have a t distribution with the same ν."""
     tm = mixture(3, covariance_type=kind, max_iter=3).fit(points(300, 3))
     part = tm.marginal([2, 0])
     assert isinstance(part, StudentTMixture)

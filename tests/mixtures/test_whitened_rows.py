@@ -1,4 +1,4 @@
-"""The whitened rows that components of one covariance matrix are compared with: one copy, or none, of all."""
+"""Whitened rows, which components of one shared covariance are compared with: at most one copy of all rows."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ N, D, C = 1200, 3, 6
 
 @pytest.fixture
 def whitened(monkeypatch):
-    """How many rows are whitened at a time, and where they lie."""
+    """Return a list that receives, for each whitening, the number of rows and the address of the result."""
     made, embed = [], Tied.embed
 
     def watched(model, X, before=None):

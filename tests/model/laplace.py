@@ -1,9 +1,9 @@
-"""A family of one's own in one file, in plain NumPy: components with Laplace densities, of a scale in every direction.
+"""A user-defined family in plain NumPy: components with Laplace densities and one scale per direction.
 
     p(x | c) = Π_d exp(−|x_d − μ_cd| / b_cd) / 2b_cd
 
-The M-step of the medians is a step of reweighted means: |r| is at most r²/2|r₀| + |r₀|/2, and equal at r₀ (Hunter &
-Lange 2004), so that F never falls. `reg_covar` is the least of b². Who wants it calls `register(Laplace)`.
+The M-step of the medians is one step of reweighted means: |r| is at most r²/2|r₀| + |r₀|/2, and equal at r₀ (Hunter
+& Lange 2004), so F never decreases. `reg_covar` is the least b². `register(Laplace)` makes the family available.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from cprime.model.covariance import checked_precisions
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
-_NEAR = 1e-9  # of a scale: nearer points pull at a mean no more
+_NEAR = 1e-9  # in scales: points nearer than this have no larger weight
 
 
 @dataclass(frozen=True)
 class LaplaceMoments(Sums):
-    """counts (C,), Σ w q/|x − μ| and Σ w q x/|x − μ| (C, D), Σ w q |x − μ| (C, D)."""
+    """Sufficient statistics: counts (C,), Σ w q/|x − μ| and Σ w q x/|x − μ| (C, D), Σ w q |x − μ| (C, D)."""
 
     counts: NDArray[np.float64]
     pulls: NDArray[np.float64]
@@ -37,7 +37,7 @@ class LaplaceMoments(Sums):
 
 
 class LaplaceCosts(Components):
-    """−2 log p(c, x)."""
+    """Costs −2 log p(c, x) of all components."""
 
     def __init__(self, centers: Floats, scales: NDArray[np.float64], offsets: NDArray[np.float64]):
         self.centers, self.scales, self.offsets = centers, scales, offsets
@@ -49,7 +49,7 @@ class LaplaceCosts(Components):
 
 @dataclass(frozen=True)
 class Laplace(Family):
-    """centers (C, D), scales b (C, D) [data units], weights (C,) or None."""
+    """Parameters: centers (C, D), scales b (C, D) [data units], weights (C,) or None."""
 
     centers: Floats
     scales: NDArray[np.float64]

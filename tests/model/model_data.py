@@ -1,4 +1,4 @@
-"""Mixtures of every family with parameters known, and what these mean, by SciPy and plain sums."""
+"""Mixtures of every family with given parameters, and their densities by SciPy and plain sums."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ CENTERS = np.array([[0.0, 1.0, -1.0], [2.0, 0.5, 0.0], [-1.5, -1.0, 2.0], [0.5, 
 
 @dataclass(frozen=True)
 class Known:
-    """A model, and the covariance (C, D, D) of each of its components, written out."""
+    """A model, and the covariance matrices (C, D, D) of its components."""
 
     model: object
     covariances: np.ndarray
@@ -26,7 +26,7 @@ class Known:
         return np.full(C, 1 / C) if self.model.weights is None else self.model.weights
 
     def joint(self, X):
-        """log π_c p(x | c): (n, C)."""
+        """Return log π_c p(x | c): (n, C)."""
         means = self.model.centers
         densities = [multivariate_normal(means[c], self.covariances[c]).logpdf(X) for c in range(C)]
         return np.column_stack(densities) + np.log(self.shares)
@@ -39,13 +39,13 @@ class Known:
 
 
 def matrices(seed=0):
-    """Positive definite (C, D, D), far from diagonal."""
+    """Return positive definite matrices (C, D, D), far from diagonal."""
     roots = np.random.default_rng(seed).standard_normal((C, D, D + 2))
     return roots @ roots.transpose(0, 2, 1) / (D + 2) + 0.2 * np.eye(D)
 
 
 def known(name, free=False, reg_covar=0.0):
-    """A model of a family, with free weights or equal ones."""
+    """Return a model of a family, with free or equal weights, and its covariance matrices."""
     weights, each = SHARES if free else None, matrices()
     options = {"weights": weights} | ({"reg_covar": reg_covar} if reg_covar else {})
     if name == "tied_spherical":

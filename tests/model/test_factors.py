@@ -1,4 +1,4 @@
-"""Mixtures of factor analysers: densities, EM steps, searches, and what they equal where they are other models."""
+"""Mixtures of factor analyzers: densities, EM steps, searches, and the simpler models that they include."""
 
 import tracemalloc
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_lists_are_those_of_the_divergence(model):
 
 
 def em_step(model, X, weight):
-    """Means, loadings and noise after one step, by what z is given x, point by point."""
+    """Compute one EM step point by point from p(z | x); return means, loadings and noise variances."""
     q = np.exp(log_joint(model, X))
     q = q / q.sum(axis=1, keepdims=True) * weight[:, None]
     means, loadings, noise = [], [], []
@@ -132,7 +132,7 @@ def test_a_step_of_em(model, X, exact):
 
 @pytest.mark.parametrize("bytes_together", [1, 3 * D * H * 8])
 def test_moments_of_some_components_at_a_time_are_those_of_all(model, X, bytes_together, monkeypatch):
-    """To the bit: one component at a time, or three; the directions of all are not kept."""
+    """Moments are bit-identical whether one, three or all components are processed at a time."""
     block = Block(Dense(X.astype(np.float32)), np.random.default_rng(2).uniform(0, 2, len(X)))
     single = replace(model, centers=model.centers.astype(np.float32))
     ids, costs = single.components().best(block.X, 3)
@@ -152,9 +152,9 @@ def test_moments_of_some_components_at_a_time_are_those_of_all(model, X, bytes_t
 
 
 def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
-    """Two generations, of 8 (H + 1) + 4 bytes for each center and column, the sums of the next, and two numbers more.
+    """A fit needs memory for two generations of parameters, of 8 (H + 1) + 4 bytes per center and column, and for sums.
 
-    Once it has started, which takes sums along more directions.
+    The initialization needs more and is not counted.
     """
     C, D, H, start = 400, 100, 4, em.hard_start
 
@@ -244,7 +244,7 @@ def test_one_component_is_factor_analysis(X):
 
 
 def test_principal_components_in_closed_form(X):
-    """Tipping & Bishop 1999: σ² is the mean of the eigenvalues that are left."""
+    """σ² is the mean of the remaining eigenvalues (Tipping & Bishop 1999)."""
     gm = GaussianMixture(1, covariance_type="ppca", n_factors=2, tol=1e-10, max_iter=5000, reg_covar=0).fit(X)
     values = np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1]
     assert_allclose(gm.noise_variances_, values[2:].mean(), rtol=1e-4)
@@ -316,7 +316,7 @@ def test_arguments_are_refused_by_name(X):
 
 @pytest.mark.parametrize("options", [{"n_active": None}, {"n_active": 2, "search": "graph"}], ids=str)
 def test_threads_of_products_change_no_bit(options):
-    """Of shapes at which sums over rows would be cut otherwise for two threads."""
+    """Results are bit-identical even at shapes for which two threads would split sums over rows differently."""
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(20, 300))[rng.integers(20, size=4000)] + rng.normal(size=(4000, 300))).astype(np.float32)
     fits = []

@@ -1,4 +1,4 @@
-"""The verbs that models offer to searches, by costs that are written out."""
+"""The methods that models provide for searches agree with costs that are written out."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ CASES = {"centers": None, "diag": "diag", "full": "full"}
 
 @pytest.fixture(params=list(CASES))
 def case(request):
-    """Components, the points, and all costs (n, C)."""
+    """Return components, points, and the costs of all pairs (n, C)."""
     X = points()
     if request.param == "centers":
         return Centers(CENTERS), as_rows(X), np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)
@@ -46,7 +46,7 @@ def test_the_best_of_all(case):
 
 
 def offered(previous, lists=LISTS):
-    """Which components a point may go to: its own ones and the list of the first of them."""
+    """Return a mask (n, C) of each point's candidates: its previous components and the list of the first of them."""
     there = np.zeros((len(previous), C), dtype=bool)
     for row, own in zip(there, previous, strict=True):
         row[own] = True
@@ -114,7 +114,7 @@ def test_lists_of_centers_begin_with_the_nearest():
 
 @pytest.mark.parametrize("name", ["spherical", "diag", "full"])
 def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name):
-    """E_c[−2 log p(c̃, x)], here from a large sample, which is KL(c‖c̃) − log π_c̃ but for what c̃ does not change."""
+    """Lists follow E_c[−2 log p(c̃, x)], here from a large sample; it is 2 KL(c‖c̃) − 2 log π_c̃ + a constant of c."""
     truth = known(name, True)
     rng = np.random.default_rng(0)
     means = np.empty((C, C))
@@ -127,7 +127,7 @@ def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name
 
 @pytest.mark.parametrize("family", [Spherical, Diag, FullCovariance])
 def test_lists_are_those_of_larger_variances_where_mean_costs_leave_float64(family):
-    """Of variances near 2⁻¹⁰⁰⁰ and means 2¹⁵ apart mean costs are beyond 2¹⁰²⁴; their order is that of larger ones."""
+    """If variances near 2⁻¹⁰⁰⁰ make mean costs overflow 2¹⁰²⁴, the lists equal those for larger variances."""
     variances = {
         Spherical: np.array([0.5, 1.0, 2.0, 0.8]),
         Diag: matrices()[:, 0] ** 2 + 0.1,
@@ -149,7 +149,7 @@ def test_lists_of_very_many_gaussians_are_by_the_distances_of_their_means(monkey
 
 
 def test_costs_of_gaussians_are_relative_to_the_least_offset():
-    """What all costs have in common is left to `log_scale`, so that float32 has digits for the differences."""
+    """The constant common to all costs is part of `log_scale`, so that float32 resolves their differences."""
     model = known("full", True).model
     half_logs = 0.5 * np.linalg.slogdet(2 * np.pi * matrices())[1] - np.log(SHARES)
     np.testing.assert_allclose(model.gaussians.offsets, 2 * (half_logs - half_logs.min()), rtol=1e-10, atol=1e-12)

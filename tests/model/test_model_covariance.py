@@ -1,4 +1,4 @@
-"""Covariances that have no factor, variances of no extent, components without points."""
+"""Repair of covariances without a Cholesky factor, of zero variances and of components without points."""
 
 import logging
 
@@ -19,7 +19,7 @@ from cprime.model.covariance import (
 
 
 def scale_of(variance, shape=(1, 1)):
-    """The scale of data whose means are 0."""
+    """Return the scale of data whose means are 0."""
     return DataScale(variance, np.zeros(shape))
 
 
@@ -38,7 +38,7 @@ def test_a_covariance_with_a_factor_is_left_alone(caplog):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
 def test_a_singular_covariance_gets_the_least_share_of_its_mean_variance_that_helps(scale, caplog):
-    """Rank one: the mean variance is 5/3, of which 1e-10 is enough; its neighbours are not touched."""
+    """Of rank one with mean variance 5/3, a covariance needs 1e-10 of it; the other components are not changed."""
     line = np.array([2.0, 0.0, 1.0])
     given = np.stack([matrices()[0], scale * np.outer(line, line), matrices()[1]])
     before = given.copy()
@@ -52,7 +52,9 @@ def test_a_singular_covariance_gets_the_least_share_of_its_mean_variance_that_he
 
 
 def test_ever_more_is_added_until_there_is_a_factor():
-    """Off-diagonals beyond what variances allow by 3e-8 of these: 1e-10, 1e-9 and 1e-8 are not enough."""
+    """If off-diagonals exceed the variances by 3e-8 of these, then 1e-10, 1e-9 and 1e-8 are tried in vain, and 1e-7
+    works.
+    """
     given = np.array([[[1.0, 1 + 3e-8], [1 + 3e-8, 1.0]]])
     found, _ = repaired(given)
     np.testing.assert_allclose(found - given, 1e-7 * np.eye(2)[np.newaxis], rtol=1e-6, atol=1e-15)
@@ -70,7 +72,7 @@ def test_nothing_at_all_becomes_a_tiny_share_of_the_variance_of_the_data(unit, d
 
 
 def test_the_variance_of_the_data():
-    """It is that of all points in a column; of equal points, 1e-10 of it is the square of their resolution."""
+    """The data variance is the mean over columns; for equal points, 1e-10 of it is the square of their resolution."""
     counts, means = np.array([1.0, 3.0]), np.array([[0.0, 4.0], [8.0, 4.0]])
     assert data_variance(counts, means, np.array([[1.0, 0.0], [2.0, 0.5]]), np.float64) == pytest.approx(
         (0.25 * 1 + 0.75 * 2 + 12 + 0.75 * 0.5) / 2
@@ -81,7 +83,7 @@ def test_the_variance_of_the_data():
 
 
 def test_rounding_is_no_variance():
-    """What is left of the last variance is below four units in the last place of it: no factor that means anything."""
+    """A covariance is singular if the last pivot is below four units in the last place of the last variance."""
     eps = np.finfo(np.float64).eps
     for rest, singular in ((2 * eps, True), (64 * eps, False)):
         given = np.array([[[1.0, 1.0], [1.0, 1.0 + rest]]])
@@ -90,7 +92,7 @@ def test_rounding_is_no_variance():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_covariance_that_is_not_finite_is_named(bad):
-    """Also where the LAPACK at hand makes a factor of NaN and says nothing."""
+    """A covariance with NaN or infinity is named even if LAPACK returns a factor without an error."""
     given = matrices()
     given[2, 1, 0] = given[2, 0, 1] = bad
     with pytest.raises(np.linalg.LinAlgError, match="the covariance of component 2 is not finite"):
@@ -154,14 +156,16 @@ def test_a_family_repairs_what_an_m_step_gives():
 
 
 def test_what_is_added_does_not_cancel():
-    """A variance that rounding has left below 0, by a power of ten of what is added."""
+    """A variance that rounding made negative is repaired although its size is a power of ten of the added variance."""
     covariances, _ = repaired(np.array([[[-2.7e-27]]]), np.float32, scale_of(1.8e-11))
     assert covariances[0, 0, 0] > least_variance(1.8e-11, np.float32)
 
 
 @pytest.mark.parametrize("agree", [True, False])
 def test_many_singular_covariances_are_repaired_together_as_each_alone(agree, monkeypatch):
-    """So they are if SciPy's LAPACK, which says which covariances have no factor, finds one for each."""
+    """The repaired covariances equal those of single repairs, even if SciPy's LAPACK finds a factor for every one of
+    them.
+    """
     rng = np.random.default_rng(0)
     roots = rng.standard_normal((60, 4, 4)) * 10.0 ** rng.integers(-9, 9, (60, 1, 1))
     roots[::3, :, 2:] = 0  # rank 2
@@ -173,6 +177,6 @@ def test_many_singular_covariances_are_repaired_together_as_each_alone(agree, mo
     calls, cholesky = [], np.linalg.cholesky
     monkeypatch.setattr(np.linalg, "cholesky", lambda array: calls.append(len(array)) or cholesky(array))
     found, lower = repaired(given, scale=scale_of(1.0, (60, 1)))
-    assert len(calls) < 20 or not agree  # not one call for each component
+    assert len(calls) < 20 or not agree  # fewer calls than components
     assert np.array_equal(found, np.concatenate([each[0] for each in alone]))
     assert np.array_equal(lower, np.concatenate([each[1] for each in alone]))

@@ -1,4 +1,4 @@
-"""What the parameters of every family mean: densities, costs, posteriors, noise and free parameters, by SciPy."""
+"""Densities, costs, posteriors, noise and numbers of free parameters of every family agree with SciPy."""
 
 import pickle
 
@@ -26,7 +26,7 @@ def test_likelihoods_and_posteriors_are_those_of_the_normal_densities(name, free
 @weights
 @families
 def test_costs_are_log_densities_of_components(name, free):
-    """log p(c, x) = log_scale + scale · cost, for every component that a search may keep."""
+    """log p(c, x) = log_scale + scale · cost, for every component that a search may return."""
     X, truth = points(), known(name, free)
     model, components = truth.model, truth.model.components()
     embedded = model.embed(as_rows(X))
@@ -52,7 +52,7 @@ def test_float32_keeps_its_type(name, free):
 
 @weights
 def test_whitened_points_far_from_the_origin_keep_their_digits(free):
-    """They are moved by the mean of the centers before float32 takes their products."""
+    """Points are shifted by the mean of the centers before products in float32, so no digits are lost."""
     truth = known("tied", free)
     X, far = (points() + 4096).astype(np.float32), (CENTERS + 4096).astype(np.float32)
     model = type(truth.model)(**{**truth.model.__getstate__(), "centers": far})
@@ -82,7 +82,7 @@ def test_free_parameters(name, covariances):
 
 @families
 def test_noise_has_the_covariance_of_the_component(name):
-    """Of the unit vectors it makes the columns of a root of Σ_c."""
+    """For unit vectors, the noise is the columns of a root of Σ_c."""
     truth = known(name)
     for c in range(C):
         root = truth.model.noise(np.full(D, c), np.eye(D))

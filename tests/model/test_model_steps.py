@@ -1,4 +1,4 @@
-"""E-steps and M-steps of every family against sums over points that are written out."""
+"""E-steps and M-steps of every family agree with sums over points that are written out."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ with_weights = pytest.mark.parametrize("weighted", [False, True])
 
 
 def moments(name, X, q, w, means):
-    """Second moments about `means` as a family has them, of responsibilities q (n, C)."""
+    """Return the second moments about `means` in the family's form, for responsibilities q (n, C)."""
     shift = X[:, np.newaxis] - means
     share = w[:, np.newaxis] * q
     if name == "full":
@@ -32,7 +32,7 @@ def moments(name, X, q, w, means):
 
 
 def mean_covariances(name, X, q, w, reg_covar=0.0):
-    """What the M-step gives as covariances, straight from the points."""
+    """Return the covariances of the M-step, computed directly from the points."""
     share = w[:, np.newaxis] * q
     counts = share.sum(axis=0)
     means = share.T @ X / counts[:, np.newaxis]
@@ -83,7 +83,7 @@ def test_exact_sums_are_those_over_the_points(name, free, weighted):
 @free_or_equal
 @families
 def test_sums_of_kept_sets_are_those_over_the_points(name, free, weighted):
-    """Two components of each point share it."""
+    """Sums over active sets of two components per point equal sums over the points."""
     X, truth = points(), known(name, free)
     model, block = truth.model, Block(as_rows(points()), weights_of(weighted))
     w = np.ones(len(X)) if not weighted else block.sample_weight
@@ -175,7 +175,7 @@ def test_means_of_sums_are_the_old_ones_where_nothing_is():
 
 
 def test_squares_come_from_the_scatter_where_the_old_centers_were_far():
-    """Σ q ‖x − μ‖² about centers 1e9 away has lost what the new variance is made of; the scatter has not."""
+    """Σ q ‖x − μ‖² about centers 1e9 away has lost the digits of the new variance, but the scatter has not."""
     X = points()
     far = TiedSpherical(CENTERS + 1e9, 1.0, 1e-20)
     labels = np.arange(len(X), dtype=np.int32)[:, np.newaxis] % C
@@ -202,7 +202,7 @@ def test_squares_come_from_the_scatter_where_the_old_centers_were_far():
 @with_weights
 @pytest.mark.parametrize("full", [False, True])
 def test_the_scatter_is_that_about_the_mean(full, weighted, dtype):
-    """Also where the mean is far from 0 and float32 misses it by a hundredth of the spread."""
+    """The scatter is accurate even if the mean is far from 0 and float32 rounds it by a hundredth of the spread."""
     X, w = (points() + 1e6).astype(dtype), weights_of(weighted)
     data = local(X, w)
     found = data.each(ScatterOf(full))

@@ -1,4 +1,4 @@
-"""What exchanges and jumps ask of centers: exactly what J does, for means and for directions."""
+"""Factors of exchanges and jumps of centers equal the exact change of J, for means and for directions."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def rows(n, seed=0, unit=True):
 
 
 def model(kind, *groups):
-    """Of each group the center, and Σ w and Σ w x."""
+    """Return the centers of groups of points as a model, the counts, and the sums of the groups' points."""
     counts = np.array([float(len(group)) for group in groups])
     sums = np.array([group.sum(axis=0) for group in groups])
     start = kind(np.zeros_like(sums), 1.0, 1e-20)
@@ -23,7 +23,7 @@ def model(kind, *groups):
 
 
 def error(kind, *groups):
-    """J of groups about their own centers."""
+    """Return J, the sum of squared distances of the groups' points to their own centers."""
     centers = model(kind, *groups)[0].centers
     return sum(np.square(group - center).sum() for group, center in zip(groups, centers, strict=True))
 
@@ -67,7 +67,7 @@ def test_along_a_tangent_points_lie_as_much_on_one_side_as_on_the_other(kind):
 
 @pytest.mark.parametrize(("n", "least"), [(8, 0.75), (80, 0.97), (800, 0.99)])
 def test_factors_of_directions_are_what_both_centers_make_of_a_move(n, least):
-    """To the first order in the weight of a point: of a point with the mean cosine of its component."""
+    """For a point with the mean cosine of its component, the factors are exact to first order in the point's weight."""
     a, b = rows(n, 6), rows(n, 7)
     found, counts, sums = model(UnitCenters, a, b)
     inside, outside = found.exchange_factors(counts, sums, 1.0)
@@ -87,7 +87,7 @@ def test_there_are_no_factors_of_directions_without_sums():
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-7])
 def test_directions_that_hardly_differ(apart):
-    """J is of the size of apart², far below the rounding of the counts that it is a difference of."""
+    """J is of the size of apart², far below the rounding of the counts from which it is computed."""
     generator = np.random.default_rng(0)
     X = np.array([1.0, 0, 0, 0]) + apart * generator.standard_normal((300, 4)) * [0, 1, 1, 1]
     X /= np.linalg.norm(X, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""A family in a file of its own goes everywhere that families go, and nothing else had to change."""
+"""A family defined in a file of its own works everywhere, without a change elsewhere."""
 
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ C, D = 12, 3
 
 @pytest.fixture(autouse=True, scope="module")
 def known():
-    """As long as these tests run, since others go through all families."""
+    """Register the Laplace family during these tests only, because other tests go through all families."""
     register(Laplace)
     yield
     del FAMILIES["laplace"]
@@ -91,7 +91,7 @@ def test_chunks_files_and_threads_change_no_bit(tmp_path):
 
 def test_a_weight_is_a_repetition():
     X, w = points(400), np.random.default_rng(1).integers(1, 4, 400)
-    start = {"means_init": X[:C], "max_iter": 2}  # later a mean may lie at a point, whose pull is rounding
+    start = {"means_init": X[:C], "max_iter": 2}  # later a mean may coincide with a point, whose pull is rounding
     weighted, repeated = laplace(None, **start), laplace(None, **start)
     weighted.fit(X, sample_weight=w)
     repeated.fit(np.repeat(X, w, axis=0))

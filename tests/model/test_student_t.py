@@ -1,4 +1,4 @@
-"""Components of t densities: densities, steps and costs are those of SciPy and of plain NumPy."""
+"""Components with t densities: densities, steps and costs agree with SciPy and plain NumPy."""
 
 import pickle
 
@@ -24,7 +24,7 @@ TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
 
 
 def matrices(kind):
-    """Σ as the family has it, and as matrices (C, D, D)."""
+    """Return Σ in the form of the family, and as matrices (C, D, D)."""
     roots = np.random.default_rng(1).standard_normal((C, D, D + 2))
     full = roots @ roots.transpose(0, 2, 1) / (D + 2) + 0.2 * np.eye(D)
     if kind == "full":
@@ -51,7 +51,7 @@ def points(n=N, dtype=np.float64):
 
 
 def joint(kind, model, X):
-    """log π_c t(x; c): (n, C)."""
+    """Return log π_c t(x; c): (n, C)."""
     each = zip(model.centers, matrices(kind)[1], model.dof, strict=True)
     return np.column_stack([multivariate_t(m, S, nu).logpdf(X) for m, S, nu in each]) + np.log(model.weights)
 
@@ -100,7 +100,7 @@ def test_partial_searches_find_the_best_of_what_they_look_at(kind, dof, dtype):
     assert_array_equal(found.counts, offered.sum(axis=1))
     assert found.evidence.weights.sum() == offered.sum()
     alone = components.among(rows, lists, previous, C)
-    assert_array_equal(alone.kept[:, -1], -1)  # three are offered
+    assert_array_equal(alone.kept[:, -1], -1)  # only three candidates
     assert np.isinf(alone.costs[:, -1]).all()
 
 
@@ -111,7 +111,7 @@ def check_best(table, offered, ids, costs):
 
 
 def twin(X, w, centers, Sigma, pi, dof, kind, estimate):
-    """One iteration in plain NumPy, and F before it."""
+    """Compute one EM iteration in plain NumPy; return the new parameters and F before the iteration."""
     delta = np.column_stack(
         [np.einsum("nd,de,ne->n", X - m, np.linalg.inv(S), X - m) for m, S in zip(centers, Sigma, strict=True)]
     )
@@ -224,7 +224,7 @@ def test_the_free_energy_never_falls(kind, shared, n_kept):
 
 @pytest.mark.parametrize("kind", ["tied", "tied_spherical"])
 def test_tails_that_differ_pull_a_shared_covariance_up(kind):
-    """One α for all is not the mean of u where ν differ: with that, F falls here."""
+    """With components of different ν, one common α is not the mean of u; with it, F would decrease here."""
     tails, of, rng = np.array([0.1, 30, 1e6, 0.2]), np.arange(N) % C, np.random.default_rng(5)
     model = model_of(kind, tails, estimated=False)
     scale = 0.1 * np.where(tails > 100, 30, 1)[of][:, np.newaxis]
@@ -289,7 +289,7 @@ def test_draws_have_these_densities():
 
 
 def multivariate_square(squares, dof):
-    """δ/D of a t distribution has the F distribution with D and ν degrees of freedom."""
+    """Return the distribution function of δ/D of a t distribution, which is the F distribution with D and ν d.o.f."""
     from scipy.stats import f
 
     return f(D, dof).cdf(squares / D)

@@ -29,8 +29,7 @@ def random_weights(n, seed=1):
 
 
 def start_of(X, C, family, seed=0, weights="free"):
-    """Return initial parameters: means after three k-means iterations, random precisions and (if free) random weights.
-    """
+    """Return initial parameters: means after three k-means iterations, random precisions and, if free, weights."""
     rng = np.random.default_rng(seed)
     D = X.shape[1]
     means = X[rng.permutation(len(X))[:C]].astype(np.float64)

@@ -77,8 +77,7 @@ def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weight
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("G", [1, 2, 5, 12, 40])
 def test_lists_are_the_least_of_all_pairs(family, dtype, G):
-    """Neighbor lists contain the least mean costs by the formula of each pair: offset + tr(P Σ) + (μ − μ̃)ᵀ P (μ − μ̃).
-    """
+    """Neighbor lists contain the least mean costs of all pairs: offset + tr(P Σ) + (μ − μ̃)ᵀ P (μ − μ̃)."""
     model = model_of(family, dtype=dtype)
     C, D = model.centers.shape
     spread = model.covariances if family == "full" else np.broadcast_to(model.covariances.reshape(C, -1), (C, D))

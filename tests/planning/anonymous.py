@@ -1,4 +1,4 @@
-"""The most anonymous memory that a fit takes, in a process of its own, where compiled code counts too."""
+"""Measure the peak anonymous memory of a fit in a separate process; memory of compiled code is included."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# What the allocator keeps of earlier work would hide what a fit takes, so a small fit comes first and is given back.
+# Memory that the allocator retains from earlier work would hide what a fit takes, so a small fit runs first.
 _PROGRAM = """
 import ctypes, json, sys, threading, time
 import numpy as np
@@ -51,7 +51,7 @@ MEASURABLE = Path("/proc/self/statm").exists()
 
 
 def peak(estimator: Any, shape: tuple[int, int], path: Path | None = None) -> int:
-    """Bytes beyond what the process holds before; path: where rows are to lie in a file, None in memory."""
+    """Return the peak bytes of a fit above those held before; path: the file of the rows, None for rows in memory."""
     code = _PROGRAM.format(shape=shape, path=repr(None if path is None else str(path)), estimator=repr(estimator))
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

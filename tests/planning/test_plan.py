@@ -1,4 +1,4 @@
-"""`cprime.plan`: what data it takes, what it says, and what it refuses."""
+"""`cprime.plan`: accepted data, returned values, and errors."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ MB = 10**6
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Small fits for a moment only."""
+    """Limit the plan's trial fits to a moment."""
     monkeypatch.setattr(probe, "SECONDS", 0.01)
     monkeypatch.setattr(probe, "_FIRST", 200)
 
@@ -31,8 +31,8 @@ def X():
 def test_a_plan_is_a_value_of_its_parts():
     plan = cprime.plan(KMeans(10, random_state=0), (1_000_000, 16))
     assert (plan.n_samples, plan.n_features, plan.n_components, plan.dtype) == (1_000_000, 16, 10, "float32")
-    assert plan.bytes["rows"] == 64 * MB  # an array that is still to come
-    assert plan.bytes["kept"] == 16 * MB  # an id and a cost, of two passes
+    assert plan.bytes["rows"] == 64 * MB  # an array that does not exist yet
+    assert plan.bytes["kept"] == 16 * MB  # an id and a cost, for two passes
     assert plan.bytes["labels"] == 4 * MB
     assert plan.peak_bytes == sum(plan.bytes.values())
     assert plan.passes >= plan.iterations >= 1
@@ -63,19 +63,19 @@ def test_rows_count_where_they_come_into_memory(X, tmp_path):
     def rows(data):
         return cprime.plan(estimator, data).bytes["rows"]
 
-    assert rows(X) == rows(csr_array(X)) == 0  # held already
+    assert rows(X) == rows(csr_array(X)) == 0  # already in memory
     assert rows(X.astype(np.int16)) == rows(np.asfortranarray(X)) == rows(X.shape) == X.nbytes  # a copy
     assert rows(str(tmp_path / "x.npy")) == X.nbytes  # one chunk
     assert rows(np.load(tmp_path / "x.npy", mmap_mode="r")) == X.nbytes
-    assert rows(open_data(tmp_path / "x.npy", chunk_rows=500)) == 2 * 500 * 24  # that is read, and that is computed
-    assert rows(X.tolist()) == 2 * X.nbytes  # in double precision
+    assert rows(open_data(tmp_path / "x.npy", chunk_rows=500)) == 2 * 500 * 24  # read chunk, computed chunk
+    assert rows(X.tolist()) == 2 * X.nbytes  # converted to double precision
 
 
 def test_a_regrouped_copy_counts_and_can_be_done_without():
     estimator = KMeans(200, random_state=0)
     with_copy = cprime.plan(estimator, (1_000_000, 16))
     without = cprime.plan(estimator.set_params(search=Graph(regroup=False)), (1_000_000, 16))
-    assert with_copy.bytes["rows"] - without.bytes["rows"] == 68 * MB  # rows, and the number of each
+    assert with_copy.bytes["rows"] - without.bytes["rows"] == 68 * MB  # the rows and their indices
     assert any("regroup=False" in text for text in with_copy.suggestions)
 
 
@@ -122,7 +122,7 @@ def test_parameters_are_those_of_the_family():
 
 
 def test_many_features_are_planned_by_fewer():
-    """What a parabola through small numbers of features foresees, beside models of that many."""
+    """Sizes extrapolated by a parabola from small numbers of features equal those measured with all features."""
     estimator = GaussianMixture(2)
     foreseen = sizes_of(estimator, 72, np.dtype(np.float32))
     np.testing.assert_allclose(foreseen[:4], _measured(estimator, 72, np.dtype(np.float32))[:4], rtol=1e-6, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Bytes of a plan, and those of `max_memory`, beside what fits take: measured in fresh processes."""
+"""Planned bytes and `max_memory` agree with the memory that fits take, measured in fresh processes."""
 
 import pytest
 from anonymous import MEASURABLE, peak
@@ -28,7 +28,7 @@ FIRST = "k-means, graph, in memory"
 
 
 def bytes_held(shape):
-    """Of the array that a shape counts, and a process with the array holds."""
+    """Return the bytes of an array of this shape, which the plan counts and the measuring process already holds."""
     return shape[0] * shape[1] * 4
 
 
@@ -48,7 +48,7 @@ WITHIN = {
     "k-means, in memory": (KMEANS, {"max_memory": "20MB"}, False),
     "mixture, a file": (DIAG, {"max_memory": "40MB"}, True),
 }
-ALLOWANCE = 2**21  # for what a process does once
+ALLOWANCE = 2**21  # for memory that a process allocates only once
 
 
 @pytest.mark.parametrize("name", long_but(["k-means, a file"], WITHIN))
@@ -62,5 +62,5 @@ def test_a_fit_stays_within_max_memory(name, tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_the_measure_sees_what_is_not_limited(tmp_path):
-    """The same fit without a limit takes more than the limit of the test above."""
+    """Without a limit, the same fit takes more than the limit of the test above."""
     assert peak(KMEANS, (200_000, 24), tmp_path / "x.npy") > 2 * 16_000_000

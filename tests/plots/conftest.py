@@ -1,11 +1,11 @@
-"""Displays draw without a screen, and change nothing of pyplot but that a figure is there."""
+"""Fixture for displays: they draw without a screen and leave pyplot unchanged except for new figures."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def quiet_pyplot():
-    """Agg, no figures left behind, settings as they were."""
+    """Use the Agg backend; after the test, check that no figure remains and that settings are unchanged."""
     matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")

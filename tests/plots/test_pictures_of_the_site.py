@@ -1,4 +1,4 @@
-"""The programs that draw the pictures of the README and the site: docs/pictures."""
+"""The programs in docs/pictures draw the pictures of the README and the site."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ if not PICTURES.is_dir():
 
 @pytest.fixture
 def program(monkeypatch):
-    """Imports a program as Python does where it is run."""
+    """Yield a function that imports a program by name, as if Python ran in its folder."""
     monkeypatch.syspath_prepend(PICTURES)
     before = set(sys.modules)
     yield lambda name: __import__(name)

@@ -1,4 +1,4 @@
-"""Sizes, codebooks, responsibilities, decompositions."""
+"""Displays of cluster sizes, codebooks, responsibilities and decompositions."""
 
 from types import SimpleNamespace
 
@@ -58,7 +58,7 @@ def test_tiles_are_the_centers_the_largest_first(X):
     order = np.argsort(-np.bincount(km.labels_), kind="stable")
     np.testing.assert_array_equal(display.tiles, km.cluster_centers_[order].reshape(5, 2, 2))
     low, high = km.cluster_centers_.min(), km.cluster_centers_.max()
-    side = 16 + 2  # a tile and its gap
+    side = 16 + 2  # a tile and the space between tiles
     assert display.image_.shape == (2 * side - 2, 3 * side - 2, 3)
     np.testing.assert_allclose(display.image_[::8, ::8][:2, :2, 0], (display.tiles[0] - low) / (high - low))
     np.testing.assert_allclose(display.image_[side::8, side::8][:2, :2, 0], (display.tiles[4] - low) / (high - low))

@@ -1,4 +1,4 @@
-"""F, L and J by iteration."""
+"""Display of F, L and J by iteration."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_a_trace_is_the_path_of_the_fit_with_its_start(X, estimator):
     assert display.log_likelihood[-1] == pytest.approx(bounds.log_likelihood)
     assert (display.log_likelihood >= display.free_energy - 1e-12).all()
     assert (np.diff(display.free_energy) > -1e-9).all()
-    assert len(display.axes_[0].collections) == 1  # the gap
+    assert len(display.axes_[0].collections) == 1  # the area between F and L
 
 
 def test_the_trace_of_a_weighted_fit_knows_the_weights(X, rng):

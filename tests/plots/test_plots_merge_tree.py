@@ -1,4 +1,4 @@
-"""The top of a tree of joins, and what the joins change."""
+"""Display of the top of a merge tree and of the changes that merges cause."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The room as a whole: what it needs, what it hands out, what it leaves behind."""
+"""The package `cprime.plots` as a whole: required libraries, returned objects, side effects."""
 
 import importlib
 import sys
@@ -30,7 +30,7 @@ def test_importing_chooses_no_backend(monkeypatch):
 
 
 def made(rng):
-    """(constructor that takes ax, number of panels) of every display."""
+    """Return, for every display, a constructor that takes `ax` and the number of panels."""
     from cprime import plots
 
     X = rng.standard_normal((60, 2))

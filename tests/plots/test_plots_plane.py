@@ -1,4 +1,4 @@
-"""Clusters, steps and the search space in the plane."""
+"""Displays of clusters, of steps and of the search space in the plane."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def X(rng):
 
 
 def matrices(mixture):
-    """Covariances (C, D, D) of any family."""
+    """Return covariance matrices (C, D, D) for any family."""
     C, D = mixture.means_.shape
     given = np.asarray(mixture.covariances_)
     if mixture.covariance_type == "full":
@@ -38,7 +38,7 @@ def matrices(mixture):
 
 
 def outlines(axes):
-    """The lines around components."""
+    """Return the outlines that are drawn around components."""
     (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
     return lines.get_segments()
 
@@ -199,7 +199,7 @@ def test_iterations_that_the_fit_has_not(X, cycles):
 
 @pytest.fixture
 def grid():
-    """A mixture of equal spheres on a 6 × 6 grid, with the lists of its nearest five."""
+    """Return a mixture of equal spheres on a 6 × 6 grid, with lists of the five nearest neighbors."""
     means = 4.0 * np.array([[i, j] for i in range(6) for j in range(6)])
     points = np.repeat(means, 8, axis=0) + np.tile(0.3 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]), (72, 1))
     gm = GaussianMixture(

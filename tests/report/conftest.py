@@ -1,4 +1,4 @@
-"""A real browser, where there is one: Chromium by Playwright, with the network off."""
+"""Fixtures that start Chromium by Playwright, if it is installed, without network."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Of Playwright; skips where it or the browser is missing."""
+    """Yield Chromium started by Playwright; skip if Playwright or the browser is missing."""
     api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
@@ -23,7 +23,7 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium, tmp_path):
-    """Opens a report from a file, offline, and fails at the end if the console had anything to say."""
+    """Yield a function that opens a report offline from a file; fail after the test if the console has any message."""
     opened, said = [], []
 
     def go(report, width=1400, scheme="light", **options):

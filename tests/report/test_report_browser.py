@@ -1,4 +1,4 @@
-"""The page in Chromium: it opens offline and in silence, answers pointer and keyboard, and fits its window."""
+"""The report in Chromium opens offline without messages, reacts to pointer and keyboard, and fits its window."""
 
 import pandas as pd
 import pytest
@@ -26,7 +26,7 @@ OVERLAPS = """() => {
 
 @pytest.fixture(scope="module")
 def tables():
-    """Two mixtures on a table whose first column has a dangerous name."""
+    """Return the report of two mixtures on a table whose first column has a name with dangerous characters."""
     frame = pd.DataFrame(grid(), columns=[NASTY, 'waiting & "time"'])
     gm = GaussianMixture(25, n_active=3, random_state=0).fit(frame)
     return gm.report(frame, compare=KMeans(6, random_state=1).fit(frame), title=NASTY)

@@ -1,4 +1,4 @@
-"""The map: circles as large as they should be, apart, on the sheet, and neighbors together."""
+"""The map of a report: circles have the right size, do not overlap, stay on the sheet, and neighbors are close."""
 
 import numpy as np
 import pytest

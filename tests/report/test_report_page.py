@@ -1,4 +1,4 @@
-"""The page: complete, escaped, alone, and small, for every estimator and every size."""
+"""The report's page is complete, escaped, self-contained and small, for every estimator and every size."""
 
 import re
 from base64 import b64decode
@@ -22,7 +22,7 @@ MB = 10**6
 
 
 class Tree(HTMLParser):
-    """Whether every element ends where it should, what addresses there are, and what runs."""
+    """Parser that checks that all elements are closed, and collects addresses and scripts."""
 
     def __init__(self):
         super().__init__()
@@ -134,7 +134,9 @@ def test_two_thousand_clusters_stay_below_two_megabytes(monkeypatch):
     places, layout = [], making.layout
 
     def once(*given):
-        """Where clusters lie on the map does not depend on how they are shown."""
+        """Return the first computed layout for every later call, because positions do not depend on how clusters are
+        shown.
+        """
         if not places:
             places.append(layout(*given))
         return places[0]
@@ -233,7 +235,7 @@ def test_data_of_any_kind_give_the_same_page(tmp_path):
     X = grid()
     km = KMeans(9, random_state=0).fit(X)
     np.save(tmp_path / "X.npy", X)
-    with dask.config.set(scheduler="threads"):  # whatever clients of before have left
+    with dask.config.set(scheduler="threads"):  # ignores clients left by earlier tests
         made = [km.report(data) for data in (X, tmp_path / "X.npy", da.from_array(X, chunks=(300, 2)))]
     made.append(km.report(csr_array(X)))
     for other in made[1:]:

@@ -1,4 +1,4 @@
-"""The numbers of a report against what they are by definition."""
+"""The numbers of a report agree with their definitions."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_no_gap_where_all_are_kept(X):
 def test_certainty_is_the_greatest_responsibility(X):
     gm = mixture(X, 6, n_active=None)
     found, greatest = gm.report(X).certainty, gm.predict_proba(X).max(axis=1)
-    # The two best and those beside them are what is looked at: what is left out makes a responsibility larger.
+    # Only the two best components and their neighbors are evaluated; omitting the others increases a responsibility.
     assert found.mean == pytest.approx(greatest.mean(), abs=1e-6)
     assert found.sure == pytest.approx((greatest > 0.95).mean())
     assert found.counts.sum() == len(X)

@@ -1,4 +1,4 @@
-"""The rule of comparison, the list of entries, data from files."""
+"""The rule that compares results with published values, the list of entries, and data read from files."""
 
 import numpy as np
 import pytest

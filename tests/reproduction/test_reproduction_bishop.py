@@ -1,4 +1,4 @@
-"""Old Faithful by half-steps, figures 9.1 and 9.2 of Bishop."""
+"""Old Faithful by half-steps: figures 9.1 and 9.2 of Bishop."""
 
 import numpy as np
 import pytest

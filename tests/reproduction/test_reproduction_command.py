@@ -1,4 +1,4 @@
-"""`python -m reproduction`: tables on the screen, JSON, pictures and a page in a folder."""
+"""`python -m reproduction` prints tables and writes JSON, pictures and a page into a folder."""
 
 import json
 
@@ -10,12 +10,12 @@ from reproduction import ENTRIES, Entry, Missing, Row, command
 
 
 def call(*args):
-    """Run the command line in this process."""
+    """Run the command line in this process; return its result."""
     return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="python -m reproduction")
 
 
 def error_of(*args):
-    """Run a command that must end with an error, nothing printed; return its line."""
+    """Run a command that must fail without output; return its error line."""
     result = call(*args)
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -29,7 +29,7 @@ def draw(result, figure):
 
 
 def toy(name):
-    """An entry of two rows, one met."""
+    """Return an entry with two rows, one of which agrees with the published value."""
 
     def compute(context):
         context.report("a run")

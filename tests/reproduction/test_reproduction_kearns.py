@@ -1,4 +1,4 @@
-"""The examples and figures of Kearns, Mansour & Ng: runs, rows, pictures."""
+"""The examples and figures of Kearns, Mansour & Ng: runs, rows of results, pictures."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ PANELS = {"a": 2, "b": 2, "c": 2, "d": 2}
 
 @pytest.fixture
 def small(monkeypatch):
-    """Fewer points than the source's 10,000, and fewer distances in figure 7."""
+    """Use fewer points than the paper's 10,000, and fewer distances in figure 7."""
     monkeypatch.setattr(kearns, "N_POINTS", 800)
     monkeypatch.setattr(kearns_figure_7, "DISTANCES", (2.0, 4.0))
 

@@ -1,4 +1,4 @@
-"""The page of results: counts, what does not agree and why, a section for each."""
+"""The page of results: counts, disagreements with their reasons, and a section for each entry."""
 
 from reproduction.page import page
 from reproduction.report import Report, about

@@ -1,4 +1,4 @@
-"""Results as JSON and as rows of text."""
+"""Results written as JSON and as rows of text."""
 
 import json
 

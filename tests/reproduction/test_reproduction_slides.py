@@ -1,4 +1,4 @@
-"""The lecture slides' k-means and EM: formulas against others' code, and an entry that sees when they are wrong."""
+"""Formulas of the lecture slides' k-means and EM agree with other code, and their entry detects wrong formulas."""
 
 from itertools import product
 
@@ -16,7 +16,7 @@ CONTEXT = Context(runs=3)
 
 @pytest.fixture
 def mixture(rng):
-    """Points (60, 3) and parameters of two components."""
+    """Return points (60, 3) and parameters of two components."""
     factors = rng.standard_normal((2, 3, 3)) + 2 * np.eye(3)
     parameters = slides.Parameters(
         np.array([0.3, 0.7]), rng.standard_normal((2, 3)), factors @ factors.transpose(0, 2, 1)

@@ -1,4 +1,4 @@
-"""The table and the figures of Forster & Lücke: what is counted and measured, and that they can be drawn."""
+"""The table and the figures of Forster & Lücke: counts, measures, and drawing."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def small_kdd(monkeypatch):
 
 
 def drawn(result):
-    """The figure of a result as the command draws it, from what JSON says; its panels."""
+    """Draw the figure of a result from its JSON, as the command does; return its panels."""
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
     entry(result.name).draw(from_json(as_json(Report(result, {}))).result, figure)
     figure.canvas.draw()
@@ -141,7 +141,7 @@ def run_of(checkpoints, errors):
 
 def test_passing_takes_the_mean_of_runs_of_different_lengths():
     runs = [run_of([0, 2], [10.0, 4.0]), run_of([0, 4], [10.0, 2.0])]
-    assert figure_3.passing(runs, 5.0) == pytest.approx(2.0)  # there the means are 10, 5 and 3
+    assert figure_3.passing(runs, 5.0) == pytest.approx(2.0)  # the means are 10, 5 and 3
     assert figure_3.passing(runs, 4.0) == pytest.approx(3.0)
     assert figure_3.passing(runs, 2.0) is None
     assert figure_3.passing(runs, 11.0) == 0

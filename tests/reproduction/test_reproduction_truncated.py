@@ -1,4 +1,4 @@
-"""The table and the figures of Lücke & Forster: what they state of few runs, and that they can be drawn."""
+"""The table and the figures of Lücke & Forster: statements from few runs, and drawing."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def small_kdd(monkeypatch):
 
 
 def drawn(result):
-    """The figure, from the JSON of the result."""
+    """Draw the figure of a result from its JSON; return it."""
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
     entry(result.name).draw(from_json(as_json(Report(result, {}))).result, figure)
     figure.draw_without_rendering()
@@ -137,7 +137,7 @@ def test_table_s1_has_a_row_for_every_number(monkeypatch):
     assert sorted(published) == sorted([*numbers, *(n for pair in table_s1.PUBLISHED_DBSCAN.values() for n in pair)])
     best = [row for row in result.rows if row.quantity.endswith("best")]
     assert len(best) == 24
-    assert {row.met for row in best} == {None}  # 3 runs are not 100
+    assert {row.met for row in best} == {None}  # the paper has 100 runs, this test 3
     judged = [row for row in result.rows if row.quantity.endswith(", mean") and row.published is not None]
     assert len(judged) == 24
     assert all(isinstance(row.met, bool) for row in judged)

@@ -1,4 +1,4 @@
-"""Runs of k-means and k-means-C′ by iteration: what is measured is what the theory says."""
+"""Runs of k-means and k-means-C′ by iteration: the measured quantities agree with theory."""
 
 import math
 

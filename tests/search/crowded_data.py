@@ -1,4 +1,4 @@
-"""Centers of which most lie in one place, or which have every scale at once."""
+"""Sets of centers of which most lie close together, or whose distances have every scale."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def normal(C, D, rng):
 
 
 def clump(C, D, rng):
-    """Nine of ten within a thousandth of one point, the others far away."""
+    """Return centers (C, D): nine of ten within a thousandth of one point, the others far away."""
     points = 100 * rng.standard_normal((C, D))
     points[: C * 9 // 10] = 1 + 1e-3 * rng.standard_normal((C * 9 // 10, D))
     return rng.permutation(points)

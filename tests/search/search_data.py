@@ -1,4 +1,4 @@
-"""Data, estimators and counts that the tests of the searches share."""
+"""Data, estimators and distance counters used by several tests of searches."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,24 +13,24 @@ PARTIAL = ("graph", "exact", "estimated")
 THREADS = (1, 3, 8)
 KEY = Key(0)
 PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
-OPTIONS = (*PAPERS, "regroup")  # of searches
+OPTIONS = (*PAPERS, "regroup")  # of search objects
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
-    """Points (n, D) of unit variance around random places, so that some clusters overlap."""
+    """Return points (n, D) of unit variance around random places, so that some clusters overlap."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def random_weights(n, seed=1):
-    """Weights (n,) float64 with zeros among them."""
+    """Return random weights (n,) float64, some of them zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def search_of(name, options):
-    """The search of a name with those of the options that it has, which are taken from `options`; else the name."""
+    """Return the search object of a name with its options, which are removed from `options`; without any, the name."""
     own = {"graph": ("n_neighbors", "regroup"), "exact": PAPERS, "estimated": PAPERS}.get(name, ())
     given = {option: options.pop(option) for option in OPTIONS if option in options}
     given = {option: value for option, value in given.items() if option in own and value != "auto"}
@@ -40,7 +40,7 @@ def search_of(name, options):
 
 
 def kmeans(C, search, **changes):
-    """A k-means by a search, as that has found it; options of other searches count for nothing."""
+    """Return an unfitted k-means estimator with a search; options of other searches are ignored."""
     changes = {"n_threads": 1, "random_state": 0, "final_assignment": "found"} | changes
     if search != "graph":
         changes.pop("exchange", None)
@@ -48,7 +48,7 @@ def kmeans(C, search, **changes):
 
 
 def mixture(C, search, n_active=3, **changes):
-    """A mixture of the papers' model by a search; options of other searches count for nothing."""
+    """Return an unfitted mixture of the papers' model with a search; options of other searches are ignored."""
     given = {"n_threads": 1, "random_state": 0, "max_iter": 300, "momentum": False, "init_params": "k-means++"}
     given |= {"final_assignment": "found"} | changes
     search = search_of(search, given)
@@ -58,7 +58,7 @@ def mixture(C, search, n_active=3, **changes):
 
 
 def start_of(estimator):
-    """The name of the argument that says where the centers start."""
+    """Return the name of the argument for the initial centers."""
     return "init" if isinstance(estimator, KMeans) else "init_params"
 
 
@@ -67,7 +67,7 @@ def centers_of(estimator):
 
 
 def outcome(estimator):
-    """Everything that a fit has found, to the last bit, but for the seconds it took."""
+    """Return all fitted attributes as bytes by name, except the seconds."""
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     history = found.pop("history_")
     certificate = found.pop("certificate_") or {}
@@ -76,12 +76,12 @@ def outcome(estimator):
 
 
 def squared_distances(X, centers):
-    """‖x_n − μ_c‖², (n, C) float64."""
+    """Return ‖x_n − μ_c‖², (n, C) float64."""
     return cdist(np.asarray(X, dtype=np.float64), np.asarray(centers, dtype=np.float64), "sqeuclidean")
 
 
 class Counter:
-    """Stands for the compiled kernels and counts the evaluations of distances that they are asked for."""
+    """Wrapper of the compiled kernels that counts the evaluated distances."""
 
     def __init__(self, core):
         self.core = core
@@ -121,7 +121,7 @@ class Counter:
 
 
 def counted(monkeypatch, action):
-    """The evaluations that an action makes in all."""
+    """Return the number of distances that an action evaluates."""
     with monkeypatch.context() as patch:
         counter = Counter(Dense.kernels)
         patch.setattr(Dense, "kernels", counter)

@@ -1,4 +1,4 @@
-"""Certificates against samples whose winners, excess and shortfall are known."""
+"""Certificates agree with samples of known nearest centers, excess and shortfall."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ BEST = SQUARES.argmin(axis=1)
 
 
 def kept(wrong=(), n=1):
-    """The n best, but for some points of which the best is left out."""
+    """Return active sets of the n nearest centers, without the nearest for the points in `wrong`."""
     order = np.argsort(SQUARES, axis=1)
     order[list(wrong)] = np.roll(order[list(wrong)], -1, axis=1)
     ids = order[:, :n].astype(np.int32)
@@ -26,7 +26,7 @@ def kept(wrong=(), n=1):
 
 
 def wilson(p, m):
-    """Where |p − q| = z √(q (1 − q) / m)."""
+    """Return both solutions q of |p − q| = z √(q (1 − q) / m), the Wilson interval."""
     return np.sort(np.roots([1 + Z**2 / m, -(2 * p + Z**2 / m), p**2]))
 
 
@@ -45,7 +45,7 @@ def test_as_good_as_the_nearest_counts():
 
 @pytest.mark.parametrize("unit", [1.0, 1e-3])
 def test_the_excess_is_that_of_j_with_the_interval_of_a_ratio(unit):
-    """Whatever the unit of the data."""
+    """The excess is relative to J and its interval is that of a ratio, in any unit of the data."""
     wrong = [1, 6]
     chosen, best = kept(wrong), SQUARES.min(axis=1)
     scaled = ActiveSet(chosen.ids, np.square(X * unit - CENTERS[chosen.ids[:, 0]] * unit))

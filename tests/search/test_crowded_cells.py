@@ -1,4 +1,4 @@
-"""Cells over centers that lie in clumps: no cell is a large part of all, and what a point looks at stays small."""
+"""Cells over clustered centers: no cell contains a large part of all centers, and points have few candidates."""
 
 import math
 
@@ -11,7 +11,7 @@ from cprime.neighbors import Cells, CenterIndex
 
 C = 4000
 SIDE = math.isqrt(C - 1) + 1
-AROUND = 8  # cells that a point is searched in
+AROUND = 8  # cells that are searched for each point
 
 
 def centers_of(kind, dtype=np.float32, D=6):
@@ -48,9 +48,9 @@ def test_every_center_is_in_one_cell_or_coincides_with_one_that_is(kind, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_found_is_near(kind):
-    """As near as the nearest, up to a tenth, for most points: in the cells around, or where nearer ones may be.
+    """For most points, the found center is at most a tenth farther than the nearest one.
 
-    From far away, all that lies about the origin ties in the last place.
+    For points far away, all centers near the origin tie in the last place.
     """
     centers = centers_of(kind)
     X = near_points(centers)
@@ -72,7 +72,7 @@ def test_lists_have_the_component_itself_and_no_component_twice(kind):
 
 
 def test_centers_that_coincide_lead_to_others():
-    """Lists of copies alone would be dead ends."""
+    """The lists of coinciding centers contain other centers too, because lists of copies alone would be dead ends."""
     centers = centers_of(mostly_coincident)
     cells = Cells(centers)
     lists = cells.lists(33)
@@ -83,7 +83,7 @@ def test_centers_that_coincide_lead_to_others():
 
 
 def test_lists_are_full_whatever_coincides():
-    """C' components have to be found for every point, copies where there is nothing else."""
+    """Lists are full even if most centers coincide, because each point needs C' components."""
     for n_distinct in (1, 2, 7):
         centers = np.repeat(np.random.default_rng(0).standard_normal((n_distinct, 2)), 30, axis=0)
         lists = Cells(centers).lists(12)

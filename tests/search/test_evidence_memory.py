@@ -1,4 +1,4 @@
-"""What lists are estimated from is summed on the way: memory does not grow with what a point looks at."""
+"""Estimated lists are summed during a pass, so memory does not grow with the number of candidates per point."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 N, C, D = 200_000, 300, 8
-MOST = 400  # bytes a point, beyond the data; ids and values of all that a point looks at are 1,000 and more
+MOST = 400  # bytes per point, without the data; ids and values of all candidates would take 1,000 and more
 
 PROGRAM = """
 import json, sys
@@ -37,7 +37,7 @@ sys.stdout.write(json.dumps(peak() - before))
 
 
 def most_taken(estimator, X):
-    """Bytes at most that arrays of a fit take at once, for every point."""
+    """Return the peak bytes of arrays during a fit, per point."""
     tracemalloc.start()
     try:
         estimator.fit(X)

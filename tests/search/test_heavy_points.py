@@ -1,20 +1,21 @@
-"""Centers are the means of their points to the last digits, whatever weights have come and gone on the way."""
+"""Centers are the exact means of their points, even after points of great weight were assigned and reassigned."""
 
 import numpy as np
 import pytest
 from search_data import kmeans
 
-# Two points of great weight, 3 to either side of a center amid light ones: it stays amid them for an iteration. Then
-# the centers beyond, which begin farther off and come nearer, win one each, and the light ones are left.
+# At each place, two heavy points lie at a distance of 3 on either side of a center among light points. The center stays
+# there for one iteration. Then the two outer centers, which start farther away, come nearer and each gets a heavy
+# point, so the middle center keeps only the light ones.
 LIGHT = (-5.0, 0.0, 5.0)
 HEAVY = (-3.0, 3.0)
 START = (-7.0, 0.0, 7.0)
-N_LIGHT = 20  # around each center
-PLACES = 110  # that look like this, far from each other
+N_LIGHT = 20  # around each of the three positions
+PLACES = 110  # places with this pattern, far from each other
 
 
 def split_pairs(weight, n_heavy=PLACES):
-    """Points, their weights, and where the 3 · PLACES centers start; some of the places have the heavy points."""
+    """Return points, weights, and 3 · PLACES initial centers; the first `n_heavy` places have heavy points."""
     rng = np.random.default_rng(0)
     places = 100.0 * np.stack(np.divmod(np.arange(PLACES), 11), axis=1) + rng.random((PLACES, 2))
     light = np.array([[x, 0.0] for x in LIGHT for _ in range(N_LIGHT)])
@@ -27,14 +28,14 @@ def split_pairs(weight, n_heavy=PLACES):
 
 
 def means_of(X, weights, labels, C):
-    """Σ w x / Σ w by label, in long double."""
+    """Return Σ w x / Σ w for each label, computed in long double: (C, D)."""
     sums, counts = np.zeros((C, X.shape[1]), dtype=np.longdouble), np.zeros(C, dtype=np.longdouble)
     np.add.at(sums, labels, weights[:, np.newaxis] * X.astype(np.longdouble))
     np.add.at(counts, labels, weights.astype(np.longdouble))
     return (sums / counts[:, np.newaxis]).astype(np.float64)
 
 
-# A laziness far below rounding changes nothing but that there are no exchange steps, in which mean weights matter.
+# An epsilon far below rounding only disables exchange steps, which would depend on mean weights.
 @pytest.mark.parametrize("search", ["graph", "bounded", "exact", "estimated"])
 @pytest.mark.parametrize("n_heavy", [PLACES, 5])
 @pytest.mark.parametrize("weight", [1e10, 1e12, 1e15])
@@ -42,7 +43,7 @@ def test_heavy_points_leave_nothing_behind(search, weight, n_heavy):
     X, weights, start = split_pairs(weight, n_heavy)
     km = kmeans(len(start), search, init=start, tol=0, epsilon=1e-15).fit(X, sample_weight=weights)
     full = kmeans(len(start), "full", init=start, tol=0).fit(X, sample_weight=weights)
-    assert full.history_["n_moved"][1:].tolist() == [2 * PLACES, 0]  # so few that sums may go on from those of before
+    assert full.history_["n_moved"][1:].tolist() == [2 * PLACES, 0]  # few enough to update sums incrementally
     np.testing.assert_array_equal(km.labels_, full.labels_)
     assert km.converged_
     means = means_of(X, weights, km.labels_, len(start))

@@ -1,4 +1,4 @@
-"""Jumps of clusters: by how much J falls is known before, and what no other step of k-means finds is found."""
+"""Jumps of centers: J falls by the predicted amount, and jumps find optima that no other step of k-means finds."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from cprime.neighbors import exact_lists, with_self
 
 
 def separate(C, per, D, dtype=np.float64, seed=0):
-    """Clusters far from each other, in order: (C per, D)."""
+    """Return points (C per, D) of C clusters far from each other, in order."""
     rng = np.random.default_rng(seed)
     places = 12 * rng.standard_normal((C, D))
     return (np.repeat(places, per, axis=0) + 0.2 * rng.standard_normal((C * per, D))).astype(dtype)
 
 
 def placed(X, labels, C, weights=None):
-    """Data whose points keep these labels, the k-means of it, its statistics, and J."""
+    """Return data assigned to these labels, their k-means model, their statistics, and J."""
     data = local(X, weights)
     data.begin(keep=False)
     data.each(Given(labels))
@@ -36,7 +36,7 @@ def placed(X, labels, C, weights=None):
 
 
 class Given:
-    """A pass after which points keep what they are given."""
+    """Pass over the data that assigns the given labels."""
 
     reads, keeps = False, True
 
@@ -52,7 +52,7 @@ class Given:
 def test_j_falls_by_what_is_said_before(dtype, weighted):
     C, X = 60, separate(60, 9, 5, dtype)
     labels = (np.arange(len(X)) // 9).astype(np.int32)
-    labels[(labels >= 10) & (labels < 20)] -= 10  # ten components have two clusters, and ten halves of one
+    labels[(labels >= 10) & (labels < 20)] -= 10  # ten components have two clusters each, and ten have half of one
     for c in range(20, 30):
         labels[np.flatnonzero(labels == c)[::2]] = c - 10
     weights = random_weights(len(X)) if weighted else None
@@ -76,7 +76,7 @@ def test_j_falls_by_what_is_said_before(dtype, weighted):
 
 @pytest.mark.parametrize(("C", "found"), [(16, True), (400, False)])
 def test_halves_of_a_cluster_find_each_other_where_no_list_has_them(C, found):
-    """Unless all distances between centers take more than a pass: then lists say who is near."""
+    """Two halves of a cluster are joined without lists, unless all center distances cost more than a pass."""
     X = separate(C, 10, 4)
     labels = (np.arange(len(X)) // 10).astype(np.int32)
     labels[labels == 1] = 0

@@ -1,4 +1,4 @@
-"""Points of weight 0 change nothing that a partial k-means finds, its exchange steps included."""
+"""Points of weight 0 do not change the result of k-means with partial search, including its exchange steps."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ C = 300
 
 
 def both(X, more, weight=None, dtype=np.float64, **given):
-    """Fits of X, and of X and more rows of weight 0, from the same centers; lists are of a length that is given."""
+    """Return fits of X, and of X with more rows of weight 0, from the same centers and with lists of given length."""
     weight = np.ones(len(X)) if weight is None else weight
     X, more = X.astype(dtype), more.astype(dtype)
     start = X[np.random.default_rng(2).choice(len(X), C, replace=False)]
@@ -38,7 +38,9 @@ def test_the_same_points_again(times, weighted, dtype):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_points_elsewhere(seed):
-    """With lists of all centers, so that it does not matter when these are renewed."""
+    """Points of weight 0 elsewhere change nothing; lists contain all centers, so it does not matter when they are
+    renewed.
+    """
     X, more = clustered(2000, 2, seed=seed), 12 * np.random.default_rng(seed).standard_normal((3000, 2))
     assert_same_fit(*both(X, more, n_neighbors=C))
 

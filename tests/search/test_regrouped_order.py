@@ -1,4 +1,4 @@
-"""Copying points into the order of their components changes the time of a fit, not what it finds."""
+"""Copying points into the order of their components changes the time of a fit, but not its result."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ X = clustered(2500, 3, n_clusters=40)
 
 
 def both(make, weight=None):
-    """Fits without a copy and with one."""
+    """Return a fit without the regrouped copy and a fit with it."""
     return (make(Graph(n_neighbors=17, regroup=regroup)).fit(X, sample_weight=weight) for regroup in (False, True))
 
 
 def assert_same_fit(plain, regrouped):
-    """But for the order in which sums are taken."""
+    """Check that two fits are equal except for the order of summation."""
     np.testing.assert_array_equal(regrouped.labels_, plain.labels_)
     np.testing.assert_allclose(centers_of(regrouped), centers_of(plain), rtol=0, atol=1e-11)
     np.testing.assert_array_equal(regrouped.history_["n_moved"], plain.history_["n_moved"])
@@ -38,12 +38,12 @@ def test_k_means(given, weighted):
     )
     assert_same_fit(plain, regrouped)
     assert regrouped.inertia_ == pytest.approx(plain.inertia_, rel=1e-12)
-    for name, value in plain.certificate_.items():  # of the same points
+    for name, value in plain.certificate_.items():  # the sample has the same points
         np.testing.assert_allclose(regrouped.certificate_[name], value, rtol=1e-9, atol=1e-12)
 
 
 def test_k_means_whose_lists_are_audited():
-    """The sample of an audit is of the same points in either order."""
+    """An audit samples the same points in either order."""
     hard = np.random.default_rng(0).standard_normal((3000, 20))
     plain, regrouped = (
         KMeans(300, search=Graph(regroup=regroup), random_state=0, n_threads=1).fit(hard) for regroup in (False, True)

@@ -1,4 +1,4 @@
-"""The search by bounds: whole fits are those of the full search, for fewer evaluations."""
+"""Fits with bounded search equal those with full search and evaluate fewer distances."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ not_converged = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
 
 def assert_same_fit(X, C, weight=None, **given):
-    """Fit by both searches from one start; returns the fit by bounds, and the share of evaluations that it took."""
+    """Fit with both searches from one start and compare them; return the bounded fit and its share of evaluations."""
     full = kmeans(C, "full", **given).fit(X, sample_weight=weight)
     bounded = kmeans(C, "bounded", **given).fit(X, sample_weight=weight)
     np.testing.assert_array_equal(bounded.labels_, full.labels_)
@@ -21,7 +21,8 @@ def assert_same_fit(X, C, weight=None, **given):
     assert bounded.n_iter_ == full.n_iter_
     assert bounded.n_relocated_ == full.n_relocated_
     assert bounded.converged_ == full.converged_
-    # sums of few moves are those of before, corrected: their last digits differ, and float32 does not see these
+    # Sums are updated incrementally if few points are reassigned, so their last digits differ; float32 does not show
+    # it.
     exact = X.dtype == np.float32
     scale = np.abs(X).max()
     np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""Whole fits by partial searches: what they equal, what they repeat, what they cost and what they survive."""
+"""Whole fits with partial searches: equivalences, reproducibility, cost and robustness."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ duplicates = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 
 
 def plain(make, C, search, **changes):
-    """An estimator of plain steps only, which every search has."""
+    """Return an estimator without exchange steps, because not all searches have them."""
     return make(C, search, **(({"exchange": False} if make is kmeans else {}) | changes))
 
 
@@ -133,7 +133,7 @@ def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
 
 @search_any
 def test_the_end_of_k_means_is_a_fixed_point(search):
-    """Centers are the means of their points, and no point has a nearer center in its own list."""
+    """At convergence, centers are the means of their points, and no point has a nearer center in its own list."""
     for seed in range(4):
         X = clustered(500, 2, seed=seed)
         for changes in ({}, {"n_warmup": 30, "init": "random"}, {"init": X[:40]}):
@@ -191,7 +191,7 @@ def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
     iterations = fit.history_["n_distances"].sum()
     assert iterations <= (fit.n_iter_) * 4 * N
     root = np.sqrt(C)
-    start = (N + C) * (1 + 12) * root + 6 * C * root + 9 * C + 40 * C * root  # lists are found among 32 cells
+    start = (N + C) * (1 + 12) * root + 6 * C * root + 9 * C + 40 * C * root  # cells are found among 32
     assert total <= start + iterations + 4 * N < C**2
     exact = kmeans(C, "exact", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate=0)
     assert counted(monkeypatch, lambda: exact.fit(X)) > C**2
@@ -202,7 +202,9 @@ def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
 @make_any
 @search_any
 def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkeypatch):
-    """The evaluations of iterations differ by what one more iteration asks of the kernels; lists are not among them."""
+    """The counts of fits with two and three iterations differ by the evaluations of one iteration; lists are not
+    counted.
+    """
     monkeypatch.setattr("cprime.search.graph._active", lambda *_: None)  # every component is visited
     X = clustered(900, 3)
     given = {"n_neighbors": 5, "tol": 0, "start": "random", "n_warmup": 0, "certificate": 0}
@@ -214,7 +216,7 @@ def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkey
         recorded.append(fit.history_["n_distances"])
     of_lists = 0 if search == "estimated" else 30 * 30
     evaluated = asked[1] - asked[0]
-    # One more E-step, and in the graph search perhaps new lists.
+    # One more E-step and, in the graph search, perhaps new lists.
     assert 0.9 * recorded[1][-1] <= evaluated <= 1.1 * recorded[1][-1] + of_lists
 
 
@@ -253,7 +255,7 @@ def test_degenerate_data(make, search, start):
 
 @search_any
 def test_empty_clusters_are_repaired(search):
-    """Ten of twenty centers start where no point is."""
+    """Ten of twenty initial centers lie far from all points."""
     X = clustered(400, 2)
     start = np.vstack([X[:10], 1e4 + X[10:20]])
     fit = kmeans(20, search, init=start, n_neighbors=5).fit(X)
@@ -273,7 +275,7 @@ def test_exchange_ends_in_better_optima_on_average():
         assert exchanged.inertia_ == pytest.approx(
             squared_distances(X, exchanged.cluster_centers_)[np.arange(1000), exchanged.labels_].sum(), rel=1e-9
         )
-    assert np.mean(ratios) < 0.99  # 0.963 here, and 0.963 to 0.989 for eleven other dozens of seeds
+    assert np.mean(ratios) < 0.99  # measured: 0.963 here, and 0.963 to 0.989 for eleven other sets of seeds
 
 
 @pytest.mark.parametrize("regroup", [False, True])

@@ -28,7 +28,7 @@ def test_lists_are_renewed_where_points_have_moved_and_only_then(n_kept):
     assert (passes.find(centers).kept.ids == before).all()
     passes.refresh(other)
     np.testing.assert_array_equal(passes.lists(), first)
-    passes.find(other)  # most points move
+    passes.find(other)  # most points are reassigned
     passes.refresh(other)
     np.testing.assert_array_equal(passes.lists(), with_self(exact_lists(other.centers, 6)))
 
@@ -41,7 +41,7 @@ def test_kept_sets_begin_with_the_nearest():
 
 
 def test_lists_grow_where_the_audit_says_that_they_miss_much(monkeypatch):
-    """Without any cluster structure in many dimensions lists miss much; in two dimensions they miss nothing."""
+    """Lists miss much without cluster structure in many dimensions, and nothing in two dimensions."""
     monkeypatch.setattr("cprime.search.graph._MISSED", 1e-3)
     hard = np.random.default_rng(0).standard_normal((3000, 20))
     grown = kmeans(300, "graph", tol=0, max_iter=25).fit(hard)
@@ -83,7 +83,9 @@ def test_lists_of_mixtures_are_audited(family, monkeypatch):
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 def test_beyond_the_size_of_exact_lists(monkeypatch):
-    """With lists from cells and from neighbours of neighbours: as good, monotone, and sound on degenerate data."""
+    """Lists from cells and from neighbors of neighbors are as good as exact ones, keep F monotone and bear degenerate
+    data.
+    """
     X = clustered(1500, 3, n_clusters=60)
     within = kmeans(120, "graph").fit(X)
     monkeypatch.setattr(graph, "EXACT_LISTS", 10)
@@ -121,7 +123,7 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
 
 
 def test_weights_steer_an_exchange():
-    """A point of great weight is not treated as one of many: J never rises, and ends near the best."""
+    """Exchange steps use the true weight of heavy points, so J never increases and ends near the best."""
     X, weight = clustered(600, 2, n_clusters=30), random_weights(600)
     weight[::97] *= 1e4
     for seed in range(5):
@@ -132,7 +134,7 @@ def test_weights_steer_an_exchange():
 
 
 class _Far(Centers):
-    """Lists that say nothing of where the best centers are."""
+    """Centers whose lists contain no information about the best centers."""
 
     scattered = True
 

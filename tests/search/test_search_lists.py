@@ -1,4 +1,4 @@
-"""Neighbour lists, random sets and the two-level structure of cells."""
+"""Neighbor lists, random sets and the two-level structure of cells."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ from passes import Passes
 
 
 def numbers(n, key=KEY, purpose=Purpose.SETS):
-    """What gives a column of random numbers for n rows."""
+    """Return a function that draws a column of random numbers for n rows."""
     return lambda column: key.uniform(purpose, 0, n, column)
 
 
 def nearest_others(centers, n):
-    """The n nearest other centers of each, by sorting all distances."""
+    """Return the indices of the n nearest other centers of each center, by sorting all distances."""
     between = squared_distances(centers, centers)
     np.fill_diagonal(between, np.inf)
     return np.argsort(between, axis=1, kind="stable")[:, :n]
@@ -124,7 +124,7 @@ def test_table():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
-    """The nearest of few is exact for all rows, those included which lie where products are taken from."""
+    """The nearest of few centers is exact for all rows, even for a row at the origin of the computed products."""
     centers = np.array([[-3.0], [-1.0], [1.5], [2.5]], dtype=dtype)
     X = np.array([[0.0], [-3.0], [2.5], [1e-12]], dtype=dtype)  # the mean of the centers is 0
     labels, distances = nearest_of_few(as_rows(X), centers)
@@ -174,7 +174,7 @@ def test_coarse_centers_lower_the_error_of_random_rows():
 
 
 def estimated_lists(distances, looked, winners, weights, G):
-    """(8) by dictionaries: mean distance to c̃ of the points that c wins and that looked at c̃, d_cc = 0."""
+    """Compute lists by eq. (8) of Forster & Lücke: mean distance to c̃ of points of c that evaluated c̃; d_cc = 0."""
     sums, counts, C = {}, {}, distances.shape[1]
     for n, winner in enumerate(winners):
         for c in looked[n]:
@@ -197,7 +197,7 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     components, key = Centers(centers), Key(5)
     search = Papers("estimated", n_neighbors=5, n_explore=2, start="random")
     passes = Passes(search, X, components, n_kept, weights if weighted else None, key)
-    # The reference looks where the search looks, drawing the same random components.
+    # The reference evaluates the same components as the search, including the same random ones.
     lists = random_lists(25, 5, key)
     previous = random_sets(300, 25, n_kept, numbers(300, key))
     for iteration in (1, 2, 3):

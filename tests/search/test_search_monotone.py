@@ -1,4 +1,4 @@
-"""F never falls and J never rises, whatever the search, C′, G, the start, the weights and the data."""
+"""F never decreases and J never increases, for every search, C′, G, initialization, weights and data."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LEAST_VARIANCE = 1e-2
 
 @st.composite
 def problems(draw):
-    """Data, weights, C, the arguments of a search and a seed; sometimes many duplicates, C near N or G above C."""
+    """Draw data, weights, C, arguments of a search and a seed; sometimes many duplicates, C near N or G above C."""
     dtype = draw(st.sampled_from(DTYPES))
     n, D = draw(st.integers(4, 90)), draw(st.integers(1, 4))
     C, seed = draw(st.integers(2, min(n, 30))), draw(st.integers(0, 2**20))
@@ -40,13 +40,16 @@ def problems(draw):
 
 
 def noise(X, weight):
-    """Squares that the rounding of coordinates may add to J."""
+    """Return the sum of squares that rounding of coordinates may add to J."""
     total = len(X) if weight is None else weight.sum()
     return total * X.shape[1] * (2 * float(np.finfo(X.dtype).eps) * float(np.abs(X).max())) ** 2
 
 
 def assert_monotone(fit, X, weight, exchanged=False):
-    """exchanged: J is then what an M-step makes of the J before, whose rounding it has."""
+    """Check that F never decreases and J never increases, except for rounding.
+
+    exchanged: whether exchange steps ran; then the rounding error of J is relative to J two iterations earlier.
+    """
     D, eps = X.shape[1], 8 * float(np.finfo(X.dtype).eps)
     errors = np.array([*fit.history_["quantization_error"], fit.inertia_])
     bounds = np.array([*fit.lower_bounds_, fit.lower_bound_])
@@ -75,7 +78,7 @@ def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
     arguments |= {"search": "graph", "n_neighbors": G}
     fit = kmeans(C, exchange=True, init=init, regroup=regroup, **arguments).fit(X, sample_weight=weight)
     assert_monotone(fit, X, weight, exchanged=True)
-    # The last steps are plain: no point has a nearer center in the list of its own.
+    # The last steps are without exchange: no point has a nearer center in the list of its own.
     distances = np.square(X[:, np.newaxis].astype(float) - fit.cluster_centers_.astype(float)).sum(axis=2)
     lists = fit.neighbors_[fit.labels_]
     offered = np.where(lists < 0, np.inf, np.take_along_axis(distances, np.maximum(lists, 0), axis=1))

@@ -1,4 +1,4 @@
-"""Searches are values: compared, copied, printed and set like numbers, and no option is dropped in silence."""
+"""Search objects compare, copy and print by value; their parameters can be set, and no option is ignored silently."""
 
 import inspect
 import pickle
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 C = 30
 X = clustered(600, 3)
 
-# No two of them are equal.
+# All of these differ from each other.
 VALUES = (
     Full(),
     Bounded(),
@@ -48,7 +48,7 @@ def mixture(search, **changes):
 
 
 def afresh(value):
-    """An equal one that is another object."""
+    """Return a new, equal object."""
     return type(value)(**value.get_params())
 
 
@@ -138,7 +138,7 @@ def test_nested_parameters_are_set(make):
     assert one.set_params(search__n_neighbors=17, n_init=2) is one
     assert one.search == Graph(17)
     assert one.n_init == 2
-    assert other.search == Graph(33)  # whoever holds an equal search keeps it
+    assert other.search == Graph(33)  # the search object itself is shared
     assert shared == Graph(33)
     assert one.set_params(search=Papers("exact"), search__n_explore=0).search == Papers("exact", n_explore=0)
     assert one.set_params(search="full").search == "full"
@@ -217,7 +217,7 @@ def test_names_are_short_for_values(make, shorthand, value):
 
 
 def test_a_fit_leaves_its_search_as_it_was():
-    """A value has no memory: the same one serves several fits at a time, and one after another."""
+    """A search object has no state: several fits can use it at the same time or one after another."""
     for value in (Graph(9), Papers("exact", start="random"), Papers("estimated"), Bounded()):
         first = outcome(kmeans(value).fit(X))
         kmeans(value).fit(clustered(300, 2))
@@ -284,7 +284,7 @@ def test_an_exchange_that_is_asked_for_where_there_is_none():
             kmeans(given, exchange=True, epsilon=0.1).fit(X)
     for exchange in ("auto", False):
         kmeans(Graph(9), exchange=exchange, epsilon=0.1).fit(X)
-    assert KMeans(1, search=Graph(9), exchange=True).fit(X).n_iter_ == 2  # one cluster exchanges none
+    assert KMeans(1, search=Graph(9), exchange=True).fit(X).n_iter_ == 2  # one cluster cannot exchange
 
 
 @pytest.mark.parametrize(("value", "error"), [("perhaps", ValueError), (1, TypeError), (None, TypeError)])
@@ -310,7 +310,7 @@ def test_what_the_options_do():
     assert outcome(without) != outcome(with_exchange)
     warm = kmeans(Papers("exact", start="random", n_warmup=4)).fit(X)
     assert warm.history_["phase"].tolist()[:5] == ["warmup"] * 4 + ["em"]
-    papers = kmeans(Papers("exact", start="random")).fit(X)  # 25, as their authors have it
+    papers = kmeans(Papers("exact", start="random")).fit(X)  # 25 warm-up iterations, as in the papers
     assert papers.history_["phase"].tolist()[:26] == ["warmup"] * 25 + ["em"]
     assert kmeans(Papers("exact")).fit(X).history_["phase"][0] == "em"
     assert kmeans(Papers("exact", n_neighbors=7)).fit(X).neighbors_.shape == (C, 7)

@@ -1,4 +1,4 @@
-"""Data and the public methods, for the seeding tests."""
+"""Data and the list of public methods for the seeding tests."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ DTYPES = (np.float32, np.float64)
 
 
 def clustered(n, D, dtype=np.float64, n_clusters=60, seed=0):
-    """Points (n, D) around random places six standard deviations wide, the clusters of unequal size."""
+    """Return points (n, D) of clusters of unequal sizes around random places."""
     rng = np.random.default_rng(seed)
     places = 6 * rng.standard_normal((n_clusters, D))
     sizes = rng.dirichlet(np.ones(n_clusters))
@@ -18,12 +18,12 @@ def clustered(n, D, dtype=np.float64, n_clusters=60, seed=0):
 
 
 def error(X, centers):
-    """J, the sum of squared distances to the nearest center."""
+    """Return J, the sum of squared distances to the nearest centers."""
     return Dense(X).nearest(np.ascontiguousarray(centers, dtype=X.dtype))[1].sum(dtype=np.float64)
 
 
 def assert_frequencies(drawn, probabilities):
-    """Check draws against exact probabilities: within five standard errors, none where there is no mass."""
+    """Check draws against exact probabilities: within five standard errors, and none of probability 0."""
     n = len(drawn)
     frequency = np.bincount(drawn, minlength=len(probabilities)) / n
     standard_error = np.sqrt(probabilities * (1 - probabilities) / n)

@@ -1,4 +1,4 @@
-"""Rows drawn by their weights: the same however the data are cut, those without weight last."""
+"""Rows drawn by their weights do not depend on the chunks of the data, and rows of weight 0 come last."""
 
 from functools import partial
 

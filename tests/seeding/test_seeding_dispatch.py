@@ -1,4 +1,4 @@
-"""`seed`: every form of `init`, without validating the data again and without warning."""
+"""`seed` accepts every form of `init`, does not validate data twice and emits no warning."""
 
 import numpy as np
 import pytest

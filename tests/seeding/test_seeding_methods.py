@@ -1,4 +1,4 @@
-"""What every seeding method promises: rows of X, distinct, reproducible, weighted, in any layout."""
+"""Properties of every seeding method: distinct rows of X, reproducible, weighted, independent of memory layout."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ distant_methods = pytest.mark.parametrize("method", [kmeans_plusplus, afk_mc2], 
 
 
 def layouts(X, folder):
-    """The same data as a Fortran array, a strided view, a read-only array and a read-only memory map."""
+    """Yield the data as a Fortran array, a strided view, a read-only array and a read-only memory map."""
     wide = np.full((2 * len(X), 2 * X.shape[1]), np.nan, dtype=X.dtype)
     wide[::2, ::2] = X
     frozen = X.copy()
@@ -127,7 +127,7 @@ def test_the_scale_of_the_weights_does_not_matter(method):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_offset_changes_nothing(method, dtype, offset):
-    """On sixteenths, differences are exact in float32 even beside 1e6; the means of cells are not."""
+    """For multiples of 1/16, differences are exact in float32 even near 1e6; means of cells are not."""
     if method is two_level and dtype == np.float32 and offset:
         offset = 16.0
     X = (np.random.default_rng(0).integers(-99, 99, size=(300, 3)) / 16).astype(dtype)

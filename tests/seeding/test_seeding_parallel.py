@@ -1,4 +1,4 @@
-"""k-means||: the same rows whatever the chunks, spread as k-means++ spreads them, weights as masses."""
+"""k-means||: independent of chunks, as good as k-means++, and weights count as repetitions."""
 
 import numpy as np
 import pytest

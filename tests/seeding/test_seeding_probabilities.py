@@ -1,4 +1,4 @@
-"""Seeding methods against the exact probabilities of the algorithms they claim to be."""
+"""Draws of seeding methods agree with the exact probabilities of the published algorithms."""
 
 import itertools
 from importlib import import_module
@@ -62,7 +62,7 @@ def test_plain_kmeans_plusplus_draws_by_squared_distance(w):
 
 @pytest.mark.parametrize(("n_local_trials", "w"), [(1, WEIGHTS["weighted"]), (2, WEIGHTS["equal"])], ids=["1", "2"])
 def test_candidates_that_are_proposed_ahead_are_drawn_by_the_distances_of_their_turn(n_local_trials, w, monkeypatch):
-    """The third center, proposed before the second was known, against its exact probabilities."""
+    """Candidates for the third center, proposed before the second was known, have the exact probabilities."""
     monkeypatch.setattr(import_module("cprime.seeding.kmeans_plusplus"), "_steps_ahead", lambda *_: 3)
     d, rng = squared_distances(), np.random.RandomState(1)
     options = {"sample_weight": w, "random_state": rng, "n_local_trials": n_local_trials}
@@ -108,7 +108,9 @@ def test_the_number_of_trials_is_that_of_scikit_learn(n_clusters, n_trials):
 @weighted
 @pytest.mark.parametrize("chain_length", [1, 2, 5])
 def test_afk_mc2_has_the_distribution_of_its_chain(chain_length, w):
-    """Second center: q Tᵐ⁻¹, T the transition matrix of Bachem et al. 2016, algorithm 1."""
+    """The second center has the distribution q Tᵐ⁻¹, where T is the transition matrix of Bachem et al. 2016, algorithm
+    1.
+    """
     conditional = np.zeros((5, 5))
     for first, distances in enumerate(squared_distances()):
         q = masses(w) * (0.5 * distances / (masses(w) @ distances) + 0.5 / masses(w).sum())
@@ -120,7 +122,7 @@ def test_afk_mc2_has_the_distribution_of_its_chain(chain_length, w):
                 transition[x, y] = q[y] * min(1.0, ratio)
         transition += np.diag(1 - transition.sum(axis=1))
         last = q @ np.linalg.matrix_power(transition, chain_length - 1)
-        stuck = last[first]  # the chain saw the first center only: drawn from the target
+        stuck = last[first]  # the chain proposed only the first center, so the draw is from the target
         last[first] = 0
         conditional[first] = last + stuck * normalised(target)
     assert_first_and_second(draws(afk_mc2, w, chain_length=chain_length), w, conditional)
@@ -135,7 +137,7 @@ def test_a_long_chain_comes_to_the_draw_of_kmeans_plusplus(w):
 @pytest.mark.parametrize("n_clusters", [2, 64, 65, 66, 150])
 @pytest.mark.parametrize("use_weights", [False, True])
 def test_afk_mc2_is_the_published_loop(n_clusters, use_weights):
-    """The same random numbers through algorithm 1 as printed, with all distances from scratch."""
+    """With the same random numbers, algorithm 1 as published, with all distances recomputed, gives the same centers."""
     data = clustered(700, 3)
     m = 6
     w = np.random.default_rng(1).exponential(size=700) if use_weights else None
@@ -167,7 +169,7 @@ def test_draw_gives_nothing_to_entries_without_mass():
 
 @weighted
 def test_draw_distinct_gives_every_order_its_probability(w):
-    """All five rows, in the order of successive draws; the row of weight zero is last."""
+    """All orders of five rows have the probability of successive draws; the row of weight zero is last."""
     rng = np.random.RandomState(0)
     orders = [tuple(draw_distinct(5, 5, w, rng).tolist()) for _ in range(N_DRAWS)]
     possible = list(itertools.permutations(range(5)))

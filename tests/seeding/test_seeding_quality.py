@@ -1,4 +1,4 @@
-"""How good the starting centers are: J after seeding, against scikit-learn and among the methods."""
+"""Quality of the initial centers: J after seeding, compared with scikit-learn and among the methods."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_the_methods_rank_as_they_should(X):
 
 
 def test_weights_move_the_centers():
-    """Of two groups alike, the one with a thousand times the weight gets nearly all centers."""
+    """If two equal groups have weights of ratio 1000, the heavy one gets nearly all centers."""
     group = clustered(500, 2, n_clusters=1)
     X = np.vstack([group, group + 3])
     w = np.repeat([1000.0, 1.0], 500)

@@ -1,4 +1,4 @@
-"""Seeding in two levels: shares of the cells, the labels that come with it, and how good the centers are."""
+"""Seeding in two levels: the number of centers per cell, the labels that it returns, and the quality of centers."""
 
 import warnings
 
@@ -69,14 +69,15 @@ def test_labels_are_near_centers(n_clusters, dtype, weighted):
         truth = Dense(X).nearest(centers)[1][:, 0].astype(float)
         excess.append(there.sum() / truth.sum())
         nearest_found.append(np.mean(there <= truth * (1 + 1e-4)))
-    # Medians of ten starts; for a dozen other data sets they reach 1.38, 1.27 and 1.08. Few cells offer few centers,
-    # and now and then a whole far cluster goes to the second nearest, which a mean would show: 1.5 at 60 centers.
+    # Medians over ten starts; for a dozen other data sets they reach 1.38, 1.27 and 1.08. Few cells offer few
+    # candidates, so now and then all points of a far cluster get the second nearest center. Means would be affected:
+    # 1.5 at 60 centers.
     assert np.median(excess) <= {1: 1.0, 2: 1.4, 60: 1.3, 400: 1.1}[n_clusters]
     assert np.mean(nearest_found) > (0.6 if n_clusters == 2 else 0.9)
 
 
 def test_no_row_without_weight_is_chosen_from_cells_of_such_rows_only():
-    """Where no weight is, far away, there are cells too: nothing is divided by their weight."""
+    """Cells that contain only rows of weight 0 cause no division by zero, and none of their rows is chosen."""
     X = np.vstack([clustered(300, 2), 1e3 + clustered(600, 2)])
     w = np.repeat([1.0, 0.0], [300, 600])
     with warnings.catch_warnings():
@@ -99,7 +100,7 @@ def test_centers_are_better_than_random_rows(dtype):
 
 
 def test_every_far_group_gets_centers():
-    """Of a hundred groups of very unequal size, random rows miss many."""
+    """Every one of a hundred groups of very unequal size gets a center; random rows would miss many."""
     rng = np.random.default_rng(0)
     sizes = np.maximum(rng.dirichlet(np.full(100, 0.3)) * 5000, 3).astype(int)
     group = np.repeat(np.arange(100), sizes)
@@ -129,7 +130,7 @@ def test_real_data_of_a_million_songs(data_folder):
 
 
 def test_points_of_a_cell_with_most_of_the_centers_look_at_few(monkeypatch):
-    """Heavy tails put points and centers into one cell: a point is not compared with all of these."""
+    """Heavy tails put many points and centers into one cell; each point is compared with only few of these centers."""
     looked_at = []
     label = Labelled.__call__
 

@@ -1,4 +1,4 @@
-"""A fit starts from the same centers whatever its search is: the numbers of the start are drawn for it alone."""
+"""Initial centers do not depend on the search, because they have random numbers of their own."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PARTIAL = ("graph", "exact", "estimated")
 
 
 def kmeans(search, **changes):
-    given = {"n_neighbors": C} if search in PARTIAL else {}  # all centers: what is found is the nearest
+    given = {"n_neighbors": C} if search in PARTIAL else {}  # lists of all centers find the nearest one
     return KMeans(C, search=search, n_threads=1, **({"random_state": 0, "max_iter": 1} | given | changes))
 
 
@@ -26,7 +26,7 @@ def mixture(search, **changes):
 
 
 class Recorder:
-    """A start that takes numbers from its generator, and remembers them."""
+    """Initialization that draws numbers from its generator and records them."""
 
     def __init__(self):
         self.drawn = []
@@ -63,7 +63,7 @@ def test_a_mixture_gives_a_callable_the_same_numbers(family, search, n_init, ass
 
 @pytest.mark.parametrize("init", ["two-level", "random", "afk-mc2", "k-means++"])
 def test_named_starts_of_k_means(init):
-    """After an iteration that looks at all centers, the centers tell where they were before."""
+    """After one iteration with lists of all centers, equal centers imply equal initial centers."""
     expected = kmeans("full", init=init).fit(X).cluster_centers_
     assert (kmeans("full", init=init, random_state=1).fit(X).cluster_centers_ != expected).any()
     for search in SEARCHES[1:]:
@@ -81,14 +81,14 @@ def test_named_starts_of_mixtures(init):
 
 
 def test_several_starts_by_several_searches_end_alike():
-    """With n_init the best is kept of the same starts."""
+    """With n_init, every search selects the best of the same starts."""
     fits = [kmeans(search, init="random", n_init=3).fit(X) for search in SEARCHES]
     for fit in fits[1:]:
         np.testing.assert_allclose(fit.cluster_centers_, fits[0].cluster_centers_, rtol=0, atol=1e-12)
 
 
 def test_a_generator_that_goes_on_is_not_rewound():
-    """Of an instance, the numbers come from where it stands; the next fit starts elsewhere."""
+    """A RandomState instance continues from its state, so the next fit has other initial centers."""
     for search in SEARCHES:
         recorder, state = Recorder(), np.random.RandomState(3)
         for _ in range(2):

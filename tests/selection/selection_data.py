@@ -1,10 +1,10 @@
-"""Mixtures of known numbers of components that the tests of selection share."""
+"""Data with a known number of components, used by several tests of selection."""
 
 import numpy as np
 
 
 def apart(C, D, n_per_cluster=100, seed=0, least=7.0, equal=True, dtype=np.float64):
-    """Unit Gaussians with means at least `least` apart, drawn by rejection from a cube: points and their clusters."""
+    """Return points and labels of unit Gaussians whose means are at least `least` apart (rejection from a cube)."""
     rng = np.random.default_rng(seed)
     side, places = least * max(1.3 * C ** (1 / D), 1.5), []
     while len(places) < C:

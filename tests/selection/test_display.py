@@ -1,4 +1,4 @@
-"""The picture of a sweep: what is drawn, and what is said where matplotlib is missing."""
+"""The plot of a sweep: its content, and the error without matplotlib."""
 
 import importlib
 

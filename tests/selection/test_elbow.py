@@ -1,4 +1,4 @@
-"""The elbow: at the number of clusters where there are any, and nowhere where there are none."""
+"""The elbow criterion finds the true number of clusters, and none in data without clusters."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ def entropy(T, w):
 
 
 def greedy(T, w):
-    """The joins of dense shares (N, C) by trying all pairs: the components of both clusters, and the gain."""
+    """Merge dense shares (N, C) by trying all pairs; return, per merge, the components of both clusters and gain."""
     clusters, found = [{c} for c in range(T.shape[1])], []
     while len(clusters) > 1:
         before, best = entropy(T, w), (0.0, 0, 0)
@@ -42,7 +42,7 @@ def greedy(T, w):
 
 
 def sparse_shares(N, C, H, seed, width):
-    """Shares of H components out of `width` neighboring ones, some of them zero, and weights."""
+    """Return shares of H components out of `width` neighboring ones, some of them zero, and weights."""
     rng = np.random.default_rng(seed)
     first = rng.integers(0, C - width + 1, N)
     ids = np.array([f + rng.permutation(width)[:H] for f in first], dtype=np.int32)
@@ -59,7 +59,7 @@ def dense(points, C):
 
 
 def members(children):
-    """The components of each node of a tree."""
+    """Return the set of components of each node of a tree."""
     C = len(children) + 1
     nodes = [frozenset([c]) for c in range(C)]
     for a, b in children:
@@ -104,7 +104,9 @@ def test_what_gains_have_too_much_is_found_without_their_difference():
 
 @pytest.fixture(scope="module")
 def overlapping():
-    """Points of three clusters, a mixture of 30 and its tree by exact responsibilities."""
+    """Return points of three clusters, their labels, a mixture of 30 components, and its tree by exact
+    responsibilities.
+    """
     X, labels = apart(3, 2, 300, seed=1)
     mixture = GaussianMixture(30, n_active=None, random_state=0).fit(X)
     return X, labels, mixture, merge(mixture, X, n_active=30)
@@ -135,7 +137,7 @@ def test_cuts_are_nested_and_numbered_by_their_least_component(overlapping):
         firsts = np.unique(cut, return_index=True)[1]
         assert len(firsts) == n
         assert (np.diff(firsts) > 0).all()
-        assert len(set(zip(finer, cut, strict=True))) == n + 1  # each finer cluster lies in one
+        assert len(set(zip(finer, cut, strict=True))) == n + 1  # each finer cluster is part of one coarser cluster
         finer = cut
     np.testing.assert_array_equal(tree.labels(4), tree.cut(4)[overlapping[2].predict(overlapping[0])])
 
@@ -280,7 +282,7 @@ def test_a_drop_is_where_joins_first_remove_less_by_a_factor():
     assert drop(removed, removed.sum(), 0.01) is None
     removed[-6:] = [1e-3, 1e-4, 1e-4, 1e-9, 0, 0]
     assert drop(removed, removed.sum(), 0.01) == 7
-    assert drop(removed[-8:], removed.sum(), 0.01) is None  # too few joins before it
+    assert drop(removed[-8:], removed.sum(), 0.01) is None  # too few merges before the drop
     assert drop(np.zeros(40), 0.0, 0.01) is None
 
 
@@ -352,7 +354,7 @@ def fits_of_every_family(n_active):
 def test_entropies_are_those_of_the_truncated_responsibilities_of_every_family(fitted):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3)) * [1, 2, 0.5] + 2 * rng.integers(0, 3, (200, 1))
-    P = fitted.fit(X).predict_proba(X).astype(float)  # truncated to C' components and made to sum to 1
+    P = fitted.fit(X).predict_proba(X).astype(float)  # truncated to C' components and normalized
     n_active = fitted.n_active_
     assert (np.count_nonzero(P, axis=1) <= n_active).all()
     tree = merge(fitted, X, criterion="entropy", n_active=n_active)

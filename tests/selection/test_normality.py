@@ -41,14 +41,16 @@ def test_gaussians_are_rejected_as_often_as_the_level_says(rng):
 def test_p_value_falls_and_has_no_leaps():
     A = np.linspace(0.01, 200, 40_000)
     p = np.array([p_value(a) for a in A])
-    assert (np.diff(p) <= 2e-3).all()  # the pieces of the table meet to three digits
+    assert (np.diff(p) <= 2e-3).all()  # the pieces of the table agree at their ends to three digits
     assert np.abs(np.diff(p)).max() < 0.02
     assert 0 <= p.min() < p.max() <= 1
     assert p_value(1e6) == p_value(150)
 
 
 def test_published_critical_values():
-    """Hamerly & Elkan: 1.8692 at 0.0001; D'Agostino & Stephens: 0.752 at 0.05 and 1.035 at 0.01."""
+    """The p-values agree with Hamerly & Elkan (1.8692 at 0.0001) and D'Agostino & Stephens (0.752 at 0.05, 1.035 at
+    0.01).
+    """
     assert p_value(1.8692) == pytest.approx(1e-4, rel=0.15)
     assert p_value(0.752) == pytest.approx(0.05, rel=0.02)
     assert p_value(1.035) == pytest.approx(0.01, rel=0.02)

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of the estimators."""
+"""The estimators pass scikit-learn's own checks."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

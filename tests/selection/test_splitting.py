@@ -1,4 +1,4 @@
-"""X-means and G-means: the number they find, weights, precision, threads, limits, and files."""
+"""X-means and G-means: the number of clusters found, weights, precision, threads, limits, and files."""
 
 import numpy as np
 import pytest
@@ -31,14 +31,14 @@ def test_the_number_of_well_separated_clusters_is_found(make, C, D, equal):
 
 @BOTH
 def test_the_grid_of_25_is_found_from_one_cluster(make):
-    """Two halves of a grid in the plane are no better than the whole by BIC: X-means has to look further."""
+    """A first split does not improve BIC for a square grid of clusters, so X-means must split on to find all 25."""
     assert make().fit(birch(5, random_state=21).data).n_clusters_ == 25
 
 
 @BOTH
 @pytest.mark.parametrize(("n", "D"), [(1000, 1), (500, 3), (200, 20), (60, 60)])
 def test_one_gaussian_stays_whole(make, n, D):
-    """Also where dimensions are many, so that two-means finds a direction in which the noise looks divided."""
+    """One Gaussian is not split, even in many dimensions, where two-means finds a direction that looks bimodal."""
     for seed in range(5):
         assert make().fit(np.random.default_rng(seed).standard_normal((n, D))).n_clusters_ == 1
 

@@ -1,4 +1,4 @@
-"""The sweep over C: what it finds, what it computes, and what it leaves alone."""
+"""The sweep over C: its results, its computations, and its lack of side effects."""
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,7 @@ def test_bic_and_aic_are_those_of_the_mixture_itself(make):
 
 
 def test_held_out_points_are_not_seen_by_the_fit_that_they_judge():
-    """Noise that a fit has not seen is no better for more centers; noise that it has seen is."""
+    """More centers do not improve the likelihood of held-out noise, but they improve that of noise used in the fit."""
     X = np.random.default_rng(0).standard_normal((80, 2))
     found = sweep(KMeans(), X, [1, 20], random_state=3)
     assert found.log_likelihood[1] > found.log_likelihood[0]
@@ -98,7 +98,7 @@ def test_held_out_points_are_a_share_of_all(holdout):
 
 
 def test_a_longer_path_is_no_worse_and_never_falls():
-    """From C to C + 1 the warm start can only lower J, fresh starts or not."""
+    """From C to C + 1 the warm start can only lower J, with or without fresh starts."""
     X = birch(5, random_state=2).data
     found = sweep(KMeans(), X, range(1, 30), holdout=None, criteria=(), n_init=1, random_state=0)
     assert (np.diff(found.inertia) < 0).all()

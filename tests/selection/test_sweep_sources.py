@@ -1,4 +1,4 @@
-"""A sweep over data that are read chunk by chunk finds what one over an array finds."""
+"""A sweep over data that are read in chunks finds the result of a sweep over an array."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_the_number_of_clusters(tmp_path, estimator, weighted):
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.parametrize("estimator", [KMeans(), GaussianMixture(covariance_type="diag", init_params="two-level")])
 def test_the_same_chunks_give_the_same_bits(tmp_path, estimator):
-    """What is held out is cut as the data are, wherever they come from."""
+    """Held-out rows are divided into chunks like the data, whatever their source, so results are bit-identical."""
     np.save(tmp_path / "X.npy", X)
     sources = open_data(X, chunk_rows=70), open_data(tmp_path / "X.npy", chunk_rows=70)
     found = [sweep(estimator, source, range(1, 6), holdout=0.2, random_state=0) for source in sources]

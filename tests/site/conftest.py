@@ -1,4 +1,4 @@
-"""Examples of the documentation may open figures: none outlives its test."""
+"""Fixture that closes the figures of documentation examples after each test."""
 
 import sys
 

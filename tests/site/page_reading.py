@@ -1,4 +1,4 @@
-"""The pages of the documentation as text: their code, their headings and their links."""
+"""Functions that read documentation pages as text: code, headings and links."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ _TARGET = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A piece of code ("python" or "sh") or what one before it prints ("text"), and the line that it begins in."""
+    """A piece of code ("python" or "sh") or the expected output of the piece before it ("text"), and its first line."""
 
     language: str
     text: str
@@ -25,12 +25,12 @@ class Block(NamedTuple):
 
 
 def name(page: Path) -> str:
-    """A page as messages call it."""
+    """Return the name of a page for messages: its path relative to the repository."""
     return page.relative_to(ROOT).as_posix()
 
 
 def blocks(text: str) -> list[Block]:
-    """The code of a page in its order, that of tabs, cards and comments too."""
+    """Return the code blocks of a page in order, including those in tabs, cards and comments."""
     found = []
     for fence in _FENCE.finditer(text):
         first = text[: fence.start("text")].count("\n") + 1
@@ -42,14 +42,14 @@ def blocks(text: str) -> list[Block]:
 
 
 def links(text: str) -> list[str]:
-    """Where a page leads to within the repository: paths, anchors, or both; code is no link."""
+    """Return the targets of links within the repository: paths, anchors, or both. Code is ignored."""
     prose = re.sub(r"`[^`\n]+`", "", _CODE.sub("", text))
     found = [target or image for target, image in _LINK.findall(prose)]
     return [target for target in found if not re.match(r"[a-z]+:", target)]
 
 
 def anchors(text: str) -> set[str]:
-    """What `#…` may name on a page: headings as GitHub writes them, and marks of their own."""
+    """Return all anchors of a page: headings in GitHub's form, and explicit targets."""
     slugs: dict[str, int] = {}
     names = set(_TARGET.findall(text))
     for heading in _HEADING.findall(_CODE.sub("", text)):

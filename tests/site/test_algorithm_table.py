@@ -1,4 +1,4 @@
-"""docs/algorithms.md: every estimator of its table can be made by the call that stands there, and fits."""
+"""Every estimator in the table of docs/algorithms.md can be created by the call given there, and can be fitted."""
 
 import re
 import warnings
@@ -15,7 +15,7 @@ PAPER = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
 def calls() -> list[tuple[str, str]]:
-    """The algorithms of the table with the calls that make an estimator."""
+    """Return the algorithms of the table with the calls that create an estimator."""
     table = ROW.findall((DOCS / "algorithms.md").read_text(encoding="utf-8"))
     found = [(name, code) for name, cell in table for code in re.findall(r"`([A-Z]\w*\([^`]*\))", cell)]
     return [(name, code.partition(").")[0] + ")" if ")." in code else code) for name, code in found]

@@ -11,7 +11,7 @@ from page_reading import DOCS
 
 import cprime
 
-# What rooms hand to each other and to those who write a search or a start, and what is documented elsewhere.
+# Names for internal use or for authors of searches and starts, and names that are documented elsewhere.
 NOT_HERE = {
     "cprime.callbacks": {"resolve", "shown"},
     "cprime.search": {"Look", "Lookup", "Sample", "Search", "SearchStats"},
@@ -33,7 +33,7 @@ SLOW = ("cprime.theory.divergence", "cprime.theory.loss")
 
 
 def documented() -> dict[str, set[str]]:
-    """The names of docs/api.rst by their module."""
+    """Return the names listed in docs/api.rst by their module."""
     found: dict[str, set[str]] = {}
     module = ""
     for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines():
@@ -45,7 +45,7 @@ def documented() -> dict[str, set[str]]:
 
 
 def with_examples() -> list[object]:
-    """The modules of the package with an example; those that integrate densities take seconds."""
+    """Return the modules of the package with an example, marked as long if they integrate densities."""
     folder = Path(cprime.__file__).parent
     found = []
     for path in sorted(folder.rglob("*.py")):
@@ -55,14 +55,14 @@ def with_examples() -> list[object]:
     return found
 
 
-# A Source is made by open_data, which has the example.
+# A Source is created by open_data, which has the example.
 NAMES = [(module, name) for module, names in documented().items() for name in sorted(names) if name != "Source"]
 PUBLIC = ["cprime", *(f"cprime.{room}" for room in (*cprime._ROOMS, "report", "sources"))]
 
 
 @pytest.fixture
 def module(request) -> str:
-    """The name of a module; skips where what it needs is not installed."""
+    """Return the name of a module; skip if a required library is not installed."""
     for room, libraries in NEEDED.items():
         for library in libraries if room in request.param.split(".") else ():
             pytest.importorskip(library)
@@ -81,7 +81,7 @@ def test_every_public_name_is_on_the_page(module):
     public -= {name for name in public if inspect.ismodule(getattr(room, name))}
     assert public - NOT_HERE.get(module, set()) <= documented()[module]
     assert documented()[module] <= set(room.__all__)
-    if module != "cprime.faiss":  # which offers every name of faiss too
+    if module != "cprime.faiss":  # which also offers every name of faiss
         assert dir(room) == sorted(room.__all__)
 
 

@@ -1,4 +1,4 @@
-"""The representation of an estimator in a notebook links to its page, where the site's address is known."""
+"""In a notebook, the representation of an estimator links to its documentation page if the site's address is known."""
 
 import re
 
@@ -26,7 +26,7 @@ ESTIMATORS = [
 
 
 class Mine(cprime.KMeans):
-    """Of a user, whose page is not here."""
+    """User-defined estimator, which has no page on the site."""
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

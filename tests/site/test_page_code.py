@@ -26,13 +26,13 @@ EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def missing(code: list[Block]) -> list[str]:
-    """The optional libraries that a page's code names and that are not installed."""
+    """Return the optional libraries that a page's code names and that are not installed."""
     text = "\n".join(block.text for block in code)
     return [library for library in OPTIONAL if library in text and importlib.util.find_spec(library) is None]
 
 
 def run_python(block: Block, page: str, known: dict) -> str:
-    """Run a block and return what it prints; one with prompts must give what it says, none may end in an exception."""
+    """Run a block and return its output; examples with prompts must give their stated output, and none may raise."""
     if ">>> " not in block.text:
         with redirect_stdout(StringIO()) as printed:
             exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), known)
@@ -46,15 +46,15 @@ def run_python(block: Block, page: str, known: dict) -> str:
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a block for a shell, those over several lines joined, without comments."""
+    """Return the commands of a shell block, without comments; continued lines are joined."""
     lines = text.replace("\\\n", " ").splitlines()
     return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def check_command(command: str) -> bool:
-    """Whether a command is to be run; of others, that what they name exists.
+    """Return whether a command has to be run; for other commands, check that the things they name exist.
 
-    Raises AssertionError for what is not known here.
+    Raises AssertionError for an unknown command.
     """
     words = shlex.split(command, comments=True)
     if words[0] == "make":
@@ -71,9 +71,9 @@ def check_command(command: str) -> bool:
 
 
 def run_commands(block: Block, page: str, forked: Forks) -> None:
-    """Run what can be run; a command that fails is an error with its line and what it has said.
+    """Run all commands that can be run; a failing command is an error with its line and its output.
 
-    What asks nothing of the shell need not load the package first.
+    Commands without shell syntax run in a forked process that has already imported the package.
     """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for command in filter(check_command, commands(block.text)):
@@ -92,7 +92,7 @@ def run_commands(block: Block, page: str, forked: Forks) -> None:
 
 
 def marked(page: Path) -> object:
-    """The README is short; other pages start processes, or take their time."""
+    """Return a page as a parameter; all pages except the README are marked as long."""
     return pytest.param(page, id=name(page), marks=() if page.name == "README.md" else pytest.mark.long)
 
 

@@ -1,11 +1,11 @@
-"""Links between the files of the documentation lead somewhere, on GitHub as on the site."""
+"""Links between documentation files have existing targets, on GitHub and on the site."""
 
 import pytest
 from page_reading import DOCS, PAGES, ROOT, anchors, links, name
 
 
 def broken(page, text: str) -> list[str]:
-    """The links of a page that lead to no file, or to no heading of one."""
+    """Return the links of a page whose target file or heading does not exist."""
     found = []
     for link in links(text):
         path, _, anchor = link.partition("#")

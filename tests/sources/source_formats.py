@@ -1,4 +1,4 @@
-"""Every format that rows can come from, written by the library it belongs to."""
+"""Writers of every file and array format, each using the library of the format."""
 
 import gzip
 import json
@@ -111,7 +111,7 @@ def _zarr_array(folder: Path, X: NDArray) -> Any:
 
 
 def _lance(folder: Path, X: NDArray) -> Path:
-    """Fragments of 29 rows; some were deleted, those that are left are X."""
+    """Write fragments of 29 rows, some of them deleted; the remaining rows are X."""
     lance = pytest.importorskip("lance")
     path = folder / "x.lance"
     table = _table(np.insert(X, 31, -7.5, axis=0))
@@ -191,11 +191,11 @@ STORED: dict[str, Writer] = {
 ALL = {**IN_MEMORY, **STORED}
 LANCE = ("lance", "lance data set")
 TEXT = ("csv", "tsv", "json lines", "zstandard")
-ONE_PRECISION = (*TEXT, "list", "fvecs", "fbin")  # these store float64, or float32, whatever X is
+ONE_PRECISION = (*TEXT, "list", "fvecs", "fbin")  # these have float64 or float32, whatever the type of X
 
 
 def dtype_of(name: str, X: NDArray) -> np.dtype:
-    """What a source of X reads in that format."""
+    """Return the data type that a source of X in that format has."""
     if name in ONE_PRECISION:
         return np.dtype("f8" if name in (*TEXT, "list") else "f4")
     return X.dtype

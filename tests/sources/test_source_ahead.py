@@ -1,4 +1,4 @@
-"""Blocks that a thread reads ahead are those that would be read without."""
+"""Blocks that a thread reads ahead equal those read without it."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""Arrays in memory, memory maps and the files of NumPy."""
+"""Sources of arrays in memory, of memory maps and of NumPy files."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What every source keeps to, whatever its format."""
+"""The contract that every source fulfills, whatever its format."""
 
 import os
 import pickle
@@ -16,7 +16,7 @@ N = 100
 
 @pytest.fixture(params=["f4", "f8"])
 def X(request, rng):
-    """Values that float32 holds, so that every format gives them back."""
+    """Return values that are exact in float32, so that every format returns them unchanged."""
     return rng.normal(size=(N, 3)).astype("f4").astype(request.param)
 
 
@@ -49,7 +49,7 @@ def test_shape_and_chunks(name, source, X):
 def test_default_chunks_hold_128_mib_or_four_million_rows(name, data, X):
     rows = N if name in ("array", "list", "pandas", "polars", "pyarrow", "record batch", "npz") else None
     source = open_data(data)
-    assert source.chunk_rows == (rows or 2**22)  # rows of three numbers have less
+    assert source.chunk_rows == (rows or 2**22)  # the default limit in bytes allows more rows than the data have
     assert source.sizes == (N,)
 
 

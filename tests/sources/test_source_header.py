@@ -1,4 +1,4 @@
-"""What the first line of a .csv file is: names, which may be numbers, or rows; and columns before the first name."""
+"""The first line of a .csv file holds names (possibly numbers) or data; also columns before the first name."""
 
 import logging
 
@@ -13,7 +13,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 YEARS = [2019, 2020, 2021]
-NAMES = {  # numbers that are names, above floats and above whole numbers from 0 to 999
+NAMES = {  # numbers as names of columns, above floats and above integers from 0 to 999
     "years": YEARS,
     "two years": [2019, 2020],
     "years with gaps": [1990, 2000, 2010, 2015],
@@ -26,7 +26,7 @@ NAMES = {  # numbers that are names, above floats and above whole numbers from 0
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a frame; returns the path."""
+    """Return a function that writes a frame and returns its path."""
 
     def write(values, names=None, **options):
         frame = pd.DataFrame(values, columns=None if names is None else list(names))
@@ -82,13 +82,13 @@ def test_rows_of_numbers_are_rarely_taken_for_names(values, D, rng):
         rows = (rng.integers(0, 40, size=(60, D)) * (0.25 if values == "0.25" else 1)).astype(str).tolist()
         found.append(is_header(rows[0], rows[1:]))
     assert found.count(True) <= 1
-    assert found.count(None) <= (6 if D > 1 or values == "0.25" else 15)  # one of 40 single columns begins with a 0
+    assert found.count(None) <= (6 if D > 1 or values == "0.25" else 15)  # 1 of 40 single columns begins with a 0
 
 
 @pytest.mark.parametrize(
     "lines",
     [
-        ["0,1", "1,0", "0,1", "1,1"],  # a row as those below, or names
+        ["0,1", "1,0", "0,1", "1,1"],  # a row of data or names
         ["0,1,2", "3,4,5", "6,7,8"],
         ["0", "1", "0", "2"],
         ["2019,2020", "2500,1", "700,5000", "3,8"],
@@ -108,12 +108,12 @@ def test_what_cannot_be_told_is_refused(lines, tmp_path):
 @pytest.mark.parametrize(
     ("lines", "columns"),
     [
-        (["1,,3", "4,5,6"], ["0", "1", "2"]),  # a missing value is no name
+        (["1,,3", "4,5,6"], ["0", "1", "2"]),  # a missing value cannot be a name
         (["1.5,NA,3", "4,5,6"], ["0", "1", "2"]),
         ([",2.5,3", "4,5.5,6"], ["0", "1", "2"]),
-        ([",7,3", "0,5,6", "1,8,9", "2,8,9"], ["7", "3"]),  # an index that counts
+        ([",7,3", "0,5,6", "1,8,9", "2,8,9"], ["7", "3"]),  # a counting index
         ([",7,3", "north,5,6", "south,8,9"], ["7", "3"]),
-        (['"7","3"', "5,6", "8,9"], ["7", "3"]),  # as R writes it
+        (['"7","3"', "5,6", "8,9"], ["7", "3"]),  # written by R
         (["2019;2020", "1,5;2,5", "0,5;3,5"], ["2019", "2020"]),
     ],
 )
@@ -140,7 +140,7 @@ def test_columns_before_the_first_name_are_the_index(written, rng, caplog):
     chosen = open_data(path, columns=["Unnamed: 1", "a"])
     np.testing.assert_array_equal(chosen.read(0, 20)[:, 0], np.tile(np.arange(4), 5))
     again = pd.read_csv(written(frame.reset_index(drop=True), index=True))
-    again.to_csv(path)  # writes the index beside the one that was read as a column
+    again.to_csv(path)  # writes its own index beside the old one
     assert open_data(path).columns == ["Unnamed: 0", "a", "b"]
     assert open_data(path)._names == ("Unnamed: 0.1", "Unnamed: 0", "a", "b")
 

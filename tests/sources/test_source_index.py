@@ -1,4 +1,4 @@
-"""The index of a table is no data: in files that pandas has written, in folders and data sets of them, in memory."""
+"""The index of a table is not data: in files written by pandas, in folders and data sets of them, and in memory."""
 
 import logging
 
@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 ds = pytest.importorskip("pyarrow.dataset")
 
 NAMES = [f"star {i}" for i in range(40)]
-INDEXES = {  # what the columns are called that an index is stored in
+INDEXES = {  # names of the columns in which an index is stored
     "none": (None, []),
     "range": (pd.RangeIndex(7, 47), []),
     "whole numbers": (pd.Index(np.arange(40)[::-1] * 1000), ["__index_level_0__"]),
@@ -27,7 +27,7 @@ FILES = STORED[:4]
 
 
 def stored(frame, how, folder):
-    """A frame as pandas and pyarrow store it, with its index."""
+    """Return a frame as pandas and pyarrow store it, with its index."""
     table = pa.Table.from_pandas(frame)
     if how == "parquet":
         frame.to_parquet(folder / "x.parquet")
@@ -97,7 +97,7 @@ def test_columns_are_chosen_again_where_a_file_is_reopened(how, frame, tmp_path)
 
 @pytest.mark.parametrize("first", ["0", "2"])
 def test_an_index_that_only_some_files_of_a_folder_have_is_left_out(first, frame, tmp_path, caplog):
-    frame.iloc[:30].to_parquet(tmp_path / f"{first}.parquet")  # a range, which is no column
+    frame.iloc[:30].to_parquet(tmp_path / f"{first}.parquet")  # a RangeIndex is not stored as a column
     frame.iloc[[35, 31, 39]].to_parquet(tmp_path / "1.parquet")
     with caplog.at_level(logging.INFO, logger="cprime"):
         source = open_data(tmp_path)

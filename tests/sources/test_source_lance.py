@@ -1,4 +1,4 @@
-"""Data sets of Lance: pieces and fragments, versions, rows by number, and what is none or cannot be read."""
+"""Lance data sets: pieces and fragments, versions, rows by index, and errors for unreadable ones."""
 
 import pickle
 import shutil
@@ -19,7 +19,7 @@ def lance():
 
 
 def table(X, first=0):
-    """Lists beside names and a column of numbers."""
+    """Return a table with lists of numbers, names and a column of numbers."""
     pa = pytest.importorskip("pyarrow")
     rows = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), D)
     number = np.arange(first, first + len(X))
@@ -33,7 +33,7 @@ def X(rng):
 
 @pytest.fixture
 def path(lance, X, tmp_path, monkeypatch):
-    """Four fragments, of which rows 80 to 110 and 299 are deleted; pieces of 64 rows."""
+    """Write four fragments, in which rows 80 to 110 and 299 are deleted; pieces have 64 rows. Return the path."""
     monkeypatch.setattr(lance_dataset, "_PIECE_ROWS", 64)
     path = tmp_path / "x.lance"
     lance.write_dataset(table(X), path, max_rows_per_file=90).delete("number between 80 and 110 or number = 299")

@@ -1,4 +1,4 @@
-"""Columns whose values are lists of numbers, as tables of embeddings have them: each list is a row."""
+"""Columns of lists of numbers, as in tables of embeddings: each list is a row of the data."""
 
 import json
 
@@ -17,7 +17,7 @@ def X():
 
 
 def lists(X, kind="fixed", dtype=None):
-    """The rows of X as an array of Arrow."""
+    """Return the rows of X as an Arrow array of lists."""
     flat = pa.array(X.reshape(-1).astype(dtype or X.dtype))
     if kind == "fixed":
         return pa.FixedSizeListArray.from_arrays(flat, X.shape[1])
@@ -26,7 +26,7 @@ def lists(X, kind="fixed", dtype=None):
 
 
 def table(X, kind="fixed", dtype=None):
-    """With names, as text, beside the lists."""
+    """Return a table of lists with a column of text ids."""
     return pa.table({"id": [f"doc {n}" for n in range(len(X))], "embedding": lists(X, kind, dtype)})
 
 
@@ -45,7 +45,7 @@ def ipc(folder, X, kind, dtype=None):
 
 
 def parts(folder, X, kind, dtype=None):
-    """A folder of three files, one of them without rows."""
+    """Write a folder of three files, one of them without rows; return its path."""
     from pyarrow import parquet
 
     (folder / "parts").mkdir()
@@ -214,7 +214,7 @@ def test_no_rows(X):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
 def test_arrays_in_an_array(dtype, X):
-    """As `Series.to_numpy()` gives them."""
+    """An object array of arrays, as `Series.to_numpy()` returns it, is read like the lists."""
     stored = (40 + 10 * X).astype(dtype)
     column = np.empty(N, dtype=object)
     column[:] = list(stored)

@@ -1,4 +1,4 @@
-"""A pass over a folder needs the blocks that are asked for, not the folder."""
+"""A pass over a folder needs memory only for the requested blocks, not for the whole folder."""
 
 import subprocess
 import sys

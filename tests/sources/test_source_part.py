@@ -1,4 +1,4 @@
-"""Some of the columns that a source reads, as a source."""
+"""A selection of a source's columns is a source."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Files of vector search, HDF5 and Zarr: what only they can get wrong."""
+"""Errors specific to vector search files, HDF5 and Zarr."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Some of the rows of a source, as a source."""
+"""A selection of a source's rows is a source."""
 
 import pickle
 

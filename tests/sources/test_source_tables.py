@@ -1,4 +1,4 @@
-"""Tables: in memory, in files of Arrow, in text, in folders."""
+"""Sources of tables: in memory, in Arrow files, in text files, in folders."""
 
 import logging
 import pickle
@@ -27,7 +27,7 @@ MIXED = {
 
 
 def tables(table, folder):
-    """The same table in memory and in files."""
+    """Yield a table in memory and in several kinds of files."""
     yield table
     yield write_parquet(folder / "t.parquet", table, 2)
     yield write_ipc(folder / "t.feather", table, 2)

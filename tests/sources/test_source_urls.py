@@ -1,4 +1,4 @@
-"""Files at URLs: fsspec copies them, and what it does not know is refused as a URL."""
+"""Files at URLs are copied by fsspec, and an unknown protocol is refused with an error about the URL."""
 
 import sys
 
@@ -17,7 +17,7 @@ def X(rng):
 
 @pytest.fixture
 def url(X, tmp_path):
-    """An array in the memory that fsspec has for files."""
+    """Store an array in fsspec's memory file system; return its URL."""
     np.save(tmp_path / "x.npy", X)
     system = fsspec.filesystem("memory")
     system.put(str(tmp_path / "x.npy"), "/bucket/x.npy")

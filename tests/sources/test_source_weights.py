@@ -1,4 +1,4 @@
-"""Weights from columns, files and arrays."""
+"""Weights of rows from columns, files and arrays."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Proposition 3 and Corollary 2: what k-means says of the likelihood of a mixture, (14)–(16) and (19)."""
+"""Proposition 3 and Corollary 2 of Lücke & Forster, eq. (14)–(16) and (19): k-means and mixture likelihood."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ RELATIVE = {np.float32: 1e-5, np.float64: 1e-12}
 
 
 def fits(dtype, weighted):
-    """k-means before and at convergence, with its data and weights."""
+    """Yield fitted k-means before and at convergence, with data and weights."""
     X = clustered(180, 3, dtype, seed=5)
     weight = random_weights(180) if weighted else None
     for max_iter in ITERATIONS:
@@ -59,12 +59,12 @@ def test_15_bound_is_a_function_of_the_variance_alone(dtype, weighted):
 
 
 def errors(km):
-    """J as the E-step of each iteration saw it."""
+    """Return J as computed in the E-step of each iteration."""
     return km.history_["quantization_error"]
 
 
 def total(X, weight):
-    """W = Σ_n w_n."""
+    """Return the total weight W = Σ_n w_n."""
     return len(X) if weight is None else weight.sum()
 
 
@@ -98,7 +98,7 @@ def test_16_gap_is_never_negative_and_vanishes_where_clusters_are_far_apart(spre
 @pytest.mark.parametrize("seed", range(4))
 def test_corollary_2_the_bound_rises_strictly_and_stays_below_the_likelihood(dtype, weighted, seed):
     X = clustered(300, 4, dtype, seed=seed)
-    weight = random_weights(300) + 0.01 if weighted else None  # moves of points that weigh nothing raise nothing
+    weight = random_weights(300) + 0.01 if weighted else None  # reassigning points of weight 0 changes no bound
     km = KMeans(9, init=X[:9], tol=0).fit(X, sample_weight=weight)
     assert km.converged_
     assert km.n_iter_ > 4

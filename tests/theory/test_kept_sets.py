@@ -1,4 +1,4 @@
-"""Proposition 1, Corollary 1 and what nested kept sets do to the truncated free energy (7)."""
+"""Proposition 1 and Corollary 1 of Lücke & Forster, and the effect of nested active sets on free energy, eq. (7)."""
 
 from itertools import combinations, product
 
@@ -26,7 +26,7 @@ RELATIVE = {np.float32: 2e-6, np.float64: 1e-14}
 
 
 def example(n, D, C, dtype=np.float64, seed=0):
-    """Points, centres that are no optimum, and a variance."""
+    """Return points, centers that are not optimal, and a variance."""
     rng = np.random.default_rng(seed)
     X = clustered(n, D, dtype, seed)
     return X, (3 * rng.standard_normal((C, D))).astype(dtype), 1.7
@@ -115,7 +115,7 @@ def test_a_kept_set_inside_another_never_has_the_larger_bound(seed):
 @pytest.mark.parametrize("n_active", [1, 2, 4, 6])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gap_of_the_bound_is_the_divergence_of_the_posteriors(n_active, weighted):
-    """L − F = D_KL(q ‖ r) = −1/W Σ_n w_n log Σ_{c∈K(n)} r_nc, for kept sets of any kind."""
+    """L − F = D_KL(q ‖ r) = −1/W Σ_n w_n log Σ_{c∈K(n)} r_nc, for any active sets K(n)."""
     X, centers, variance = example(60, 3, 6)
     weight = random_weights(60) if weighted else np.ones(60)
     kept = np.argsort(np.random.default_rng(5).random((60, 6)), axis=1)[:, :n_active]

@@ -1,4 +1,4 @@
-"""lazy-k-means (21): a point moves only to a centre that is nearer by the factor 1 + ε; it raises the same bound."""
+"""lazy-k-means, eq. (21): a point is reassigned only to a center nearer by a factor 1 + ε; the same bound increases."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from cprime.search import Full
 
 
 def lazy(X, centers, epsilon, n_iter, weight):
-    """n_iter iterations in plain NumPy: centres and the number of points that each E-step moved."""
+    """Run n_iter iterations in plain NumPy; return centers and the number of reassigned points of each E-step."""
     labels, n_moved = None, []
     for _ in range(n_iter):
         distances = np.sqrt(squared_distances(X, centers))
@@ -57,7 +57,7 @@ def test_zero_laziness_is_k_means_and_more_is_not():
 
 
 def test_great_laziness_moves_nothing():
-    """The first E-step has nothing to stay with; after it no point moves, so the means of these sets are the end."""
+    """With large ε, no point is reassigned after the first E-step, so the first clusters' means are the result."""
     X = clustered(250, 2, seed=4, spread=1.5)
     km = KMeans(8, init=X[:8], tol=0, epsilon=1e6).fit(X)
     first = squared_distances(X, X[:8]).argmin(axis=1)
@@ -78,7 +78,7 @@ def test_labels_and_error_of_the_fit_are_those_of_the_nearest_centers():
 
 
 def lazy_step(X, model, epsilon, before=None):
-    """An E-step of lazy-k-means in one thread."""
+    """Run an E-step of lazy-k-means in one thread."""
     look = Full().look(None, model.components(), Key(0))
     with computing(1):
         return HardEStep(model, Lazy(look, epsilon))(Block(as_rows(X)), before)

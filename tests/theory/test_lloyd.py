@@ -1,4 +1,4 @@
-"""Proposition 2, first half: C′ = 1 is k-means, step by step that of scikit-learn, whatever the variance."""
+"""Proposition 2, first half: C′ = 1 is k-means and equals scikit-learn's, step by step, for any variance."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ RELATIVE = {np.float32: 2e-5, np.float64: 1e-10}
 
 
 def start(X, C, seed=0):
-    """C distinct rows of the data: no cluster is empty at first."""
+    """Return C distinct rows of the data, so that no cluster is empty at first."""
     return X[np.random.default_rng(seed).choice(len(X), C, replace=False)]
 
 
 def lloyd(X, centers, n_iter, weight=None):
-    """scikit-learn's Lloyd for at most n_iter iterations."""
+    """Run scikit-learn's Lloyd algorithm for at most n_iter iterations."""
     estimator = sklearn.cluster.KMeans(len(centers), init=centers, n_init=1, max_iter=n_iter, tol=0, algorithm="lloyd")
     return estimator.fit(X, sample_weight=weight)
 
@@ -76,7 +76,7 @@ def test_proposition_2_mixture_that_keeps_one_is_k_means_whatever_the_variance(p
 
 
 def mean_square_before_last_e_step(X, fitted, start_centers, n_iter, weight):
-    """σ² of (6): the mean square per dimension about the new centres, of the labels that gave these centres."""
+    """Return σ² of eq. (6): mean square per dimension about the new centers, for the labels that gave these centers."""
     before = start_centers if n_iter == 1 else lloyd(X, start_centers, n_iter - 1, weight).cluster_centers_
     labels = np.square(X[:, np.newaxis] - before).sum(axis=2).argmin(axis=1)
     squares = np.square(X - fitted.means_[labels]).sum(axis=1)
@@ -85,7 +85,7 @@ def mean_square_before_last_e_step(X, fitted, start_centers, n_iter, weight):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_error_is_that_of_the_factorisation(dtype):
-    """J = ‖X − ZU‖_F² with one-hot rows of Z, and U = (ZᵀZ)⁻¹ ZᵀX once k-means has converged."""
+    """J = ‖X − ZU‖_F² with one-hot rows of Z, where U = (ZᵀZ)⁻¹ ZᵀX once k-means has converged."""
     X = clustered(200, 4, dtype, seed=9)
     km = KMeans(7, tol=0, random_state=0).fit(X)
     assert km.converged_
@@ -99,7 +99,7 @@ def test_error_is_that_of_the_factorisation(dtype):
 @pytest.mark.parametrize("search", ["full", "graph"])
 @pytest.mark.parametrize("C", [5, 40])
 def test_proposition_2_a_mixture_of_one_active_component_is_k_means_by_default_too(C, search):
-    """Also of more components than are needed for momentum, which would go beyond the steps of k-means."""
+    """The equivalence holds even for more components than momentum needs; momentum would leave the steps of k-means."""
     X = clustered(900, 3, np.float64, seed=C)
     centers = start(X, C)
     given = {"search": search, "tol": 0, "max_iter": 6}

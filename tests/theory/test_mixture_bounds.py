@@ -1,4 +1,4 @@
-"""Proposition 4: the bound of k-means-C′ from variance and entropy alone, (20), at convergence and before."""
+"""Proposition 4, eq. (20): the bound of k-means-C′ from variance and entropy alone, at and before convergence."""
 
 import numpy as np
 import pytest
@@ -22,13 +22,13 @@ RELATIVE = {np.float32: 1e-5, np.float64: 1e-12}
 
 
 def entropy_of(q, weight):
-    """−1/W Σ_nc w_n q_nc log q_nc in nats."""
+    """Return the entropy −1/W Σ_nc w_n q_nc log q_nc [nats]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.average(-np.where(q > 0, q * np.log(q), 0).sum(axis=1), weights=weight)
 
 
 def of_20(variance, entropy):
-    """F of (20)."""
+    """Return F by eq. (20) of Lücke & Forster."""
     return -np.log(C) - D / 2 * np.log(2 * np.pi * np.e * variance) + entropy
 
 
@@ -53,7 +53,7 @@ def test_proposition_4_at_convergence(n_active, weighted):
 @pytest.mark.parametrize("n_active", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("variance", [0.3, 1.0, 20.0])
 def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, variance):
-    """F = (20) + (D/2)(1 − σ²_new/σ²), σ²_new the mean square that the E-step's q give about its centres."""
+    """F = (20) + (D/2)(1 − σ²_new/σ²), where σ²_new is the mean square of the E-step's q about its centers."""
     X = clustered(N, D, dtype, seed=7)
     weight = random_weights(N)
     model = model_of(X[:C], variance)
@@ -72,7 +72,7 @@ def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, var
 
 @pytest.mark.parametrize("n_active", [1, 2, 4, 6])
 def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
-    """Σ q log p + H(q) of an E-step's q is greatest at (6), where it is (20) with the new variance."""
+    """Σ q log p + H(q) for an E-step's q is greatest at eq. (6), where it equals eq. (20) with the new variance."""
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
     statistics = e_step(X, model, n_active)[1].moments
@@ -99,7 +99,7 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
 @pytest.mark.parametrize("n_active", [1, 2, 3, 5, None])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gap_of_a_fit_is_the_mass_outside_the_kept_sets(n_active, weighted):
-    """L − F = D_KL = −1/W Σ_n w_n log Σ_{c∈K(n)} r_nc."""
+    """L − F = D_KL = −1/W Σ_n w_n log Σ_{c∈K(n)} r_nc for fitted mixtures."""
     X = clustered(N, D, seed=7)
     weight = random_weights(N) if weighted else None
     gm = GaussianMixture(C, n_active=n_active, random_state=0, **EQUAL).fit(X, sample_weight=weight)

@@ -1,4 +1,4 @@
-"""F never falls and J never rises, in any run: random data, dtype, C, C′, weights, starts and laziness."""
+"""F never decreases and J never increases: random data, dtype, C, C′, weights, initial centers and laziness."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from cprime import GaussianMixture, KMeans
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = "ignore:The fit did not converge"
 DUPLICATES = "ignore:Number of distinct clusters"
-LEAST_VARIANCE = 1e-2  # far above the squared rounding of coordinates of about 100, also in single precision
+LEAST_VARIANCE = 1e-2  # far above the squared rounding of coordinates of about 100, even in single precision
 
 
 @dataclass
 class Problem:
-    """Points, weights, C and C′, and where to start: rows of the data or any places, near or far."""
+    """Points, weights, C and C′, and initial centers: rows of the data or random places, near or far."""
 
     X: np.ndarray
     weight: np.ndarray | None
@@ -30,7 +30,7 @@ class Problem:
 
     @property
     def noise(self) -> float:
-        """Squares that the rounding of coordinates may add to J [data unit²]."""
+        """Return the sum of squares that rounding of coordinates may add to J [data unit²]."""
         rounding = 2 * float(np.finfo(self.X.dtype).eps) * float(np.abs(self.X).max())
         return self.total_weight * self.X.shape[1] * rounding**2
 
@@ -45,7 +45,7 @@ def problems(draw):
     n, D = draw(st.integers(1, 25)), draw(st.integers(1, 4))
     C = draw(st.integers(1, min(n, 6)))
     seed = draw(st.integers(0, 2**20))
-    numbers = st.floats(-100, 100, width=32).map(lambda x: x if abs(x) > 1e-6 else 0.0)  # whose squares are numbers
+    numbers = st.floats(-100, 100, width=32).map(lambda x: x if abs(x) > 1e-6 else 0.0)  # squares do not underflow
     if draw(st.booleans()):
         X = clustered(n, D, dtype, seed, n_clusters=C)
     else:
@@ -59,11 +59,11 @@ def problems(draw):
     return Problem(X, weight, C, draw(st.integers(1, C)), start, seed)
 
 
-# So far off that the squares about the old centers say little of those about the new ones.
+# Centers so far away that squares about the old centers lose the digits of those about the new ones.
 FAR = Problem(clustered(8, 1, np.float32), None, 6, 3, np.linspace(-2e5, 1e5, 6, dtype=np.float32)[:, np.newaxis], 0)
-# Nothing is at one of the two centers; what is at the other must not be rounded for it.
+# One of the two centers has no points; the points at the other must not be rounded because of it.
 DEAD = Problem(np.zeros((5, 1), np.float32), None, 2, 2, np.array([[688102.15], [0.0]], np.float32), 0)
-# The point that the empty third cluster is given first is there twice, and its own cluster keeps the other.
+# The first point assigned to the empty third cluster is duplicated, and the copy stays in its own cluster.
 TWINS = Problem(np.array([[-1.0], [1.0], [50.0], [50.0]]), None, 3, 1, np.array([[0.0], [30.0], [1e4]]), 0)
 
 

@@ -1,4 +1,4 @@
-"""Weights (METHODS 6): a weight of 2 is the point twice, 0 is no point at all, and only ratios matter."""
+"""Weights (METHODS 6): weight 2 equals the point twice, weight 0 equals no point, and only ratios matter."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cprime import GaussianMixture, KMeans
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
-ABSOLUTE = {np.float32: 1e-4, np.float64: 1e-10}  # of coordinates of about 5
+ABSOLUTE = {np.float32: 1e-4, np.float64: 1e-10}  # for coordinates of about 5
 ESTIMATORS = {
     "k-means": lambda start, n_iter: KMeans(6, init=start, tol=0, max_iter=n_iter),
     "lazy k-means": lambda start, n_iter: KMeans(6, init=start, tol=0, max_iter=n_iter, epsilon=0.2),

@@ -1,4 +1,4 @@
-"""Algorithms 2 and 3 step by step: exact EM (C′ = C) and k-means-C′ against plain NumPy."""
+"""Algorithms 2 and 3 of Lücke & Forster step by step: exact EM (C′ = C) and k-means-C′ equal plain NumPy."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from cprime import GaussianMixture
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
-ABSOLUTE = {np.float32: 2e-4, np.float64: 1e-9}  # of coordinates of about 5, after the iterations below
+ABSOLUTE = {np.float32: 2e-4, np.float64: 1e-9}  # for coordinates of about 5, after the iterations below
 
 
 def fitted(X, centers, variance, n_active, n_iter, weight=None):
-    """The mixture after n_iter iterations from the given parameters."""
+    """Return the mixture after n_iter iterations from the given parameters."""
     return GaussianMixture(
         len(centers),
         n_active=n_active,
@@ -53,7 +53,7 @@ def test_keeping_all_is_exact_em_however_it_is_said():
 
 @NOT_CONVERGED
 def test_what_is_kept_matters():
-    """Otherwise every comparison above could hold for one algorithm that ignores C′."""
+    """Results differ between values of C′; otherwise the comparisons above could pass for code that ignores C′."""
     X = clustered(150, 2, seed=1, spread=1.0)
     means = [fitted(X, X[:5], 1.0, n_active, 3).means_ for n_active in (1, 2, 3, 4, 5)]
     assert all(np.abs(a - b).max() > 1e-6 for i, a in enumerate(means) for b in means[:i])
@@ -73,7 +73,7 @@ def test_one_component_is_the_gaussian_of_maximum_likelihood(n_active):
 
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_converged_parameters_are_a_fixed_point(n_active):
-    """One more E- and M-step in plain NumPy, from what a fit returned, moves nothing."""
+    """One more E- and M-step in plain NumPy does not change the parameters of a converged fit."""
     X = clustered(300, 2, seed=3)
     gm = GaussianMixture(5, n_active=n_active, tol=1e-14, max_iter=5000, random_state=0, **EQUAL).fit(X)
     assert gm.converged_
@@ -84,7 +84,7 @@ def test_converged_parameters_are_a_fixed_point(n_active):
 
 
 def seven_overlapping(n_per_cluster):
-    """Fig. S4: equal Gaussians, one in the middle of six, so near that they overlap."""
+    """Return the data and centers of fig. S4: one Gaussian in the middle of six equal ones that overlap."""
     angle = np.arange(6) * np.pi / 3
     centers = 2.0 * np.vstack([[0.0, 0.0], np.column_stack([np.cos(angle), np.sin(angle)])])
     X = np.repeat(centers, n_per_cluster, axis=0)
@@ -92,7 +92,7 @@ def seven_overlapping(n_per_cluster):
 
 
 def test_from_the_truth_em_stays_where_k_means_leaves():
-    """Fig. S4: k-means raises F, lowers L and moves the outer centres outwards; EM keeps the truth."""
+    """Fig. S4: started at the true centers, k-means raises F, lowers L and moves the outer centers out; EM stays."""
     X, truth = seven_overlapping(4000)
     fits = {
         n_active: GaussianMixture(

@@ -1,4 +1,4 @@
-"""Formulas of the papers in plain NumPy and float64, data to try them on, and E-steps on kept sets of one's choice."""
+"""Formulas of Lücke & Forster in plain NumPy and float64, test data, and E-steps with given active sets."""
 
 from dataclasses import dataclass
 
@@ -16,48 +16,48 @@ DTYPES = (np.float32, np.float64)
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
-    """Points (n, D) of unit variance around a few random places, so that clusters overlap."""
+    """Return points (n, D) of unit variance around a few random places, so that clusters overlap."""
     rng = np.random.default_rng(seed)
     places = spread * rng.standard_normal((n_clusters, D))
     return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
 
 
 def random_weights(n, seed=1):
-    """Weights (n,) float64 with zeros among them."""
+    """Return random weights (n,) float64, some of them zero."""
     rng = np.random.default_rng(seed)
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def resolution(dtype, D, *values):
-    """What rounding may change in a bound F of about these values, in nats: the squared distances over σ² have them."""
+    """Return the rounding error of a bound F [nats] whose terms (squared distances over σ²) have these values."""
     return 8 * float(np.finfo(dtype).eps) * np.sqrt(D) * (D + 1 + sum(abs(np.asarray(v, dtype=float)) for v in values))
 
 
 def squared_distances(X, centers):
-    """‖x_n − μ_c‖², (n, C) float64."""
+    """Return ‖x_n − μ_c‖², (n, C) float64."""
     difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
     return np.square(difference).sum(axis=2)
 
 
 def log_joint(X, centers, variance):
-    """log p(c, x_n | Θ) of the mixture with weights 1/C and variance σ², (n, C)."""
+    """Return log p(c, x_n | Θ) of the mixture with weights 1/C and variance σ², (n, C)."""
     C, D = centers.shape
     return -np.log(C) - D / 2 * np.log(2 * np.pi * variance) - squared_distances(X, centers) / (2 * variance)
 
 
 def responsibilities(X, centers, variance):
-    """r_nc = p(c | x_n, Θ), (n, C)."""
+    """Return r_nc = p(c | x_n, Θ), (n, C)."""
     joint = log_joint(X, centers, variance)
     return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
 
 def nearest_sets(X, centers, n_active):
-    """K(n): the n_active nearest components, nearest first, (n, H)."""
+    """Return K(n): the indices (n, H) of the n_active nearest components, nearest first."""
     return np.argsort(squared_distances(X, centers), axis=1, kind="stable")[:, :n_active]
 
 
 def truncated_posterior(X, centers, variance, kept):
-    """q_nc of (4) and (5), (n, C): zero outside K(n)."""
+    """Return q_nc of eq. (4) and (5) of Lücke & Forster, (n, C): zero outside K(n)."""
     joint = log_joint(X, centers, variance)
     inside = np.take_along_axis(joint, kept, axis=1)
     q = np.zeros_like(joint)
@@ -66,18 +66,18 @@ def truncated_posterior(X, centers, variance, kept):
 
 
 def free_energy(X, centers, variance, kept, weight=None):
-    """F(K, Θ) of (7), per unit of weight, in nats."""
+    """Return F(K, Θ) of eq. (7) of Lücke & Forster, per unit of weight [nats]."""
     inside = np.take_along_axis(log_joint(X, centers, variance), kept, axis=1)
     return np.average(logsumexp(inside, axis=1), weights=weight)
 
 
 def log_likelihood(X, centers, variance, weight=None):
-    """L(Θ) of (3), per unit of weight, in nats."""
+    """Return L(Θ) of eq. (3) of Lücke & Forster, per unit of weight [nats]."""
     return np.average(logsumexp(log_joint(X, centers, variance), axis=1), weights=weight)
 
 
 def maximise(X, q, weight):
-    """M-step (6) with q for r: centres and variance. Every component must hold something."""
+    """Compute the M-step, eq. (6), with q in place of r; return centers and variance. Each component needs points."""
     X = np.asarray(X, dtype=np.float64)
     held = weight[:, np.newaxis] * q
     centers = held.T @ X / held.sum(axis=0)[:, np.newaxis]
@@ -86,7 +86,9 @@ def maximise(X, q, weight):
 
 
 def k_means_c_prime(X, centers, variance, n_active, n_iter, weight=None):
-    """Algorithm 3 for n_iter iterations: centres, variance and F as each E-step saw it. n_active = C is Algorithm 2."""
+    """Run n_iter iterations of Algorithm 3; return centers, variance, and F of each E-step. n_active = C is Algorithm
+    2.
+    """
     weight = np.ones(len(X)) if weight is None else weight
     bounds = []
     for _ in range(n_iter):
@@ -98,7 +100,7 @@ def k_means_c_prime(X, centers, variance, n_active, n_iter, weight=None):
 
 @dataclass
 class Given:
-    """A look that finds the kept sets it was made with, whatever the distances."""
+    """Search step that returns given active sets, whatever the distances."""
 
     ids: np.ndarray
 
@@ -111,12 +113,12 @@ class Given:
 
 
 def model_of(centers, variance):
-    """Parameters Θ without a floor of the variance."""
+    """Return parameters Θ without a lower limit of the variance."""
     return TiedSpherical(np.asarray(centers), float(variance), 0.0)
 
 
 def e_step(X, model, n_active, weight=None, look=None, before=None):
-    """A soft E-step in one thread, by the full search unless a look is given: what points keep, and the totals."""
+    """Run a soft E-step in one thread, by default with full search; return active sets and sufficient statistics."""
     key = Key(0)
     look = look or Full().look(None, model.components(), key)
     step = em.EM(em.MixtureSettings(1, 0.0, n_active)).propose(model, look, key)
@@ -125,10 +127,10 @@ def e_step(X, model, n_active, weight=None, look=None, before=None):
 
 
 def bound_of(X, model, n_active, kept=None, weight=None):
-    """F as the library's E-step gives it, for kept sets (n, n_active) or, without them, the nearest components."""
+    """Return F of the library's E-step for given active sets (n, n_active), by default the nearest components."""
     if kept is None:
         _, totals = e_step(X, model, n_active, weight)
-    else:  # of any size, that of all components among them
+    else:  # sets of any size, including all components
         key = Key(0)
         _, totals = em.EStep(model, Given(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
             Block(as_rows(X), weight), None

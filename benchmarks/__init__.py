@@ -1,5 +1,5 @@
-"""Benchmarks: programs that compare cprime with what else there is, on the same data. `python -m benchmarks --help`.
+"""Benchmarks: programs that compare cprime with other libraries on the same data. `python -m benchmarks --help`.
 
-`peers/` has an adapter for every competitor, `measures/` a file for every measure; each fit runs in a process of its
-peer's own (`worker.py`), and what it returns is judged here (`quality.py`), never by what the peer says of itself.
+`peers/` has an adapter for every library (peer), `measures/` a file for every measure. Each fit runs in a separate
+process of its peer (`worker.py`). `quality.py` evaluates its result; a peer's own evaluation is never used.
 """

@@ -1,6 +1,6 @@
-"""`python -m benchmarks COMMAND`: one measure, a profile of several, or a page of the documentation.
+"""`python -m benchmarks COMMAND`: run one measure, run a profile of several, or write a page of the documentation.
 
-Every run prints its tables and appends its records to a file of JSON lines, beside which its figures are drawn.
+Every run prints its tables, appends its records to a file of JSON lines, and draws its figures beside this file.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(parser: argparse.ArgumentParser, commands: list[list[str]], options: argparse.Namespace) -> None:
-    """Each command in turn: its records to the file as they come, its tables to the screen, its figures beside."""
+    """Run each command in turn: append its records to the file, print its tables, draw its figures beside the file."""
     from benchmarks.machine import describe
     from benchmarks.measures import MEASURES
     from benchmarks.page import machine
@@ -107,7 +107,7 @@ def _run(parser: argparse.ArgumentParser, commands: list[list[str]], options: ar
 
 
 def _without_output(command: list[str]) -> str:
-    """The command as it is written into records: where they go is of no interest later."""
+    """Return the command for the records, without its --output option."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--output")
     return shlex.join(parser.parse_known_args(command)[1])

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.batches`: `KMeans.partial_fit` of many clusters, its default search beside the exact one.
+"""`python -m benchmarks.batches`: compare default and exact search in `KMeans.partial_fit` of many clusters.
 
-Batch by batch in one process, from the same start: seconds of whole calls, and J of rows that no batch had, by exact
-assignment.
+Both process the same mini-batches in one process, from the same start. Shown are the seconds of whole calls, and J of
+rows that were in no batch, by exact assignment.
 """
 
 import argparse

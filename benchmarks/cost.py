@@ -1,25 +1,28 @@
-"""What an iteration of k-means with neighbour lists costs on many machines, by formula: bytes and seconds.
+"""Formulas for the bytes and seconds of one iteration of k-means with neighbor lists on many machines.
 
-Knows sizes and rates; measures nothing. `docs/scale.md` has the same formulas in words.
+The formulas take sizes and rates; this file measures nothing. `docs/scale.md` explains them in words.
 """
 
 import math
 from dataclasses import dataclass
 
-EXPANDED = 32  # neighbours whose neighbours are looked at when lists are refined; see `neighbors.lists`
-FAN_IN = 8  # parts that a task of the cluster merges; see `execution.distributed`
-MOST_EXACT = 32768  # components whose lists come from all pairs; see `search.graph`
+EXPANDED = 32  # neighbors whose lists are searched when lists are refined; see `neighbors.lists`
+FAN_IN = 8  # partial results that one task of the cluster merges; see `execution.distributed`
+MOST_EXACT = 32768  # largest number of components with exact lists; see `search.graph`
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds, measured on one core but for the driver, which has those of its machine.
+    """Seconds of elementary operations on one core; those of the driver use all cores of its machine.
 
-    evaluation: of a point with a component, a dimension      packing: of a component that holds a point with an entry
-    of its list, a dimension      component: of a component of a chunk, a dimension      merging: of a byte of two parts
-    that are added      step: of the driver's work for a component, a dimension      pair: of a pair of components whose
-    distance is computed for exact lists, a dimension      refining: of one that is looked at for refined lists
-    reading: of a byte of a file that is in the memory of the system
+    evaluation: per evaluated point, component and dimension
+    packing: per component with points in a chunk, entry of its list and dimension
+    component: per component, chunk and dimension
+    merging: per byte of two partial results that are added
+    step: the driver's M-step, per component and dimension
+    pair: per pair of components evaluated for exact lists, and dimension
+    refining: per pair evaluated for refined lists, and dimension
+    reading: per byte of a file in the page cache
     """
 
     evaluation: float
@@ -34,7 +37,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Sizes:
-    """N points of D float32, C components, G of them in a list, M chunks."""
+    """Sizes: N points of D float32, C components, G entries per neighbor list, M chunks."""
 
     N: int
     D: int
@@ -56,42 +59,45 @@ class Sizes:
 
     @property
     def job(self) -> int:
-        """What travels to a chunk: centers, lists, the factors of an exchange."""
+        """Return the bytes sent to a chunk: centers, lists, and factors for exchange steps."""
         return self.model + self.lists + 8 * self.C
 
     @property
     def dense_part(self) -> int:
-        """What comes back of a chunk while many points move: sums and counts in float64, members, touched ids."""
+        """Return the bytes returned by a chunk while many points are reassigned.
+
+        These are sums and counts in float64, members, and ids of changed components.
+        """
         return 8 * self.C * self.D + 16 * self.C + 4 * math.ceil(self.touched(self.N / self.M))
 
     def movers_part(self, moved: float) -> int:
-        """What comes back once few move, `moved` of the points of the chunk: sums of what they touch alone."""
+        """Return the bytes returned by a chunk if few points (`moved`) are reassigned: sums of changed components."""
         return 16 * self.C + math.ceil(self.touched(moved)) * (8 * self.D + 8)
 
     def held(self, n: float) -> float:
-        """Components that n points are in, if all are as likely."""
+        """Return the expected number of components with any of n points, if all are equally likely."""
         return self.C * -math.expm1(-n / self.C)
 
     def touched(self, moved: float) -> float:
-        """Components that points leave or come to."""
+        """Return the expected number of components that lose or gain points."""
         return self.held(2 * moved)
 
     def expectation(self, rates: Rates) -> float:
-        """Core seconds of the E-steps of all chunks, dense sums among them."""
+        """Return the core seconds of the E-steps of all chunks, including dense sums."""
         packed = self.M * self.held(self.N / self.M)
         looked_at = (rates.evaluation * self.N + rates.packing * packed) * self.G * self.D
         return looked_at + rates.component * self.M * self.C * self.D
 
     def merging(self, rates: Rates) -> float:
-        """Seconds of merging the dense parts of all chunks in one place."""
+        """Return the seconds to merge the dense partial results of all chunks in one place."""
         return rates.merging * (self.M - 1) * self.dense_part
 
     def driver(self, rates: Rates) -> float:
-        """Seconds of the driver for an iteration without new lists."""
+        """Return the driver's seconds for an iteration without new lists."""
         return rates.step * self.C * self.D
 
     def refresh(self, rates: Rates) -> float:
-        """Seconds of new lists, on the driver."""
+        """Return the driver's seconds for new neighbor lists."""
         if self.C <= MOST_EXACT:
             return rates.pair * self.C**2 * self.D
         return rates.refining * self.C * min(EXPANDED, self.G - 1) * self.G * self.D
@@ -99,7 +105,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines with cores each, and links that carry bytes a second in each direction; the driver is one more."""
+    """Numbers of machines and of cores per machine, and bytes per second of a link; the driver is one more."""
 
     machines: int
     cores: int
@@ -107,26 +113,28 @@ class Cluster:
 
 
 def sent(sizes: Sizes, cluster: Cluster) -> tuple[float, float]:
-    """Seconds until every machine has the job: handed on from one to the next two, and all from the same one."""
+    """Return the seconds to send the job to every machine: as a binary tree, and directly from the driver."""
     one = sizes.job / cluster.link
     return one * math.ceil(math.log2(cluster.machines + 1)), one * cluster.machines
 
 
 def computed(sizes: Sizes, cluster: Cluster, rates: Rates) -> float:
-    """Seconds of the E-steps; the cores of a machine take its chunks in turn."""
+    """Return the seconds of the E-steps, if the cores of a machine process its chunks in turn."""
     return sizes.expectation(rates) / (cluster.machines * cluster.cores)
 
 
 def merged_here(sizes: Sizes, cluster: Cluster, rates: Rates) -> float:
-    """Seconds until each machine has one part of its chunks; its cores merge pairs at the same time, as long as these
-    are more than the cores."""
+    """Return the seconds until each machine has merged the partial results of its chunks.
+
+    Its cores merge pairs in parallel, as long as there are more pairs than cores.
+    """
     groups = sizes.M / cluster.machines
     rounds = max(groups - 1, 0) / cluster.cores + (math.log2(min(groups, cluster.cores)) if groups > 1 else 0)
     return rounds * rates.merging * sizes.dense_part
 
 
 def merged(sizes: Sizes, cluster: Cluster, rates: Rates) -> dict[str, float]:
-    """Seconds until the driver has the sum of one dense part a machine, by the ways there are."""
+    """Return, for each method, the seconds until the driver has the sum of one dense partial result per machine."""
     part, W = sizes.dense_part, cluster.machines
     one = part / cluster.link + rates.merging * part
     tree, left = 0.0, W

@@ -1,4 +1,4 @@
-"""Data by name, or a file of one's own. Real data are looked for in the folder that CPRIME_DATA names."""
+"""Data sets by name or from a file. Real data are read from the folder in the environment variable CPRIME_DATA."""
 
 import os
 from collections.abc import Callable
@@ -16,12 +16,12 @@ FOLDER = Path(os.environ.get("CPRIME_DATA", "../shared/data"))
 
 
 class MissingData(Exception):
-    """The data of this name are not on the machine; the message says what is missing."""
+    """The data set of this name is not on this machine; the message says what is missing."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """X (N, D) float32 with its name, and the number of clusters to look for where none is asked for."""
+    """X (N, D) float32, its name, and the default number of clusters."""
 
     name: str
     X: NDArray[np.float32]
@@ -37,7 +37,7 @@ class Data:
 
 
 class Source(NamedTuple):
-    """Where data come from, what they are, and a number of clusters that suits them."""
+    """Loader of a data set, its description, and a suitable number of clusters."""
 
     load: Callable[[], NDArray]
     description: str
@@ -62,7 +62,7 @@ def _patches() -> NDArray:
 
 
 def _standardized(load: Callable[[], NDArray]) -> Callable[[], NDArray]:
-    """Every column of mean 0 and variance 1."""
+    """Return a loader that scales every column to mean 0 and variance 1."""
 
     def scaled() -> NDArray:
         X = load().astype(np.float64)
@@ -74,7 +74,7 @@ def _standardized(load: Callable[[], NDArray]) -> Callable[[], NDArray]:
 
 
 def _principal(load: Callable[[], NDArray], n: int) -> Callable[[], NDArray]:
-    """Coordinates along the n leading principal components."""
+    """Return a loader of the coordinates along the n leading principal components."""
 
     def projected() -> NDArray:
         X = load()
@@ -85,7 +85,7 @@ def _principal(load: Callable[[], NDArray], n: int) -> Callable[[], NDArray]:
 
 
 def _noise(n_features: int, power: float) -> Callable[[], NDArray]:
-    """150,000 points, coordinate i normal with a standard deviation of i^−power."""
+    """Return a loader of 150,000 normal points; coordinate i has standard deviation i^−power."""
 
     def drawn() -> NDArray:
         scale = np.arange(1, n_features + 1) ** -power
@@ -125,9 +125,9 @@ SOURCES = {
 
 
 def load(name: str) -> Data:
-    """Data by name, or from a file or folder that `open_data` opens.
+    """Return data by name, or from a file or folder that `open_data` opens.
 
-    Raises MissingData where data of a known name are not there, ValueError or OSError for what cannot be read.
+    Raises MissingData if the data of a known name are missing, ValueError or OSError for unreadable files.
     """
     if name in SOURCES:
         source = SOURCES[name]
@@ -142,6 +142,6 @@ def load(name: str) -> Data:
 
 
 def random_start(X: NDArray, n_clusters: int, seed: int) -> NDArray:
-    """Distinct random rows, the start of every peer that takes one; at least in single precision."""
+    """Return distinct random rows as initial centers for every peer that accepts them, at least in single precision."""
     rows = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
     return rows.astype(np.result_type(X, np.float32), copy=False)

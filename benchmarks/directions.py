@@ -1,19 +1,20 @@
-"""Generated directions: rows of length 1 as embeddings are, and the types that such rows are stored in."""
+"""Generated directions: rows of length 1 like embeddings, in the data types in which such rows are stored."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-_PIECE = 8192  # rows that are turned, scaled or rounded at a time
+_PIECE = 8192  # rows that are rotated, scaled or rounded at a time
 
 
 def directions(n: int, D: int, C: int, falling: float = 0.0, common: float = 0.0) -> NDArray[np.float32]:
-    """Unit vectors in groups of unlike sizes and widths, about centers that lie in groups themselves.
+    """Return unit vectors (n, D) in groups of different sizes and widths, whose centers form larger groups.
 
-    falling: the standard deviation along the i-th of D random orthogonal directions is that of the first times
-    i^−falling; with 0 all directions are alike
-    common: the length of the mean that all rows share, in that of a center of centers
+    falling: the standard deviation along the i-th of D random orthogonal directions is proportional to i^−falling; with
+    0
+    all directions are alike
+    common: the length of the mean shared by all rows, relative to that of a center of groups
     """
     rng = np.random.default_rng(0)
     topics = rng.standard_normal((C // 20 + 1, D), dtype=np.float32)
@@ -34,12 +35,12 @@ def directions(n: int, D: int, C: int, falling: float = 0.0, common: float = 0.0
 
 
 def _signed(X: NDArray[np.float32]) -> NDArray[np.int8]:
-    """About zero, so that angles stay: the number that is farthest from it becomes ±127."""
+    """Round to int8 symmetrically about zero, so that angles are preserved: the largest absolute value becomes 127."""
     return _rounded(X, 127 / max(X.max(), -X.min()), 0.0, np.int8)
 
 
 def _unsigned(X: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """From the least number to the greatest: distances stay in proportion, angles do not."""
+    """Round to uint8 from the least to the greatest value: ratios of distances are preserved, angles are not."""
     scale = 255 / (X.max() - X.min())
     return _rounded(X, scale, -scale * X.min(), np.uint8)
 

@@ -1,7 +1,7 @@
-"""The places where data may be, and the same fit of each: memory, files, the workers of a Dask cluster.
+"""The same k-means fit on data in memory, in files, and on the workers of a Dask cluster.
 
-Fits take turns in this process, on its threads; the two workers of the cluster have one each. Of the seconds of a fit
-only those of its iterations count, as the library tells them.
+Fits alternate in this process, with its threads; each of the cluster's two workers has one thread. Only the seconds of
+iterations count, as the library records them.
 """
 
 import logging
@@ -23,7 +23,7 @@ from benchmarks.records import Record
 from cprime import KMeans, __version__, open_data
 
 WHOLE = "memory, one chunk"
-CHUNKS = 8  # of every execution but the first
+CHUNKS = 8  # in every execution but the first
 _Opened = Callable[[NDArray, Path, ExitStack], Any]
 
 
@@ -72,7 +72,7 @@ def _dask(X: NDArray, folder: Path, stack: ExitStack) -> Any:
     return client.persist(da.concatenate(parts))
 
 
-# Name: how data are put there, and the library that it takes.
+# Name: the function that opens the data in this way, and the library it needs.
 EXECUTIONS: dict[str, tuple[_Opened, str | None]] = {
     WHOLE: (_whole, None),
     f"memory, {CHUNKS} chunks": (_chunks, None),
@@ -91,7 +91,7 @@ def _opened(X: NDArray, names: list[str]) -> Iterator[dict[str, Any]]:
 def repeat(
     X: NDArray, C: int, *, iterations: int, repetitions: int, n_threads: int, scored: NDArray | None = None
 ) -> list[Record]:
-    """Every execution once a round, with the start of the round; records as those of peers."""
+    """Run every execution once per round, from the round's initial centers; return records like those of peers."""
     records: dict[str, Record] = {}
     for name, (_, library) in EXECUTIONS.items():
         records[name] = {"peer": name, "version": __version__, "settings": {"max_iter": iterations}}
@@ -99,7 +99,7 @@ def repeat(
             records[name]["left_out"] = f"{library} is not installed"
     able = [name for name, record in records.items() if "left_out" not in record]
     with _opened(X, able) as opened:
-        for seed in range(-1, repetitions):  # the first round does not count
+        for seed in range(-1, repetitions):  # the first round is a warm-up
             start = random_start(X, C, max(seed, 0))
             for name in able:
                 found = _fitted(opened[name], start, iterations if seed >= 0 else 2, n_threads)

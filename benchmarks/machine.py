@@ -1,4 +1,4 @@
-"""What the figures were measured on, and the two limits that no implementation gets round."""
+"""Description of the machine, and two hardware limits for every implementation: sgemm rate and memory bandwidth."""
 
 import platform
 import subprocess
@@ -20,21 +20,21 @@ _REPETITIONS = 5
 
 
 def sgemm_rate(n_threads: int, n: int = 3000) -> float:
-    """Floating-point operations a second of NumPy's matrix product in single precision."""
+    """Return the floating-point operations per second of NumPy's matrix product in single precision."""
     A = np.random.default_rng(0).random((n, n), dtype=np.float32)
     with threadpool_limits(n_threads):
         return 2 * n**3 / min(_seconds(lambda: A @ A))
 
 
 def read_seconds(X: NDArray[np.float32], n_threads: int) -> float:
-    """Seconds of one threaded read of X: as many threads as a fit may use, each over an equal part."""
+    """Return the seconds of reading X once, with as many threads as a fit may use, each on an equal part."""
     parts = np.array_split(X.reshape(-1).view(np.int32), n_threads)
     with ThreadPoolExecutor(n_threads) as pool:
         return min(_seconds(lambda: list(pool.map(np.bitwise_xor.reduce, parts))))
 
 
 def _seconds(call: Callable[[], object]) -> list[float]:
-    """Seconds of each of a few calls, after one that does not count."""
+    """Return the seconds of each of a few calls, after one warm-up call."""
     seconds = []
     for _ in range(_REPETITIONS + 1):
         begin = perf_counter()
@@ -44,8 +44,8 @@ def _seconds(call: Callable[[], object]) -> list[float]:
 
 
 def describe(n_threads: int) -> dict[str, Any]:
-    """The machine, the date and the versions of everything compared, as a line of a results file."""
-    X = np.ones((1 << 18, 128), dtype=np.float32)  # 134 MB; zeros would be one page
+    """Return the machine, the date and the versions of all peers, as a record of a results file."""
+    X = np.ones((1 << 18, 128), dtype=np.float32)  # 134 MB; zeros would share one page
     return {
         "date": datetime.now().astimezone().isoformat(timespec="minutes"),
         "processor": _processor(),
@@ -78,7 +78,7 @@ def _memory() -> float | None:
 
 
 def _commit() -> str | None:
-    """The commit that was measured, with "-dirty" where files had been changed; None outside a clone."""
+    """Return the commit of this clone, with "-dirty" if files were changed; None outside a clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)

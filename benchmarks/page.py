@@ -1,4 +1,4 @@
-"""Pages of the documentation: one written from a results file and from nothing else, and tables in one of prose."""
+"""Documentation pages: one is written from a results file alone, and tables are filled into a page of prose."""
 
 import os
 import re
@@ -25,9 +25,9 @@ never taken from a peer's report.
 
 
 def write(results: Path, page: Path) -> None:
-    """Write the page, and its figures into a folder of its name beside it.
+    """Write the page, and its figures into a folder of the same name beside it.
 
-    Raises ValueError where the file has no machine or nothing measured.
+    Raises ValueError if the file has no machine or no measurements.
     """
     records = read(results)
     headers = [record for record in records if record["measure"] == "machine"]
@@ -62,9 +62,9 @@ _TABLE = re.compile(r"(<!-- scale: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def fill(results: Path, page: Path) -> None:
-    """Put the tables of the measure `scale` where a page of prose has marks for them, and its figure beside.
+    """Replace the marked tables of a prose page by those of the measure `scale`, and draw its figure beside the page.
 
-    Raises ValueError where the page wants what there is not, or the file has no such records.
+    Raises ValueError for an unknown mark, or if the file has no such records.
     """
     records = read(results)
     mine = [record for record in records if record["measure"] == "scale"]
@@ -86,7 +86,7 @@ def _description(text: str | None) -> str:
 
 
 def _free(path: Path) -> Path:
-    """The path, or the same with a number where a figure of this name has been drawn already."""
+    """Return the path, with a number appended if this file exists."""
     number = 2
     while path.exists():
         path = path.with_stem(f"{path.stem.removesuffix(f'-{number - 1}')}-{number}")
@@ -95,12 +95,12 @@ def _free(path: Path) -> Path:
 
 
 def _distinct(headers: list[Record]) -> list[Record]:
-    """The first run of each machine in each state."""
+    """Return the first run of each machine in each state."""
     return [group[0] for group in grouped(headers, "processor", "threads", "kernels", "commit")]
 
 
 def machine(header: Record) -> str:
-    """The machine of a run, in words."""
+    """Return a sentence that describes the machine of a run."""
     versions = ", ".join(
         f"{name} {version}" if version else f"{name} not installed" for name, version in header["versions"].items()
     )

@@ -1,4 +1,4 @@
-"""How curves are drawn: one column wide, readable without colour, every curve named where it runs."""
+"""Drawing of curves: one column wide, readable without color, with the name of each curve beside it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
-# One a library; peers of a library differ by marker and line.
+# One color per library; peers of a library differ by marker and line.
 COLORS = {
     "cprime": VERMILION,
     "faiss": BLUE,
@@ -29,18 +29,18 @@ COLORS = {
 }
 _MARKERS = "osD^vPX*<>"
 _LINES = ("-", "--", ":", "-.")
-_SIZE = (3.5, 4.2)  # inches: one column
-_TITLE = 48  # characters that it is wide
-_POINT = 4  # half the side of the room that a point needs, in pixels at 100 dpi
+_SIZE = (3.5, 4.2)  # inches; one column
+_TITLE = 48  # width in characters
+_POINT = 4  # half the side of a point's box, in pixels at 100 dpi
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: its points, where each point was measured from and to, and its name.
+    """One curve of a figure: its points, their ranges of measurement, and its name.
 
     x, y: medians       x_range, y_range: (least, greatest) of each
-    special: the index of a point that is drawn as a star, such as the default settings
-    path: the indices of the points that a line connects, None for all in their order
+    special: index of a point that is drawn as a star, such as the default settings
+    path: indices of the points that a line connects; None for all points in order
     """
 
     label: str
@@ -62,7 +62,7 @@ def draw(
     y_scale: str = "log",
     finish: Callable[[Axes], None] | None = None,
 ) -> Figure:
-    """The curves in a figure, x and mostly y logarithmic; `finish` may change the axes before the names are placed."""
+    """Draw curves with logarithmic x and, usually, y; `finish` may change the axes before the names are placed."""
     figure = Figure(figsize=_SIZE, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -97,7 +97,7 @@ def draw(
             axes.plot(x, y, marker="*", markersize=10, color=COLORS[curve.family], markeredgecolor="white", zorder=4)
     axes.set_xlabel(x_label, fontsize=8)
     axes.set_ylabel(y_label, fontsize=8)
-    whole = title.replace(" × ", "\u00a0×\u00a0").replace(" = ", "\u00a0=\u00a0")  # no line ends there
+    whole = title.replace(" × ", "\u00a0×\u00a0").replace(" = ", "\u00a0=\u00a0")  # no line break there
     axes.set_title(fill(whole, _TITLE), fontsize=8, loc="left")
     axes.tick_params(which="both", labelsize=7)
     axes.grid(which="major", color="0.9", linewidth=0.5)
@@ -122,7 +122,7 @@ def _bars(middle: list[float], ranges: list[tuple[float, float]]) -> list[list[f
 
 
 def _name(figure: Figure, axes: Axes, curves: list[Curve]) -> None:
-    """Write each curve's name at one of its points where it is nearest to free of points and of other names."""
+    """Write each curve's name beside one of its points, where it overlaps least with points and other names."""
     figure.canvas.draw()
     figure.set_layout_engine("none")
     renderer = figure.canvas.get_renderer()
@@ -164,7 +164,7 @@ def _name(figure: Figure, axes: Axes, curves: list[Curve]) -> None:
 
 
 def _box(text: Annotation, renderer: RendererBase) -> Bbox:
-    """Where the letters are, without the line to the point."""
+    """Return the box of the text without the line to the point."""
     text.update_positions(renderer)
     return Text.get_window_extent(text, renderer)
 
@@ -186,7 +186,7 @@ _OFFSETS = [
 
 
 def _on_screen(axes: Axes, curve: Curve, parts: int = 6) -> list[NDArray]:
-    """The points of a curve and some between those that are connected, in pixels."""
+    """Return the points of a curve, and some between connected points, in pixels."""
     points = list(axes.transData.transform(list(zip(curve.x, curve.y, strict=True))))
     path = points if curve.path is None else [points[index] for index in curve.path]
     between = [first + (second - first) * step / parts for first, second in pairwise(path) for step in range(1, parts)]
@@ -194,7 +194,7 @@ def _on_screen(axes: Axes, curve: Curve, parts: int = 6) -> list[NDArray]:
 
 
 def _overlap(a: Bbox, b: Bbox) -> float:
-    """The area that two boxes share, in pixels²."""
+    """Return the area shared by two boxes, in pixels²."""
     width = min(a.x1, b.x1) - max(a.x0, b.x0)
     height = min(a.y1, b.y1) - max(a.y0, b.y0)
     return max(0.0, width) * max(0.0, height)

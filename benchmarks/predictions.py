@@ -1,8 +1,8 @@
-"""`python -m benchmarks.predictions`: approximate predictions of many clusters beside the exact ones.
+"""`python -m benchmarks.predictions`: compare approximate with exact predictions for many clusters.
 
-For rows that the fit has seen, for others, and for calls of a few rows: the least of some seconds of a call, how many
-rows get their nearest center, and how far J is above that of nearest centers. Of a mixture (`--covariance-type`), after
-a few iterations: labels and truncated posteriors, of which it is said how many are of the same components.
+It times rows of the fit, other rows, and calls with few rows (the least of some calls). It also shows how many rows get
+their nearest center, and by how much J exceeds that of nearest centers. For a mixture (`--covariance-type`), after a
+few iterations, it compares labels and truncated posteriors: how many have the same components.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def mixture(model: cprime.GaussianMixture, seen: NDArray[np.float32], others: ND
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """The least of some calls."""
+    """Return the least seconds of some calls."""
     return min(repeat(call, number=1, repeat=REPETITIONS))
 
 

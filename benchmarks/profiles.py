@@ -1,4 +1,4 @@
-"""Named lists of commands: what `make bench` and `make bench-full` run, and two smaller ones."""
+"""Named lists of commands: those of `make bench` and `make bench-full`, and two smaller ones."""
 
 _FAST = "cprime,faiss,superkmeans-tree"
 _SUPER = "faiss-super,superkmeans"

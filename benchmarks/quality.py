@@ -1,4 +1,4 @@
-"""What a result is worth, computed here and exactly: J or the log-likelihood over all centers, never a peer's own."""
+"""Exact evaluation of results: J or the log-likelihood over all centers, never the value reported by a peer."""
 
 import math
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from scipy.special import logsumexp
 from benchmarks.peers import Fitted
 from cprime.kernels import Dense
 
-_BLOCK = 1 << 24  # numbers of a block of rows or distances
+_BLOCK = 1 << 24  # numbers in a block of rows or distances
 
 
 def inertia(X: NDArray, centers: NDArray) -> float:
-    """J = Σ_n min_c ‖x_n − μ_c‖², from differences in the data's precision, at least single, summed in double."""
+    """Return J = Σ_n min_c ‖x_n − μ_c‖²: differences in the data's precision, at least single; sums in double."""
     return sum(_squares(rows, centers) for rows in _pieces(X))
 
 
 def mean_cosine(X: NDArray, centers: NDArray) -> float:
-    """1/N Σ_n max_c cos(x_n, μ_c); neither rows nor centers need be of length 1, but none may be 0."""
+    """Return 1/N Σ_n max_c cos(x_n, μ_c); rows and centers may have any length except 0."""
     directions = _unit(centers.astype(np.float64)).astype(np.float32)
     return 1 - sum(_squares(_unit(rows), directions) for rows in _pieces(X)) / (2 * len(X))
 
@@ -29,7 +29,7 @@ def _squares(X: NDArray, centers: NDArray) -> float:
 
 
 def _pieces(X: NDArray) -> Iterator[NDArray]:
-    """The rows in turn, as float32 where they are stored in a narrower type."""
+    """Yield the rows in pieces, as float32 if they are stored in a narrower type."""
     step = max(1, _BLOCK // X.shape[1])
     for begin in range(0, len(X), step):
         yield X[begin : begin + step].astype(np.result_type(X, np.float32), copy=False)
@@ -40,9 +40,10 @@ def _unit(X: NDArray) -> NDArray:
 
 
 def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: NDArray) -> float:
-    """1/N Σ_n log Σ_c π_c N(x_n; μ_c, Σ_c) in nats; covariances (C,), (C, D) or (C, D, D).
+    """Return 1/N Σ_n log Σ_c π_c N(x_n; μ_c, Σ_c) [nats]; covariances (C,), (C, D) or (C, D, D).
 
-    In double precision, by products about the mean of the data, or component by component for matrices.
+    It is computed in double precision: by matrix products about the mean of the data or, for covariance matrices,
+    component by component.
     """
     D = X.shape[1]
     shift = X.mean(axis=0, dtype=np.float64)
@@ -71,9 +72,9 @@ def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: ND
 
 
 def judge(X: NDArray, n_clusters: int, fitted: Fitted) -> float:
-    """The figure of merit of a fit: J, or the mean log-likelihood of a mixture.
+    """Return the figure of merit of a fit: J, or the mean log-likelihood of a mixture.
 
-    Raises AssertionError where what came back is not what was asked for.
+    Raises AssertionError if the result has a wrong shape or is not finite.
     """
     centers = np.ascontiguousarray(fitted.centers, dtype=np.float32)
     assert centers.shape == (n_clusters, X.shape[1]), f"{centers.shape} are the centers of {n_clusters} clusters"

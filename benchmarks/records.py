@@ -1,4 +1,4 @@
-"""Results as JSON lines: a run begins with a line for the machine, each line after it is one record of a measure."""
+"""Results as JSON lines: a run starts with a line for the machine; each further line is one record of a measure."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ Record = dict[str, Any]
 
 
 def append(path: Path, records: list[Record]) -> None:
-    """Add lines to a file, which is made if it is missing."""
+    """Append records to a file; create it if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         for record in records:
@@ -18,7 +18,7 @@ def append(path: Path, records: list[Record]) -> None:
 
 
 def read(path: Path) -> list[Record]:
-    """The lines of a file; raises ValueError that names the line which is none of ours."""
+    """Return the records of a file; raise ValueError that names the line which is no record."""
     records = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
@@ -32,7 +32,7 @@ def read(path: Path) -> list[Record]:
 
 
 def _plain(value: object) -> object:
-    """NumPy's numbers as Python's."""
+    """Convert a NumPy number to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be written to a results file")

@@ -1,4 +1,4 @@
-"""Interleaved repetitions: machines are noisy, so competitors take turns, and are compared round by round."""
+"""Interleaved repetitions: because machines are noisy, peers take turns and are compared round by round."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ Run = tuple[str, Settings]
 
 
 def plan(names: Iterable[str], X: NDArray, C: int) -> tuple[list[str], list[Record]]:
-    """The peers that can be run on X with C clusters, and for the others a record that says why not."""
+    """Return the peers that can run on X with C clusters, and for each other peer a record with the reason."""
     able, left_out = [], []
     for name in names:
         peer = PEERS[name]
@@ -36,7 +36,7 @@ def plan(names: Iterable[str], X: NDArray, C: int) -> tuple[list[str], list[Reco
 
 @contextmanager
 def workers(names: Iterable[str], X: NDArray, n_threads: int) -> Iterator[dict[str, Worker]]:
-    """A process for each peer, all with the same data, each with the kernels of OpenBLAS that it is fastest with."""
+    """Start a process for each peer, all with the same data, each with its fastest OpenBLAS kernels."""
     with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
         path = Path(folder) / "X.npy"
         np.save(path, X)
@@ -59,12 +59,14 @@ def repeat(
     further: Callable[[Fitted], dict[str, Any]] = lambda _: {},
     afresh: bool = False,
 ) -> list[Record]:
-    """Every run once a round, round r with seed r and the same start for all; one record a run.
+    """Do every run once per round, with seed r and the same initial centers in round r; return one record per run.
 
-    A run that fails or takes longer than `limit` seconds is left out from then on, and with it those of the same peer
-    that come later, which are costlier.
-    scored: rows that a result is judged by, all of X by default    further: what else is to be told of a result
-    afresh: whether every fit has a process of its own, so that no memory is left from one before
+    A run that fails or takes longer than `limit` seconds is left out of later rounds, and so are later, costlier runs
+    of
+    the same peer.
+    scored: rows for evaluating a result, by default X    further: function that returns more entries of a result's
+    record
+    afresh: whether every fit has a new process, so that no memory of an earlier fit remains
     """
     records: list[Record] = [
         {
@@ -136,7 +138,7 @@ def _add(record: Record, outcome: Outcome, value: float, further: dict[str, Any]
 
 
 def label(record: Record) -> str:
-    """Peer and settings in one line."""
+    """Return peer and settings as one line."""
     return f"{record['peer']} ({shown(record['settings'])})"
 
 
@@ -145,11 +147,11 @@ def median(values: list) -> float:
 
 
 def ratios(above: list[float], below: list[float]) -> list[float]:
-    """Round by round."""
+    """Return the ratios of two lists, round by round."""
     return [a / b for a, b in zip(above, below, strict=False)]
 
 
 def spread(values: list[float], form: str = ".3g") -> str:
-    """The median, and from where to where the values went."""
+    """Return the median and the range of values as text."""
     middle = format(median(values), form)
     return middle if len(values) == 1 else f"{middle} ({min(values):{form}} to {max(values):{form}})"

@@ -1,6 +1,6 @@
-"""Workers simulated as chunks of an array: what each pass sends, computes, gets back and merges is measured.
+"""Simulation of workers by chunks of an array: bytes sent and returned, computing and merging of each pass.
 
-A chunk is computed on one core, as a task of a cluster is; the driver's work on all that are given.
+A chunk is processed on one core, like a task of a cluster; the driver uses all given cores.
 """
 
 import pickle
@@ -40,10 +40,10 @@ G = 33
 
 @dataclass
 class Pass:
-    """What was measured of the last E-step: core seconds, bytes sent to each chunk, bytes back of each.
+    """Measurements of the last E-step: core seconds, bytes sent to each chunk, bytes returned by each.
 
-    dense: whether the sums of all components came back    besides: seconds of passes of another kind since, and of
-    finding out these bytes
+    dense: whether the sums of all components were returned
+    besides: seconds of passes of other types since, and of measuring these bytes
     """
 
     computing: float = 0.0
@@ -55,7 +55,7 @@ class Pass:
 
 
 class Watched:
-    """An E-step that is timed chunk by chunk, on one core."""
+    """E-step that is timed chunk by chunk, on one core."""
 
     reads = keeps = True
 
@@ -73,7 +73,7 @@ class Watched:
 
 
 class Simulated(Local):
-    """Chunks of an array as the machines of a cluster, one after the other; `seen` is of the last E-step."""
+    """Data whose chunks simulate the machines of a cluster, one after the other; `seen` describes the last E-step."""
 
     def each(self, job: Any) -> Any:
         start = perf_counter()
@@ -93,7 +93,7 @@ def _no_sample(rows: NDArray[np.int64]) -> Any:
 
 
 def n_bytes(value: Any) -> int:
-    """Of arrays that a value holds when it is sent, and of the rest of it as a pickle."""
+    """Return the bytes that are sent for a value: its arrays, and the rest of it as a pickle."""
     buffers: list[Any] = []
     head = pickle.dumps(value, 5, buffer_callback=buffers.append)
     return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
@@ -101,7 +101,7 @@ def n_bytes(value: Any) -> int:
 
 @dataclass(frozen=True)
 class Started:
-    """A k-means of random rows: its first lists, and what points keep before the first iteration."""
+    """k-means at random initial rows: its plan, its state with the first lists, and the points' initial active sets."""
 
     X: NDArray[np.float32]
     plan: FitPlan
@@ -122,7 +122,7 @@ def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Star
 
 
 def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> Iterator[dict[str, Any]]:
-    """What each iteration took: core seconds of its chunks together and of merging, seconds of the driver besides."""
+    """Yield measurements of each iteration: core seconds of chunks and of merging, and the driver's other seconds."""
     data = Simulated(open_data(start.X, chunk_rows=-(-len(start.X) // n_chunks)), checked=True)
     ends = np.cumsum((0, *data.sizes))
     data.restore([Chunk(start.kept.at(np.arange(a, b))) for a, b in pairwise(ends)])
@@ -148,7 +148,7 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
 
 
 def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Iterator[dict[str, Any]]:
-    """The E-step of chunks of each size, on one core: every time another chunk, as far as there are."""
+    """Yield the E-step's seconds for chunks of each size, on one core; repetitions use different chunks if possible."""
     model, search, stage = start.fit.model, start.fit.search, start.fit.stage
     look = start.plan.search.look(search, model.components(), Key(0))
     job = stage.propose(model, look, Key(0))
@@ -169,9 +169,9 @@ def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Ite
 
 
 def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str, float]:
-    """What the driver does with C random centers: an M-step with what goes with it, merging two parts, new lists.
+    """Return the driver's seconds for C random centers: an M-step, merging two partial results, and new lists.
 
-    Lists are those from all pairs where C is small enough for them, and refined ones.
+    Lists are measured as refined and, if C is small enough, also from all pairs.
     """
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((C, D), dtype=np.float32)
@@ -206,7 +206,7 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
 
 
 def rates(chunks: list[dict[str, Any]], driver: list[dict[str, Any]], reading: float, D: int) -> Rates:
-    """The rates that fit what was measured best, in relative terms; none is negative."""
+    """Return the nonnegative rates that fit the measurements with the least relative errors."""
     terms = np.array([[c["n"] * G * D, c["held"] * G * D, c["C"] * D] for c in chunks], dtype=float)
     seconds = np.array([c["seconds"] for c in chunks])
     evaluation, packing, component = nnls(terms / seconds[:, np.newaxis], np.ones(len(seconds)))[0]
@@ -228,7 +228,7 @@ def rates(chunks: list[dict[str, Any]], driver: list[dict[str, Any]], reading: f
 
 
 def reading_seconds(X: NDArray[np.float32], folder: Path, repetitions: int) -> float:
-    """Seconds a byte of a .npy file that has just been written, block by block."""
+    """Return the seconds per byte of reading, block by block, a .npy file that was just written."""
     path = folder / "read.npy"
     np.save(path, X)
     source = open_data(path)
@@ -242,7 +242,7 @@ def reading_seconds(X: NDArray[np.float32], folder: Path, repetitions: int) -> f
 
 
 def timed(call: Callable[[], object], repetitions: int, clock: Callable[[], float] = perf_counter) -> float:
-    """The median of the seconds of a few calls, after one that does not count."""
+    """Return the median seconds of a few calls, after one warm-up call."""
     seconds = []
     for _ in range(repetitions + 1):
         start = clock()

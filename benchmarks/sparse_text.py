@@ -1,6 +1,7 @@
-"""`python -m benchmarks.sparse_text`: k-means of sparse documents, beside scikit-learn's.
+"""`python -m benchmarks.sparse_text`: compare k-means of sparse documents with scikit-learn's.
 
-Seconds of an iteration over all centers, from the same start, and of whole fits with the defaults of both; J of each.
+It shows the seconds of an iteration over all centers from the same start, those of whole fits with the defaults of
+both libraries, and J of each.
 """
 
 import argparse
@@ -22,8 +23,8 @@ def _timed(estimator: Any, X: Any) -> tuple[Any, float]:
 
 
 def _iteration(make: Any, X: Any, n: int) -> tuple[float, float]:
-    """Seconds of an iteration, that of n + 1 less that of 1, and J after the n + 1."""
-    make(1).fit(X)  # which finds memory that later fits have again
+    """Return the seconds of an iteration, from fits with n + 1 iterations and with 1, and J after n + 1 iterations."""
+    make(1).fit(X)  # allocates memory that later fits reuse
     (_, one), (fitted, more) = _timed(make(1), X), _timed(make(n + 1), X)
     return (more - one) / n, float(fitted.inertia_)
 

@@ -1,4 +1,4 @@
-"""Tables as Markdown."""
+"""Tables in Markdown."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def left_out(records: Iterable[Record]) -> str:
-    """A list of what was not run or not finished, and why: the first of each peer. Empty if there is nothing to say."""
+    """Return a list of what was not run or not finished, with the first reason of each peer; empty if there is none."""
     first = {record["peer"]: record for record in reversed(list(records)) if "left_out" in record}
     return "\n".join(
         f"- {label(record) if record.get('settings') else record['peer']}: {record['left_out']}"
@@ -22,18 +22,18 @@ def left_out(records: Iterable[Record]) -> str:
 
 
 def case(record: Record) -> str:
-    """Data, sizes and clusters in one line."""
+    """Return data, sizes and clusters as one line."""
     return f"{record['data']}, {record['N']:,} × {record['D']}, C = {record['C']:,}"
 
 
 def megabytes(peaks: Iterable[int | None]) -> str:
-    """Peaks of memory in one cell."""
+    """Return peak memory as one table cell."""
     known = [peak / 1e6 for peak in peaks if peak is not None]
     return spread(known, ",.0f") if known else "not known on this system"
 
 
 def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
-    """Records that agree in the keys, in the order in which they come."""
+    """Return groups of records that agree in the keys, in order of first occurrence."""
     groups: dict[tuple, list[Record]] = {}
     for record in records:
         groups.setdefault(tuple(record.get(key) for key in keys), []).append(record)

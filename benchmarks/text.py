@@ -1,20 +1,20 @@
-"""Documents as weighted words: rows like those of text, sparse, with topics and with words by Zipf's law."""
+"""Generated documents as weighted words: sparse rows like those of text, with topics and Zipf's law for words."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-_EXPONENT, _SHIFT = 1.07, 2.7  # of Zipf's law as Mandelbrot has it
-_TOPIC_WORDS = 400  # words that a topic makes its own
-_MAIN, _SECOND = 0.45, 0.15  # shares of a document's words that are of its topic, and of another one
-_WORDS = 92  # of a document in the median, some of them more than once
+_EXPONENT, _SHIFT = 1.07, 2.7  # of Zipf's law in Mandelbrot's form
+_TOPIC_WORDS = 400  # size of a topic's vocabulary
+_MAIN, _SECOND = 0.45, 0.15  # shares of a document's words from its topic and from a second one
+_WORDS = 92  # median words per document, some of them repeated
 
 
 def documents(n_documents: int, n_words: int = 30_000, n_topics: int = 1_500, seed: int = 0) -> csr_array:
-    """Documents of some 80 different words each, as rows of length 1 of tf-idf, (n_documents, n_words) float32.
+    """Return documents of about 80 different words as tf-idf rows of length 1, (n_documents, n_words) float32.
 
-    Words are drawn by Zipf's law: of the language, or of the vocabulary of a topic, which are words drawn by the same
-    law. Topics are unlike in size; columns are in no order.
+    Words are drawn by Zipf's law from the language or from the vocabulary of a topic, whose words are drawn by the same
+    law. Topics have different sizes; columns are in random order.
     """
     rng = np.random.default_rng(seed)
     language, columns = _cumulative(n_words), rng.permutation(n_words).astype(np.int32)
@@ -37,7 +37,7 @@ def documents(n_documents: int, n_words: int = 30_000, n_topics: int = 1_500, se
 
 
 def _cumulative(n: int) -> NDArray[np.float64]:
-    """Of the probabilities of n words by their rank."""
+    """Return the cumulative probabilities of n words by rank."""
     weights = (np.arange(n) + _SHIFT) ** -_EXPONENT
     return np.cumsum(weights / weights.sum())
 
@@ -48,7 +48,7 @@ def _sizes(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
 
 
 def _weighted(counts: csr_array) -> csr_array:
-    """(1 + log tf) · idf, rows of length 1."""
+    """Return (1 + log tf) · idf with rows of length 1."""
     held = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = np.log((1 + counts.shape[0]) / (1 + held)) + 1
     values = (1 + np.log(counts.data)) * idf[counts.indices]

@@ -1,6 +1,6 @@
-"""A process of a peer's own: it holds the data, fits when asked to, and tells seconds and memory.
+"""Process of one peer: it holds the data, fits on request, and reports seconds and memory.
 
-So libraries that bring threads of their own do not disturb each other, and a fit that takes too long can be ended.
+So threads of different libraries do not disturb each other, and a fit that takes too long can be ended.
 """
 
 import multiprocessing
@@ -24,18 +24,18 @@ from benchmarks.peers import PEERS, Fitted, Settings, Task
 _CONTEXT = multiprocessing.get_context("spawn")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_WARM_UP = (8192, 160)  # points and clusters of the fit before the first that is timed
+_WARM_UP = (8192, 160)  # points and clusters of the fit before the first timed one
 
 
 class FitFailed(Exception):
-    """A peer that raised, died or took too long; the message says which."""
+    """A peer raised an error, its process died, or it took too long; the message says which."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit gave and took.
+    """Result of a fit with its cost.
 
-    seconds: of the call alone      memory: peak above what the process held before, in bytes; None if not known
+    seconds: of the call alone      memory: peak above what the process held before, in bytes; None if unknown
     """
 
     fitted: Fitted
@@ -44,11 +44,11 @@ class Outcome:
 
 
 class Worker:
-    """A peer in a process of its own, which begins with the first fit and again after one that failed.
+    """A peer in a separate process, which starts at the first fit and again after a failed one.
 
-    data: a .npy file, beside which goes what the peer prints
-    warm: whether a small fit comes before the first that is timed; without, the library is imported and no more
-    environment: variables that it begins with, besides the numbers of threads
+    data: a .npy file, beside which the output of the peer is written
+    warm: whether a small fit runs before the first timed one; if not, only the library is imported
+    environment: variables of the process in addition to the numbers of threads
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Worker:
         self.stop()
 
     def fit(self, n_clusters: int, start: NDArray, seed: int, settings: Settings, limit: float) -> Outcome:
-        """One call of the peer, in at most `limit` seconds; raises FitFailed."""
+        """Run one fit of the peer in at most `limit` seconds; raise FitFailed if it fails."""
         if self._connection is None:
             self._begin()
         assert self._connection is not None
@@ -109,7 +109,7 @@ class Worker:
         return answer
 
     def _death(self) -> FitFailed:
-        """What there is to say of a process that is gone: its exit code and the last line that it printed."""
+        """Return the error for a process that ended: its exit code and its last line of output."""
         assert self._process is not None
         self._process.join()
         code = self._process.exitcode
@@ -120,7 +120,7 @@ class Worker:
 
 @contextmanager
 def environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that a new process, or a library that is loaded, is to begin with."""
+    """Set environment variables for new processes and newly loaded libraries during the context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -134,8 +134,8 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 
 
 def serve(connection: Connection, name: str, data: Path, log: Path, n_threads: int, warm: bool) -> None:
-    """What the process does: answers each request with an Outcome, or with one line that says what went wrong."""
-    with log.open("w", encoding="utf-8") as file:  # libraries print warnings of their own, not only through Python
+    """Answer each request of the parent process with an Outcome or with one line about the error."""
+    with log.open("w", encoding="utf-8") as file:  # libraries also print warnings outside of Python
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     if hasattr(os, "sched_setaffinity"):
@@ -160,7 +160,7 @@ def serve(connection: Connection, name: str, data: Path, log: Path, n_threads: i
 
 def _timed(name: str, task: Task, settings: Settings) -> Outcome:
     before = _reset_peak()
-    with warnings.catch_warnings(action="ignore"):  # not converged, few points a center: that is what is asked for
+    with warnings.catch_warnings(action="ignore"):  # warnings of convergence and few points per center are expected
         begin = perf_counter()
         fitted = PEERS[name].fit(task, **settings)
         seconds = perf_counter() - begin
@@ -169,7 +169,7 @@ def _timed(name: str, task: Task, settings: Settings) -> Outcome:
 
 
 def _reset_peak() -> int | None:
-    """Let the peak begin anew at what the process holds now, and say how much that is."""
+    """Reset the peak memory of the process to its present memory; return this memory in bytes, None if unsupported."""
     if not Path("/proc/self/clear_refs").exists():
         return None
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -177,7 +177,7 @@ def _reset_peak() -> int | None:
 
 
 def _status(key: str) -> int | None:
-    """A figure of /proc/self/status in bytes, None where there is no such file."""
+    """Return a value of /proc/self/status in bytes, None if there is no such file."""
     path = Path("/proc/self/status")
     if not path.exists():
         return None

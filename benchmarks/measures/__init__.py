@@ -1,9 +1,9 @@
-"""The measures, one a file. Each has
+"""The measures, one per file. Each module has
 
-- `add_arguments(parser)`: its options;
-- `measure(options)`: an iterator over lists of records, one for each case as it is done;
-- `report(records)`: its tables and findings as Markdown;
-- `figures(records)`: its figures by name.
+- `add_arguments(parser)`: adds its options;
+- `measure(options)`: iterates over lists of records, one for each case once it is done;
+- `report(records)`: returns its tables and findings as Markdown;
+- `figures(records)`: returns its figures by name.
 """
 
 from types import ModuleType

@@ -1,7 +1,8 @@
-"""k-means of directions: the mean cosine to the center, and seconds, of the two metrics and of FAISS's spherical one.
+"""k-means of directions: seconds and mean cosine to the center for both metrics of cprime and FAISS's spherical
+k-means.
 
-Rows are of length 1, so that every peer may look at them by squared distances; centers are scaled to length 1 before
-they are judged. Rounds are interleaved.
+Rows have length 1, so every peer may compare them by squared distances; centers are scaled to length 1 before they are
+evaluated. Rounds are interleaved.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Embeddings in the types that they are stored in: seconds, exact J or mean cosine, and memory beyond the rows.
+"""Embeddings in their stored data types: seconds, exact J or mean cosine, and memory beyond the rows.
 
-Generated rows of length 1 with a common mean, topics in super-topics, and standard deviations that fall as i^−0.6 along
-random orthogonal directions; float16 and bytes are these rounded, int8 about zero, uint8 from the least number to the
-greatest. Every fit has a process of its own, which holds the rows as they are stored: a library that computes with
-float32 alone is given a copy, which is timed and counts as its memory. What a fit is worth is found from its centers on
-all rows as they are stored, so J is in the squares of what their numbers count in. Memory is the peak of resident pages
-above what the process held before the fit.
+The rows are generated: length 1, a common mean, topics within larger topics, and standard deviations that decrease as
+i^−0.6 along random orthogonal directions. Rows in float16 and bytes are rounded: int8 about zero, uint8 from the least
+to the greatest value. Every fit has its own process, which holds the rows in their stored type. A library that computes
+only with float32 gets a copy, which is timed and counts as its memory. The quality of a fit is computed from its
+centers on all stored rows, so J is in squared units of the stored values. Memory is the peak of resident pages above
+what the process held before the fit.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def report(records: list[Record]) -> str:
 
 
 def _section(records: list[Record]) -> str:
-    """Of rows of one type."""
+    """Return the section of the report for rows of one data type."""
     done = [record for record in records if record.get("seconds")]
     parts = [f"### {case(records[0])}", f"The rows are {records[0]['data_bytes'] / 1e6:,.0f} MB."]
     if done:
@@ -98,7 +98,7 @@ def _section(records: list[Record]) -> str:
 
 
 def _row(record: Record, base: Record, best: float | None) -> list[str]:
-    """J is of no interest where centers are directions: they are of another length than the means of their rows."""
+    """Return one row of the table; J is left out if centers are directions, because these are not means of rows."""
     J = None if best is None or _by_angle(record) else _inertia(record)
     return [
         label(record),

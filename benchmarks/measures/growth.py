@@ -27,7 +27,7 @@ from cprime import datasets
 
 TITLE = "Growth"
 _JUDGED = 10_000
-_LEAST = 3  # points that a law is fitted to
+_LEAST = 3  # points needed to fit a power law
 _VALUES = {
     "C": (1024, 4096, 16384, 65536),
     "N": (50_000, 100_000, 200_000, 400_000, 800_000),
@@ -60,7 +60,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         raise ValueError("--data cannot be chosen along D: clusters are generated for every number of dimensions")
     if along == "C" and options.clusters:
         raise ValueError("-C cannot be chosen along C: --values has the numbers of clusters")
-    clusters = 1 if along == "C" else options.clusters  # along C every value brings its own
+    clusters = 1 if along == "C" else options.clusters  # for growth along C, the values are the numbers of clusters
     options = argparse.Namespace(**{**vars(options), "data": [asked or _DATA[along]], "clusters": clusters})
     for data, C, common in given.cases(options, "growth"):
         common |= {"along": along, "executions": options.executions}
@@ -87,7 +87,7 @@ def _default_values(along: str, n_threads: int, data: Data) -> tuple[int, ...]:
 def _at(
     value: int, data: Data, C: int, options: argparse.Namespace, wanted: dict[str, Settings], ended: set[str]
 ) -> Iterator[Record]:
-    """The records of one value; peers that took too long are in `ended` and are not run again."""
+    """Yield the records of one value; peers in `ended` took too long before and are not run again."""
     along, X, n_threads = options.along, data.X, options.threads
     if along == "C":
         C = value
@@ -122,7 +122,9 @@ def _at(
 
 
 def series(records: list[Record]) -> dict[str, list[tuple[int, list[float]]]]:
-    """Seconds of an iteration at each value, by name: of fits by their iterations, and of cprime's iterations alone."""
+    """Return seconds per iteration at each value, by name: whole fits divided by iterations, and cprime's single
+    iterations.
+    """
     found: dict[str, list[tuple[int, list[float]]]] = {}
     for record in records:
         if not record.get("seconds"):
@@ -136,7 +138,9 @@ def series(records: list[Record]) -> dict[str, list[tuple[int, list[float]]]]:
 
 
 def exponent(points: list[tuple[int, list[float]]]) -> tuple[float, float]:
-    """The slope of a least-squares line through the logarithms of three medians or more, and its standard error."""
+    """Return the slope, with its standard error, of a least-squares line through the logarithms of at least three
+    medians.
+    """
     x = np.log([value for value, _ in points])
     y = np.log([median(seconds) for _, seconds in points])
     slope, intercept = np.polyfit(x, y, 1)
@@ -174,7 +178,7 @@ def report(records: list[Record]) -> str:
 
 
 def _against_memory(records: list[Record], values: list[int]) -> str:
-    """Seconds of an iteration by those of one chunk in memory, in the same round."""
+    """Return a table of seconds per iteration divided by those of one chunk in memory, in the same round."""
     steps = {
         (record["peer"], record["at"]): [
             median(extra["step_seconds"][1:] or extra["step_seconds"]) for extra in record["extra"]
@@ -204,7 +208,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
             group
         )
         for group in grouped(records, "along", "data", "executions")
-        if len({record["at"] for record in group if record.get("seconds")}) > 1  # a point alone has no axes
+        if len({record["at"] for record in group if record.get("seconds")}) > 1  # a single point gives no axis limits
     }
 
 

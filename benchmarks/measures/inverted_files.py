@@ -72,7 +72,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 
 
 def _trained(index: Any, X: NDArray[np.float32], trainer: str) -> float:
-    """Seconds of the training."""
+    """Train the index and return the seconds of the training."""
     from cprime.faiss import train_ivf
 
     index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = _ALL, 1
@@ -85,7 +85,7 @@ def _trained(index: Any, X: NDArray[np.float32], trainer: str) -> float:
 
 
 def _searched(index: Any, queries: NDArray[np.float32], truth: NDArray[np.int64], probes: int) -> Record:
-    """Recall of the true neighbors, and milliseconds a query, all at once: the least of a few rounds."""
+    """Return the recall of the true neighbors, and milliseconds per query in one batch: the least of a few rounds."""
     index.nprobe, milliseconds = probes, np.inf
     for _ in range(_ROUNDS):
         begin = time.perf_counter()
@@ -121,7 +121,7 @@ def report(records: list[Record]) -> str:
 
 
 def _compared(group: list[Record]) -> str:
-    """Each of ours against each of theirs."""
+    """Return a line for each pair of a training by cprime and one by faiss: differences of recall and speed."""
     lines = []
     for ours in (record for record in group if record["trainer"] == "cprime"):
         for theirs in (record for record in group if record["trainer"] == "faiss"):
@@ -140,7 +140,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
     for group in grouped(records, "data", "C"):
         if "skipped" in group[0]:
             continue
-        most = {record["trainer"]: record["niter"] for record in group}  # they come in rising order
+        most = {record["trainer"]: record["niter"] for record in group}  # records are in increasing order of iterations
         curves = [
             Curve(
                 f"{_name(record)}, {record['seconds']:.3g} s",

@@ -37,13 +37,13 @@ _PEERS = {
     "mixture-diag": ["cprime-diag-em", "cprime-diag-graph-5", "sklearn-diag"],
     "mixture-full": ["cprime-full-em", "cprime-full-graph-5", "sklearn-full"],
 }
-# What an iteration of a partial search is, beside the number of iterations: C′ = 1 and 3 with G = 15, var-GMM-S with 5.
+# Options of partial searches besides the number of iterations: C′ = 1 and 3 with G = 15, and var-GMM-S with C′ = 5.
 _PARTIAL: dict[str, Settings] = {
     "cprime-graph": {"n_neighbors": 15, "exchange": False},
     "cprime-mixture-3": {"search": "graph", "n_neighbors": 15},
     "cprime-mixture-5": {"search": "estimated", "n_neighbors": 5},
 }
-_ALL_CENTERS = {"cprime-lloyd", "faiss", "sklearn-lloyd", "intelex"}  # those that compute N·C·D products
+_ALL_CENTERS = {"cprime-lloyd", "faiss", "sklearn-lloyd", "intelex"}  # peers that compute N·C·D products
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +83,14 @@ def _settings(name: str, options: argparse.Namespace) -> Settings:
 
 
 def _per_iteration(record: Record) -> list[float]:
-    """Seconds of a whole fit by its iterations, round by round."""
+    """Return the seconds per iteration of whole fits, for each round."""
     return [seconds / n for seconds, n in zip(record["seconds"], record["n_iter"], strict=True)]
 
 
 def _steps(record: Record) -> list[float]:
-    """Seconds of single iterations but the first, of all rounds; empty where the peer does not record them."""
+    """Return the seconds of all single iterations except the first of each round; empty if the peer does not record
+    them.
+    """
     return [step for extra in record["extra"] for step in extra.get("step_seconds", [])[1:]]
 
 
@@ -143,7 +145,7 @@ def _case_report(records: list[Record]) -> str:
 
 
 def _against(record: Record, first: Record) -> str:
-    """The figure of merit of the last iteration, where both have the same."""
+    """Return how the quality after the last iteration compares with the first record's, if both models are the same."""
     if PEERS[record["peer"]].model != PEERS[first["peer"]].model:
         return ""
     if first["model"] in MIXTURES:

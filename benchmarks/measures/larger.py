@@ -1,7 +1,7 @@
 """Data larger than memory: a fit of a file of generated points, its peak memory and its iterations.
 
-Memory is what the process itself holds, without pages of the file that lie in the page cache. With --in-memory the same
-points are fitted from memory too, for the ratio of the iterations.
+Memory is that of the process itself, without pages of the file in the page cache. With --in-memory the same points are
+also fitted from memory, to compare the seconds of the iterations.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
 
 
 def _generate(path: Path, N: int, D: int, n_clusters: int) -> None:
-    """Points around centers, piece by piece."""
+    """Write points around random centers to a file, piece by piece."""
     centers = datasets.clusters(n_clusters, n_clusters, D, random_state=0).data.astype(np.float32)
     out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(N, D))
     rng = np.random.default_rng(0)
@@ -104,7 +104,7 @@ def _generate(path: Path, N: int, D: int, n_clusters: int) -> None:
 
 @contextmanager
 def _watched() -> Iterator[list[int]]:
-    """The peak of the process's own memory while it lasts, in bytes: resident pages that belong to no file."""
+    """Record the peak memory of the process [bytes] during the context: resident pages that belong to no file."""
     peak, ended = [0], threading.Event()
 
     def watch() -> None:

@@ -1,6 +1,6 @@
-"""A million clusters: a complete fit of generated points with its certificate, in a process of its own.
+"""A million clusters: a complete fit of generated points with its certificate, in a separate process.
 
-An exact J would take C/G times as long as the fit. So a sample of points is searched over all centers, beside the
+An exact J would take C/G times as long as the fit. So J is computed exactly for a sample of points, in addition to the
 certificate that the library computes itself.
 """
 

@@ -1,8 +1,9 @@
-"""How near a fit comes to the best k-means of data with few clusters, in one start and by default, and in what time.
+"""How close a fit comes to the best known k-means of data with few clusters, with one start and by default; its
+seconds.
 
-J above the best that is known, in percent, and misplaced centers: reference centers that no center of the fit is
-nearest to, or centers of the fit that none of the reference's is (the centroid index). The best that is known is where
-Lloyd's algorithm ends from the centers that the data were drawn from, or what any of the peers has found, if less.
+The tables show J in percent above the best known J, and the number of misplaced centers (the centroid index): reference
+centers that are nearest to no center of the fit, or centers of the fit that are nearest to no reference center. The
+best known J is that of Lloyd's algorithm from the true centers, or of the best peer if that is less.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from cprime import KMeans
 from cprime.kernels import Dense
 
 TITLE = "Optima of few clusters"
-_BASE = "sklearn-default (default)"  # whose one start is what time is measured in
+_BASE = "sklearn-default (default)"  # the unit of time is one start of this peer
 _RUNS: tuple[Run, ...] = (
     ("cprime", {}),
     ("cprime", {"exchange": False}),
@@ -70,7 +71,7 @@ def _groups(name: str, options: argparse.Namespace) -> Groups:
 
 
 def _descended(X: NDArray[np.float32], centers: NDArray) -> NDArray[np.float32]:
-    """Where Lloyd's algorithm ends from these centers."""
+    """Return the converged centers of Lloyd's algorithm from these centers."""
     return KMeans(len(centers), init=centers.astype(np.float32), search="full", tol=0).fit(X).cluster_centers_
 
 
@@ -79,7 +80,7 @@ def _further(fitted: Fitted, known: NDArray[np.float32] | None) -> dict[str, flo
 
 
 def misplaced(centers: NDArray, reference: NDArray) -> int:
-    """The centroid index of Fränti, Rezaei & Zhao (2014): the larger of the numbers of centers without a partner."""
+    """Return the centroid index of Fränti, Rezaei & Zhao (2014): the larger number of centers without a partner."""
     squares = np.square(centers[:, np.newaxis].astype(np.float64) - reference).sum(axis=2)
     met = [len(np.unique(squares.argmin(axis=axis))) for axis in (0, 1)]
     return max(len(centers) - met[0], len(reference) - met[1])

@@ -1,4 +1,4 @@
-"""Options that several measures take, and the cases they describe."""
+"""Options that several measures take, and the cases that they describe."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from benchmarks.peers import PEERS, of_model
 from benchmarks.records import Record
 from cprime._threads import resolve_threads
 
-MIXTURES = ("mixture", "mixture-diag", "mixture-full")  # what is judged by its likelihood
+MIXTURES = ("mixture", "mixture-diag", "mixture-full")  # models evaluated by their likelihood
 
 
 def positive(text: str) -> int:
@@ -19,7 +19,7 @@ def positive(text: str) -> int:
 
 
 def counts(text: str) -> tuple[int, ...]:
-    """Positive numbers with commas between them, in increasing order."""
+    """Parse positive numbers separated by commas, in increasing order."""
     values = tuple(positive(part) for part in text.split(","))
     if list(values) != sorted(set(values)):
         raise argparse.ArgumentTypeError(f"must be increasing, got {text}")
@@ -82,7 +82,7 @@ def add_repetitions(parser: argparse.ArgumentParser, default: int) -> None:
 
 
 def chosen(options: argparse.Namespace, default: list[str] | None = None) -> list[str]:
-    """The peers to run: those asked for, or by default all of the model; raises ValueError where they do not fit."""
+    """Return the requested peers, by default all of the model; raise ValueError if a peer does not belong to it."""
     if not options.peers:
         return of_model(options.model) if default is None else default
     others = [name for name in options.peers if PEERS[name].model != options.model]
@@ -92,7 +92,7 @@ def chosen(options: argparse.Namespace, default: list[str] | None = None) -> lis
 
 
 def cases(options: argparse.Namespace, measure: str) -> Iterator[tuple[Data | None, int, Record]]:
-    """The data of each case, C, and what all its records have in common; None where data are missing."""
+    """Yield the data of each case, C, and the common part of its records; the data are None if missing."""
     for name in options.data or options.default_data:
         common: Record = {"measure": measure, "data": name, "model": getattr(options, "model", "k-means")}
         try:

@@ -25,7 +25,7 @@ from benchmarks.tables import table
 from cprime import datasets
 
 TITLE = "Scale"
-_GENERATED = 16  # points of a generated cluster, in the mean
+_GENERATED = 16  # mean number of points per generated cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """What a page has of the records, by name."""
+    """Return the tables of a page by name, made from the records."""
     kinds: dict[str, list[Record]] = {}
     for record in records:
         kinds.setdefault(record["kind"], []).append(record)
@@ -218,7 +218,9 @@ def _reading(sizes: Sizes, cluster: Cluster, rates: Rates) -> float:
 
 
 def _driver(N: int, D: int, cluster: Cluster, rates: Rates) -> str:
-    """What cores and driver take for several C, and from how many machines on the driver takes longer."""
+    """Return a table of seconds of cores and driver for several C, and from how many machines on the driver takes
+    longer.
+    """
     rows = []
     for C in (10**3, 10**4, 10**5, 10**6):
         sizes = Sizes(N, D, C, simulation.G, cluster.machines * cluster.cores)

@@ -1,4 +1,4 @@
-"""The picture of the measure `scale`: formulas as lines, what was measured as points on them."""
+"""The figure of the measure `scale`: formulas as lines, measurements as points."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _COLORS = (GREEN, BLUE, VERMILION, PURPLE)
 
 
 def draw(records: list[Record], rates: Rates, asked: dict[str, Any]) -> Figure:
-    """Seconds over the number of chunks, measured here, and over the number of machines, by the formulas."""
+    """Draw seconds over the number of chunks, measured here, and over the number of machines, by the formulas."""
     figure = Figure(figsize=(9.5, 3.8), layout="constrained")
     here, there = figure.subplots(1, 2)
     _here(here, records, rates)
@@ -69,7 +69,7 @@ def _here(ax: Axes, records: list[Record], rates: Rates) -> None:
 
 
 def _power(n: int) -> str:
-    """10⁶ in place of 1,000,000."""
+    """Return a power of ten in the form 10⁶, any other number with digits."""
     exponent = round(np.log10(n))
     return f"$10^{exponent}$" if n == 10**exponent else f"{n:,}"
 

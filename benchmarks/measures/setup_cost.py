@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 
 
 def _once(record: Record, X: NDArray, C: int, options: argparse.Namespace) -> None:
-    """One new process that imports, and one that calls; their seconds are added to the record."""
+    """Time the import and the calls in two new processes, and add their seconds to the record."""
     name = record["peer"]
     imported = _import_seconds(PEERS[name].statement)
     with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder:

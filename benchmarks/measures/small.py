@@ -1,7 +1,7 @@
-"""Fits of little data, which people repeat thousands of times: seconds beside scikit-learn's, call by call.
+"""Fits of small data, as users repeat them thousands of times: seconds compared with scikit-learn's, call by call.
 
-Both fit in this process, in turn, so that what else the machine does meets both. A row is the median of rounds, a
-round as many calls as take some milliseconds. `cprime.sklearn` has scikit-learn's interface and its algorithm,
+Both libraries fit alternately in this process, so that other load affects both. A row is the median of rounds; a round
+consists of as many calls as take some milliseconds. `cprime.sklearn` has scikit-learn's interface and its algorithm,
 `cprime` its own defaults.
 """
 
@@ -27,11 +27,11 @@ from benchmarks.records import Record
 from benchmarks.tables import table
 
 TITLE = "Small fits"
-_ROUND = 0.01  # seconds that the calls of a round take, at least
+_ROUND = 0.01  # least seconds of the calls of a round
 
 
 class _Case(NamedTuple):
-    """A fit of ours and the peer's for it; both are called with the data."""
+    """A fit of cprime and the corresponding fit of the peer, both functions of the data."""
 
     data: str
     fit: str
@@ -53,12 +53,12 @@ def _data(name: str) -> NDArray:
 
 
 def _fits(kind: Callable[..., Any], C: int, **params: Any) -> Callable[[NDArray], Any]:
-    """What fits a new estimator of a kind."""
+    """Return a function that fits a new estimator of the given class."""
     return lambda X: kind(C, random_state=0, **params).fit(X)
 
 
 def _drop_in(data: str, name: str, C: int, **params: Any) -> _Case:
-    """An estimator of `cprime.sklearn` with the arguments of its namesake."""
+    """Return the case of an estimator of `cprime.sklearn` and scikit-learn's estimator with the same arguments."""
     shown = ", ".join([f"{C}", *(f"{key}={value!r}" for key, value in params.items())])
     theirs = getattr(sklearn.mixture if hasattr(sklearn.mixture, name) else sklearn.cluster, name)
     ours = getattr(cprime.sklearn, name)
@@ -66,12 +66,12 @@ def _drop_in(data: str, name: str, C: int, **params: Any) -> _Case:
 
 
 def _own(data: str, C: int) -> _Case:
-    """`KMeans` with its defaults, beside one start of scikit-learn's."""
+    """Return the case of `KMeans` with its defaults and scikit-learn's with one start."""
     return _Case(data, f"cprime.KMeans({C})", _fits(cprime.KMeans, C), _fits(sklearn.cluster.KMeans, C, n_init=1))
 
 
 def _own_mixture(data: str, C: int, kind: str) -> _Case:
-    """`GaussianMixture` with its defaults, beside its namesake."""
+    """Return the cases of both libraries' `GaussianMixture` with their defaults."""
     ours, theirs = (_fits(module.GaussianMixture, C, covariance_type=kind) for module in (cprime, sklearn.mixture))
     return _Case(data, f"cprime.GaussianMixture({C}, covariance_type={kind!r})", ours, theirs)
 
@@ -115,7 +115,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         if options.only and options.only not in f"{case.data} {case.fit}":
             continue
         with threadpool_limits(options.threads), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of convergence: there is no argument for it that both have
+            warnings.simplefilter("ignore")  # convergence warnings: no argument for it is common to both
             ours, theirs = _seconds(case, options.repetitions)
         N, D = _data(case.data).shape
         common = {"measure": "small", "data": case.data, "fit": case.fit, "N": N, "D": D, "threads": options.threads}
@@ -123,9 +123,9 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 
 
 def _seconds(case: _Case, rounds: int) -> tuple[list[float], list[float]]:
-    """Of one call of ours and of the peer's, each round."""
+    """Return the seconds per call in each round, for cprime and for the peer."""
     X, calls = _data(case.data), (case.ours, case.theirs)
-    once = [_call(fit, X, 2) for fit in calls]  # the first of which finds memory that later ones have again
+    once = [_call(fit, X, 2) for fit in calls]  # the first call allocates memory that later ones reuse
     n_calls = [max(1, round(_ROUND / seconds)) for seconds in once]
     found: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):

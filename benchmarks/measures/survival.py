@@ -1,6 +1,6 @@
-"""What checkpoints cost: the same fit with and without them, in turn.
+"""The cost of checkpoints: the same fit with and without them, alternately.
 
-The fit is made long, by a tolerance of 0 and a number of iterations, so that states are written as in a long one.
+The fit is long, with a tolerance of 0 and a fixed number of iterations, so that states are written as in a long fit.
 """
 
 import argparse

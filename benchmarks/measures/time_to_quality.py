@@ -65,7 +65,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 
 
 def reference(records: list[Record]) -> Record | None:
-    """What the others are compared with: a peer's 25 iterations, or its costliest setting; None if there is none."""
+    """Return the record for comparison: a peer's 25 iterations or its costliest setting; None if no fit was done."""
     done = [record for record in records if record.get("seconds")]
     for name in (*_REFERENCES[records[0]["model"]], *(record["peer"] for record in done)):
         mine = [record for record in done if record["peer"] == name]
@@ -76,11 +76,12 @@ def reference(records: list[Record]) -> Record | None:
 
 
 def unmatched(records: list[Record]) -> tuple[list[Record], list[Record]]:
-    """Points of peers that none of cprime's curve is as fast as and as good as, going by the medians.
+    """Return records of peers for which no record of cprime is both as fast and as good, by medians.
 
-    The curve is that of `KMeans(C)` with its own start; among starts it is all of ours. First those below and left of
-    it: better than all that it has by that time, or than the first it has. Then those that are only left of it: faster
-    than its first point, and worse.
+    The comparison is with `KMeans(C)` from its own initialization; among seeding methods, with all of cprime's. The
+    first
+    list has records better than everything that cprime has by their time, or than its first result. The second list has
+    records that are faster than cprime's first one, and worse.
     """
     done = [record for record in records if record.get("seconds")]
     family = [record for record in done if PEERS[record["peer"]].family == "cprime"]
@@ -98,7 +99,7 @@ def unmatched(records: list[Record]) -> tuple[list[Record], list[Record]]:
 
 
 def _loss(record: Record) -> float:
-    """The figure of merit, so that less is better."""
+    """Return the figure of merit with the sign for which less is better."""
     return median(record["value"]) * (-1 if record["model"] in MIXTURES else 1)
 
 
@@ -176,7 +177,7 @@ def _row(record: Record, base: Record) -> list[str]:
 
 
 def _verdict(records: list[Record]) -> str:
-    """Which points of peers lie where none of ours is as fast and as good."""
+    """Return the sentences on records of peers for which no record of cprime is both as fast and as good."""
     done = [record for record in records if record.get("seconds")]
     if records[0]["model"] in MIXTURES:
         if records[0]["model"] != "mixture":
@@ -186,7 +187,7 @@ def _verdict(records: list[Record]) -> str:
             "the figure has those of one."
         )
     if len({PEERS[record["peer"]].family == "cprime" for record in done}) < 2:
-        return ""  # only ours, or only others
+        return ""  # only cprime or only peers
     below, left = unmatched(records)
     text = f"Points of peers below and left of cprime's curve: {', '.join(map(label, below)) or 'none'}."
     if left:
@@ -195,7 +196,7 @@ def _verdict(records: list[Record]) -> str:
 
 
 def _notes(records: list[Record]) -> str:
-    """What each peer is and where it starts."""
+    """Return a list of the peers: version, remarks and initialization."""
     names = dict.fromkeys(record["peer"] for record in records if record.get("seconds"))
     versions = {record["peer"]: record["version"] for record in records if record.get("seconds")}
     return "\n".join(
@@ -208,12 +209,12 @@ def figures(records: list[Record]) -> dict[str, Figure]:
     return {
         f"{group[0]['model']}-{group[0]['data']}-{group[0]['C']}": _figure(group)
         for group in grouped(_drawn(records), "model", "data", "C")
-        if len(group) > 1  # a point alone has no axes
+        if len(group) > 1  # a single point gives no axis limits
     }
 
 
 def _drawn(records: list[Record]) -> list[Record]:
-    """What is measured of peers whose models are the same."""
+    """Return finished records of peers with comparable models."""
     return [record for record in records if record.get("seconds") and not PEERS[record["peer"]].apart]
 
 
@@ -243,18 +244,18 @@ def _figure(records: list[Record]) -> Figure:
             )
         )
     y_label = "log-likelihood per point, nats" if mixture else f"J, % of {label(base)}"
-    if mixture:  # L is a logarithm already
+    if mixture:  # L is already a logarithm
         return draw(curves, "seconds", y_label, _heading(base), y_scale="linear")
     return draw(curves, "seconds", y_label, _heading(base), finish=_percent)
 
 
 def _front(losses: list[float]) -> list[int]:
-    """Of results in the order of their seconds, those that are better than all before."""
+    """Return the indices of results, ordered by seconds, that are better than all earlier ones."""
     return [place for place, loss in enumerate(losses) if loss < min(losses[:place], default=math.inf)]
 
 
 def _percent(axes: Axes) -> None:
-    """Plain numbers at round places of a logarithmic axis, which may span much less than a decade."""
+    """Set round percent labels on a logarithmic axis, which may span much less than a decade."""
     low, high = axes.get_ylim()
     if high < 2.2 * low:
         step = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if (high - low) / step <= 9 or step == 20)

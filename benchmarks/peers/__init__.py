@@ -1,4 +1,4 @@
-"""The competitors by name, cprime among them. One adapter a file; a peer's library is imported when it is run."""
+"""All compared libraries (peers) by name, including cprime. Each adapter imports its library only when it runs."""
 
 from benchmarks.peers import (
     cprime_kmeans,
@@ -19,5 +19,5 @@ PEERS: dict[str, Peer] = {peer.name: peer for adapter in _ADAPTERS for peer in a
 
 
 def of_model(model: str) -> list[str]:
-    """The names of the peers that are compared on one figure."""
+    """Return the names of the peers that are compared in one figure."""
     return [name for name, peer in PEERS.items() if peer.model == model]

@@ -1,4 +1,4 @@
-"""What a competitor is: how it is called, on which budgets, and what it hands back."""
+"""Interface of a compared library (peer): its task, its settings, and its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Task:
-    """What every peer is given.
+    """Task of every peer.
 
-    X (n, D): rows as they are stored, of float32 but where types are what is compared      n_clusters: C
-    start (C, D): for those that take one, of float32      seed, n_threads
+    X (n, D): rows in their stored type, float32 except where types are compared
+    n_clusters: C      start (C, D): initial centers, float32, for peers that accept them      seed, n_threads
     """
 
     X: NDArray
@@ -31,18 +31,18 @@ class Task:
 
     @property
     def single(self) -> Floats:
-        """X, or a copy where it is not of float32, for libraries that compute with nothing narrower."""
+        """Return X as float32, for libraries that compute with nothing narrower; a copy only if needed."""
         return self.X.astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a peer found.
+    """Result of a peer.
 
-    centers (C, D)      n_iter: iterations done, as the peer counts them; None where it does not say
-    objective: what the peer reports, J or the mean log-likelihood, for comparison only; None where it does not say
+    centers (C, D)      n_iter: iterations done, as the peer counts them; None if it does not report them
+    objective: J or the mean log-likelihood that the peer reports, for comparison only; None if it reports none
     weights (C,), covariances (C,), (C, D) or (C, D, D): of a mixture of Gaussians, else None
-    extra: more that the peer tells, to be written into the record
+    extra: more results of the peer for the record
     """
 
     centers: Floats
@@ -55,18 +55,18 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Peer:
-    """One line of the comparison.
+    """One compared implementation.
 
-    name: on the command line and on curves       family: peers of one colour; this library's is "cprime"
-    distribution: of which the version is printed       statement: what a user imports
-    fit: the call itself; everything it does is timed
+    name: on the command line and on curves       family: peers of one color; this library's is "cprime"
+    distribution: package whose version is printed       statement: import statement of a user
+    fit: function that is timed as a whole
     model: "k-means", "mixture" (of spherical Gaussians), "mixture-diag", "mixture-full" or "seeding"; peers of one
-    model are compared by one figure
-    start: where it starts from, in words       note: what a reader must know besides
-    fixed: the settings that make it do n iterations, None if it cannot be told
-    choices: the settings of a time-to-quality curve besides, or instead
-    apart: whether its components have other parameters than those of its model's other peers: it has no curve then
-    unsuitable: for (N, D, C), why there is no point in running it; None if there is
+    model are compared in one figure
+    start: its initialization, in words       note: other remarks for readers
+    fixed: returns the settings for exactly n iterations; None if the peer has no such settings
+    choices: settings of the time-to-quality curve in addition to those, or in place of them
+    apart: whether the parameters of components differ from those of the model's other peers; if so, it has no curve
+    unsuitable: returns, for (N, D, C), why running it makes no sense, or None
     """
 
     name: str
@@ -84,28 +84,28 @@ class Peer:
 
     @property
     def version(self) -> str | None:
-        """The version that is installed, None if none is."""
+        """Return the installed version, None if the library is not installed."""
         if self.distribution == "cprime":
-            return cprime.__version__  # of the sources that are run, installed or not
+            return cprime.__version__  # version of the sources in use, installed or not
         try:
             return version(self.distribution)
         except PackageNotFoundError:
             return None
 
     def exactly(self, n: int) -> Settings:
-        """The settings that make it do n iterations; raises ValueError if it cannot be told."""
+        """Return the settings for exactly n iterations; raise ValueError if the peer has none."""
         if self.fixed is None:
             raise ValueError(f"{self.name} cannot be told how many iterations to do")
         return self.fixed(n)
 
     def ladder(self, iterations: tuple[int, ...]) -> list[Settings]:
-        """The budgets of a time-to-quality curve, cheapest first."""
+        """Return the settings of a time-to-quality curve, cheapest first."""
         steps = [] if self.fixed is None else [self.fixed(n) for n in iterations]
         return [*steps, *self.choices]
 
 
 def shown(settings: Settings) -> str:
-    """Settings as they are printed."""
+    """Return settings as text for tables."""
     return ", ".join(f"{name}={value}" for name, value in settings.items()) or "default"
 
 
@@ -116,7 +116,7 @@ def first_precision(task: Task) -> float:
 
 
 def precisions(task: Task, covariance_type: str) -> NDArray[np.float64]:
-    """The same first precision for every component and direction, in the shape that scikit-learn asks for."""
+    """Return the same initial precision for every component and direction, in scikit-learn's shapes."""
     C, D = task.start.shape
     shaped = {"spherical": np.ones(C), "diag": np.ones((C, D)), "full": np.tile(np.eye(D), (C, 1, 1))}
     return first_precision(task) * shaped[covariance_type]

@@ -1,4 +1,4 @@
-"""This library's k-means."""
+"""Adapter of this library's k-means."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task
 
 
 def fit(task: Task, **settings: Any) -> Fitted:
-    """From the library's own two-level start, which is timed too; what is asked for are centers, not labels."""
+    """Fit from the library's own two-level initialization, which is timed too; return centers without labels."""
     from cprime import KMeans
 
     given: Settings = {"random_state": task.seed, "n_threads": task.n_threads, "final_assignment": "found"}

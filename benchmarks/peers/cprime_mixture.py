@@ -1,4 +1,4 @@
-"""This library's mixtures: the papers' model, equal weights and one variance; and general ones as scikit-learn's."""
+"""Adapters of this library's mixtures: the papers' model with equal weights and one variance, and general mixtures."""
 
 from functools import partial
 from typing import Any
@@ -17,13 +17,13 @@ _PAPERS: Settings = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
 def fit(task: Task, **settings: Any) -> Fitted:
-    """The papers' model."""
+    """Fit the papers' model."""
     model = _fitted(task, {**_PAPERS, **settings})
     return _result(model, np.full(task.n_clusters, model.variance_))
 
 
 def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
-    """Components with covariances and weights of their own."""
+    """Fit components with their own covariances and weights."""
     C = task.n_clusters
     start = {"weights_init": np.full(C, 1 / C), "precisions_init": precisions(task, covariance_type)}
     model = _fitted(task, {"covariance_type": covariance_type, **start, **settings})
@@ -31,13 +31,13 @@ def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
 
 
 def default(task: Task, **settings: Any) -> Fitted:
-    """As it comes, with a start of its own."""
+    """Fit with default settings and the library's own initialization."""
     model = _fitted(task, settings, given_start=False)
     return _result(model, _covariances(model))
 
 
 def _covariances(model: Any) -> NDArray[np.float64]:
-    """From their factors: rounded to single precision, a matrix itself may have a variance below 0."""
+    """Return covariances computed from their factors, because those rounded to float32 may have a negative variance."""
     from cprime.model import FAMILIES
 
     means, factors = model.means_.astype(np.float64), {"precisions_cholesky_": model.precisions_cholesky_}
@@ -49,7 +49,7 @@ def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:
 
     given: Settings = {"means_init": task.start} if given_start else {}
     given |= {"random_state": task.seed, "n_threads": task.n_threads}
-    given |= {"final_assignment": "found"}  # parameters are asked for
+    given |= {"final_assignment": "found"}  # only parameters are compared
     return GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
 
 

@@ -1,4 +1,4 @@
-"""This library's starts, as functions of their own."""
+"""Adapters of this library's seeding functions."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""faiss: `Kmeans`, `SuperKmeans` and its starts."""
+"""Adapters of faiss: `Kmeans`, `SuperKmeans` and its initializations."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task
 
 _SAMPLE = 256  # faiss's own max_points_per_centroid
-_LEAST_DIMENSIONS = 32  # of SuperKMeans
+_LEAST_DIMENSIONS = 32  # required by SuperKMeans
 
 
 def fit(task: Task, niter: int = 25, max_points_per_centroid: int | None = None, spherical: bool = False) -> Fitted:

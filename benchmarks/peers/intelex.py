@@ -1,4 +1,4 @@
-"""scikit-learn-intelex, Intel's implementation behind scikit-learn's interface. Optional: it exists for x86-64 only."""
+"""Adapter of scikit-learn-intelex, Intel's implementation of scikit-learn's interface; optional, x86-64 only."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""scikit-learn: KMeans, MiniBatchKMeans, BisectingKMeans, the two mixtures and k-means++."""
+"""Adapters of scikit-learn: KMeans, MiniBatchKMeans, BisectingKMeans, the two mixtures and k-means++."""
 
 from functools import partial
 from typing import Any
@@ -34,10 +34,11 @@ def bisecting(task: Task, **settings: Any) -> Fitted:
 
 
 def mixture(task: Task, covariance_type: str = "spherical", **settings: Any) -> Fitted:
-    """From the given means, equal weights, and the variance that k-means has there.
+    """Fit a mixture from the given means, equal weights, and the variance of k-means with these means.
 
-    In double precision but for spherical components: in single the fits of general ones break off on some data, because
-    covariances lose their definiteness.
+    General mixtures are fitted in double precision, because in single precision fits fail on some data when a
+    covariance
+    is no longer positive definite. Spherical ones are fitted in the data's precision.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -48,7 +49,7 @@ def mixture(task: Task, covariance_type: str = "spherical", **settings: Any) -> 
         means_init=task.start,
         weights_init=np.full(C, 1 / C),
         precisions_init=precisions(task, covariance_type),
-        init_params="random_from_data",  # everything is given; only this does not run k-means all the same
+        init_params="random_from_data",  # every parameter is given; other values would run k-means first
         random_state=task.seed,
         **settings,
     )

@@ -1,4 +1,4 @@
-"""The package superkmeans, flat and hierarchical. It chooses rows of its own to start from."""
+"""Adapter of the package superkmeans, flat and hierarchical. It chooses its own initial rows."""
 
 from functools import partial
 from typing import Any

@@ -111,7 +111,7 @@ def compare(
     further: Callable[[Fitted], dict[str, Any]],
     afresh: bool = False,
 ) -> list[Record]:
-    """Those of the runs whose peers the options ask for and that can be run; of the others why they are left out."""
+    """Do those runs that the options request and that can run; return their records and the others' reasons."""
     wanted = [run for run in runs if not options.peers or run[0] in options.peers]
     able, unable = plan(dict(wanted), X, C)
     found = repeat(

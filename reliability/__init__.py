@@ -1,4 +1,5 @@
-"""Long runs that try to break the library: generated cases, mutated files, the compiled core alone; and the tests.
+"""Long runs that try to break the library: generated cases, mutated files, sanitizers for the core, mutants for the
+tests.
 
-`python -m reliability COMMAND`; each prints its seed, its counts and its time, and exits with 1 where anything failed.
+`python -m reliability COMMAND` prints the seed, the counts and the time; its exit status is 1 if anything failed.
 """

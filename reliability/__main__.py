@@ -1,4 +1,4 @@
-"""`python -m reliability COMMAND`: one of the long runs."""
+"""`python -m reliability COMMAND`: run one of the long checks."""
 
 import os
 import sys

@@ -1,7 +1,9 @@
-"""What may break the library, in twenty minutes at most: `python -m reliability attack --seed 0`, or `make attack`.
+"""Run checks that may break the library, in at most twenty minutes: `python -m reliability attack --seed 0`, or `make
+attack`.
 
-Sizes beyond 32 bits, fits in little memory, killed fits, damaged folders, hostile files: each a process of its own with
-a line of result. It ends with an error if one fails, or does not end in time. `--only NAME...` chooses.
+They are sizes beyond 32 bits, fits in little memory, killed fits, damaged folders and hostile files. Each check has its
+own process and prints one line. The run ends with an error if a check fails or exceeds its time. `--only NAME...`
+selects checks.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# The module and function that do it in a process with a folder of its own; those of damage are given the seed.
+# Module and function of each check that runs in a process with its own folder; those of damage also get the seed.
 OWN = {
     "rows beyond 32 bits": ("large", "rows_beyond_32_bits"),
     "many rows": ("large", "many_rows_times_columns"),
@@ -33,7 +35,7 @@ ADDRESSES = 8 * 2**30  # bytes that a process may allocate
 
 
 def others(seed: int) -> dict[str, list[str]]:
-    """What exists as commands of their own."""
+    """Return the checks that are commands of their own, with their arguments."""
     tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
     hostile = ("hostile_models", "hostile_checkpoints", "changed_files")
     return {
@@ -74,7 +76,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(name: str, command: list[str], seconds: float, environment: dict[str, str]) -> bool:
-    """Whether it ends well; one line of result, and all of the output where it does not."""
+    """Run one check and return whether it succeeds; print one line, and the whole output if it fails."""
     begin = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, *command],

@@ -1,4 +1,4 @@
-"""Folders of several files, of which one is damaged: what comes of them is as it should be, or an error with a name."""
+"""Damage one file in folders of several files: the result must be correct, or an error that names the file."""
 
 import contextlib
 import shutil
@@ -54,7 +54,7 @@ _DAMAGES: tuple[Callable[[Path, Generator], None], ...] = (_flip, _cut, _lengthe
 
 
 def _attacked(whole: Path, seed: int, n_tries: int, judge: Callable[[Path], str]) -> str:
-    """Many copies of a folder, of each of which one file is damaged; what judge says of them, counted."""
+    """Damage one random file in each of many copies of a folder; return counts of the results of `judge`."""
     found: Counter[str] = Counter()
     names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
     copy = whole.with_name("copy")
@@ -75,7 +75,7 @@ def _attacked(whole: Path, seed: int, n_tries: int, judge: Callable[[Path], str]
 
 
 def parquet_folders(folder: Path, seed: int) -> str:
-    """A fit to what is left is of finite numbers."""
+    """Damage files in folders of Parquet: a fit to what can be read has finite results."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -97,7 +97,7 @@ def parquet_folders(folder: Path, seed: int) -> str:
 
 
 def checkpoint_folders(folder: Path, seed: int) -> str:
-    """A fit that goes on ends in the bits of one that nobody has disturbed."""
+    """Damage files in folders of checkpoints: a resumed fit is bit-identical to one that was never interrupted."""
     X = np.random.default_rng(seed).standard_normal((900, 3))
     source = folder / "X.npy"
     np.save(source, X)
@@ -112,7 +112,7 @@ def checkpoint_folders(folder: Path, seed: int) -> str:
         if len(seen) == 5:
             raise KeyboardInterrupt
 
-    checkpoints._SHARE = float("inf")  # a state after every pass
+    checkpoints._SHARE = float("inf")  # write a state after every pass
     with contextlib.suppress(KeyboardInterrupt):
         cprime.KMeans(9, **given, checkpoint=whole, callbacks=stop).fit(chunks)
     if not list(whole.glob("state-*")):

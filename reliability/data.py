@@ -1,4 +1,4 @@
-"""Arrays of a case: its rows in their type and layout, its weights, its starts."""
+"""Arrays of a case: rows in their type and memory layout, weights, and initial centers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ _INTEGERS = ("int8", "uint8", "int16", "int32", "int64", "uint64")
 
 
 def values(points: Points) -> NDArray:
-    """The rows (n, D) of their type, in C order."""
+    """Return the rows (n, D) of a case in their type, in C order."""
     rng = np.random.default_rng([points.seed, points.n, points.D])
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         X = _MAKERS[points.kind](rng, points.n, points.D)
@@ -73,19 +73,19 @@ _MAKERS: dict[str, Callable[[np.random.Generator, int, int], NDArray]] = {
 
 
 def _blocks(rng: np.random.Generator, n: int, D: int, share: float) -> NDArray:
-    """Runs of columns that rows lack together, as those of a questionnaire's page do."""
+    """Return a mask of missing values in which groups of columns are missing together, as in a questionnaire."""
     page = rng.integers(0, 3, D)
     return (rng.random((n, 3)) < share)[:, page]
 
 
 def _nearly_columns(rng: np.random.Generator, n: int, D: int, share: float) -> NDArray:
-    """Columns that but one or two rows have."""
+    """Return a mask of missing values in which some columns are missing in all rows but one or two."""
     gaps = np.tile(rng.random(D) < share, (n, 1))
     gaps[rng.integers(n, size=2)] = False
     return gaps
 
 
-# Which numbers are missing: (n, D), of about such a share.
+# Functions that return a mask (n, D) of missing values with about the given share.
 _GAPS: dict[str, Callable[[np.random.Generator, int, int, float], NDArray]] = {
     "anywhere": lambda rng, n, D, share: rng.random((n, D)) < share,
     "columns": lambda rng, n, D, share: (rng.random((n, D)) < share) & (rng.random(D) < 0.5),
@@ -97,14 +97,14 @@ _GAPS: dict[str, Callable[[np.random.Generator, int, int, float], NDArray]] = {
 
 
 def chunk_rows(n: int) -> int:
-    """Of n rows in several chunks."""
+    """Return the chunk size that divides n rows into about three chunks."""
     return max(1, n // 3)
 
 
 def laid_out(X: NDArray, layout: str, folder: Path, rows: int | None = None) -> Any:
-    """The same values as an array of another layout, a list, a table, a file or a source.
+    """Return the same values as an array of another layout, a list, a table, a file or a source.
 
-    rows: of a chunk, where there are several
+    rows: rows per chunk, if there are chunks
     """
     n, D = X.shape
     rows = chunk_rows(n) if rows is None else rows
@@ -152,7 +152,7 @@ def laid_out(X: NDArray, layout: str, folder: Path, rows: int | None = None) -> 
 
 
 def weights(kind: str | None, n: int, seed: int) -> Any:
-    """One for each of n rows, or what is no weight."""
+    """Return n weights, or an invalid value in place of weights."""
     rng = np.random.default_rng([seed, n, 7])
     if kind is None:
         return None
@@ -178,7 +178,7 @@ def weights(kind: str | None, n: int, seed: int) -> Any:
 
 
 def start(kind: Any, X: NDArray, C: int, seed: int) -> Any:
-    """Centers (C, D) for an argument that begins with @; else the argument itself."""
+    """Return centers (C, D) for an argument that starts with @; else the argument itself."""
     if kind == "@function":
         return first_rows
     rng = np.random.default_rng([seed, C, 3])
@@ -199,5 +199,5 @@ def start(kind: Any, X: NDArray, C: int, seed: int) -> Any:
 
 
 def first_rows(X: Any, n_clusters: int, random_state: Any = None) -> NDArray:
-    """A start that a caller gives as a function."""
+    """Return the first rows as centers: an initialization given as a function."""
     return np.array(X[:n_clusters])

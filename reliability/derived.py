@@ -1,4 +1,4 @@
-"""What is made of a fitted estimator beside predictions: clusters of components, columns alone, what is missing."""
+"""Checks of everything derived from a fitted estimator: merged components, marginals, conditionals, imputed values."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,11 +13,13 @@ from reliability import oracles
 from reliability.properties import Wrong
 from reliability.space import Case
 
-_STIFF = 1e4  # condition of correlations up to which conditional means are compared with those of NumPy
+_STIFF = 1e4  # largest condition of correlations for comparing conditional means with NumPy
 
 
 class Derived:
-    """Base of what acts on a fitted estimator: given are the data as they were given, X those of the working type."""
+    """Base class with checks on a fitted estimator; `given` are the data as passed to the fit, X those in its working
+    type.
+    """
 
     case: Case
     w: Any
@@ -26,7 +28,7 @@ class Derived:
         return np.random.default_rng([self.case.points.seed, 11])
 
     def _act_merge(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """A tree by any criterion is nested, and what it says of each number of clusters is what NumPy finds."""
+        """A merge tree by any criterion is nested, and its values for each number of clusters agree with NumPy."""
         C = len(_centers(estimator))
         criterion = ("auto", "entropy", "ward")[self.case.points.seed % 3]
         if self.case.params.get("metric") == "cosine":
@@ -61,7 +63,7 @@ class Derived:
             self._check_entropies(estimator, tree, given, X, cuts, weights)
 
     def _ties(self, estimator: Any, X: NDArray) -> bool:
-        """Whether the best two components of each row differ by no more than rounding."""
+        """Return whether the best two components of each row differ by no more than rounding."""
         logs, errors = oracles.log_densities(estimator, X.astype(np.float64), X.dtype)
         last, best = np.partition(logs, -2, axis=1)[:, -2:].T
         return bool((best - last <= 4 * errors.max(axis=1)).all())
@@ -74,7 +76,7 @@ class Derived:
         if not hasattr(estimator, "predict_proba") or tree.n_active != estimator.n_active_:
             return
         if hasattr(estimator, "means_") and oracles.log_densities(estimator, X.astype(float), X.dtype)[1].max() > 1e-4:
-            return  # shares are of rounding
+            return  # shares differ by rounding only
         shares = estimator.predict_proba(given).astype(np.float64)
         eps = float(np.finfo(estimator.predict_proba(given).dtype).eps)
         for n in {1, 1 + len(cuts) // 2, len(cuts)}:
@@ -85,7 +87,7 @@ class Derived:
                 raise Wrong(f"the entropy of {n} clusters is {tree.entropy_[n - 1]}, by NumPy {entropy}")
 
     def _act_outliers(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Σ_c q u of each row is above 0, finite, and at most the greatest 1 + D/ν."""
+        """Σ_c q u of each row is positive, finite, and at most the largest 1 + D/ν."""
         found = estimator.score_outliers(given)
         most = 1 + X.shape[1] / estimator.dof_.astype(np.float64).min()
         if found.shape != (len(X),) or found.dtype != X.dtype:
@@ -94,7 +96,9 @@ class Derived:
             raise Wrong(f"score_outliers gives {found.min()} to {found.max()}, where from 0 to {most} was expected")
 
     def _act_impute(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """What is observed stays, what is missing becomes what NumPy expects, and draws follow from their seed."""
+        """Imputation does not change observed values, agrees with NumPy for missing ones, and draws follow from their
+        seed.
+        """
         rng = self._rng()
         rows: Any = np.where(rng.random(X.shape) < 0.3, X.dtype.type(np.nan), X)
         if "missing" not in self.case.params:
@@ -133,7 +137,7 @@ class Derived:
                 raise Wrong(f"impute gives {found[sure]}, by NumPy {expected[sure]}")
 
     def _stiffness(self, estimator: Any) -> float:
-        """The greatest condition of the correlations of a component."""
+        """Return the largest condition of the correlations of any component."""
         found = []
         for P in oracles.factors(estimator):
             covariance = oracles.covariance_of(P)
@@ -142,12 +146,12 @@ class Derived:
         return float(np.max(found))
 
     def _columns(self, D: int) -> NDArray[np.intp]:
-        """Some columns, but not all, in any order."""
+        """Return some columns, but not all, in random order."""
         rng = self._rng()
         return rng.permutation(D)[: rng.integers(1, max(2, D))]
 
     def _act_marginal(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Some columns have the density that NumPy says, which is also that of rows whose other columns are missing."""
+        """Marginals have NumPy's densities, which also are those of rows whose other columns are missing."""
         columns = self._columns(X.shape[1])
         part = estimator.marginal(columns)
         alone = np.ascontiguousarray(X[:, columns])
@@ -167,7 +171,9 @@ class Derived:
             raise Wrong("a marginal predicts or samples what cannot be")
 
     def _act_condition(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """One row or many, means, deviations, draws, quantiles: finite, and the same by each way."""
+        """Conditionals of one or many rows have finite means, deviations, draws and quantiles, equal by each way to get
+        them.
+        """
         D = X.shape[1]
         if D == 1:
             return
@@ -221,7 +227,7 @@ def _centers(estimator: Any) -> NDArray:
 
 
 def _check_ward(increase: NDArray, cuts: list[NDArray], centers: NDArray, weights: NDArray) -> None:
-    """J of the centers as points of their weights, around those of each number of clusters."""
+    """Check the increase of J by merging: centers with their weights, about the means of each number of clusters."""
     if not weights.any():
         return
     step = float(np.finfo(np.float64).eps) * np.abs(centers).max()

@@ -1,7 +1,7 @@
-"""What a description of cases draws from: a seeded generator in long runs, hypothesis in tests.
+"""Sources of random choices for cases: a seeded generator in long runs, hypothesis in tests.
 
-A description is a function of a `Draw`, and knows neither. What is drawn first and least is the plainest, so that
-hypothesis shrinks towards it.
+A description of cases is a function of a `Draw` of either type. The first options and least numbers are the simplest,
+so that hypothesis shrinks towards them.
 """
 
 import random
@@ -15,21 +15,21 @@ class Draw(Protocol):
     """A source of choices."""
 
     def integer(self, low: int, high: int) -> int:
-        """From low to high, both among them."""
+        """Return an integer from low to high, both included."""
         ...
 
     def choice(self, options: Sequence[T]) -> T:
-        """One of the options; one that is there twice is twice as likely."""
+        """Return one of the options; an option that is listed twice is twice as likely."""
         ...
 
 
 def rarely(draw: Draw, percent: int) -> bool:
-    """True so often."""
+    """Return True with this probability."""
     return draw.integer(0, 99) >= 100 - percent
 
 
 class Seeded:
-    """Choices of case number k of a run: the same for the same seed and number."""
+    """Random choices for case number k of a run, determined by seed and number."""
 
     def __init__(self, seed: int, number: int):
         generator = random.Random(f"{seed}:{number}")
@@ -37,7 +37,7 @@ class Seeded:
 
 
 def strategy(describe: Callable[[Draw], T]) -> Any:
-    """The description as a strategy of hypothesis."""
+    """Return the description as a strategy of hypothesis."""
     from hypothesis import strategies as st
 
     class Shrinking:

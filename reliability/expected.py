@@ -1,4 +1,4 @@
-"""Which errors a case may end in, and which it must: what the documentation says of its arguments."""
+"""Errors that a case may raise, and errors that it must raise, according to the documentation of its arguments."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ from reliability.space import MIXTURES, Case
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error that names an argument: pattern is found in its message. must: nothing else may come of the case."""
+    """An error that names an argument; pattern: found in its message. must: whether the case has to raise it."""
 
     pattern: str
     must: bool
 
 
 def working_type(X: NDArray, layout: str) -> np.dtype:
-    """What the data are computed in: float32 and what has at most 16 bits in float32, anything else in float64.
+    """Return the type of computation: float32 for float32 data and types of at most 16 bits, else float64.
 
     Numbers in lists are Python's: float64, int64, or bool.
     """
@@ -30,7 +30,10 @@ def working_type(X: NDArray, layout: str) -> np.dtype:
 
 
 def refusals(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
-    """X: rows as they were made, of the case's own type; layout: as they are given"""
+    """Return the errors that a case may or must raise.
+
+    X: rows as generated, in the case's own type; layout: the form in which they are passed
+    """
     found = [*_of_data(case, X, w, layout), *_of_weights(case, len(X), w), *_of_arguments(case, X)]
     if layout in ("source", "path", "chunks", "memmap", "memmap F"):
         found.append(Refusal(r"in memory", False))
@@ -60,25 +63,25 @@ def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
 
 
 def _of_range(case: Case, X: NDArray[np.float64], dtype: np.dtype) -> list[Refusal]:
-    """Numbers whose squared distances leave their type, and rows whose differences do: surely, or nearly."""
+    """Return errors of values whose squared distances overflow or whose differences underflow, surely or possibly."""
     single = dtype == np.float32
     most = 2.0 ** (60 if single else 224) / X.shape[1] ** 0.5
     least = 2.0 ** (-51 if single else -280)
     largest, spread = float(np.nanmax(np.abs(X))), float((np.nanmax(X, axis=0) - np.nanmin(X, axis=0)).max())
-    if case.estimator == "lightweight":  # which takes what float64 can sum
+    if case.estimator == "lightweight":  # accepts whatever float64 can sum
         return [Refusal(r"finite squared distances", False)]
     found = []
     if largest > most / 2 or "@far" in case.params.values():
         found.append(Refusal(r"whose squared distances float(32|64) does not hold", largest > most * 2))
         found.append(Refusal(r"(init|means_init|init_params) contains infinity", False))
-    splits = case.estimator in ("XMeans", "GMeans")  # rows of positive weight, which may differ by less than all do
+    splits = case.estimator in ("XMeans", "GMeans")  # they split subsets of rows, whose differences may be smaller
     if 0 < spread < least * 4 or splits:
         found.append(Refusal(r"whose squares float(32|64) does not hold", not splits and spread < least / 4))
     return found
 
 
 def _of_weight(w: Any, n: int) -> Any:
-    """The rows that have some weight; all where weights are none."""
+    """Return the rows of positive weight, as a mask or slice; all rows if the weights are missing or invalid."""
     w = None if w is None else np.asarray(w, dtype=np.float64)
     return slice(None) if w is None or w.shape != (n,) or not (w > 0).any() else w > 0
 

@@ -1,5 +1,6 @@
-"""What the fuzzer of files calls with bytes: each reads them as a file of one kind, which must end in rows, in a model,
-or in an error that says what is wrong with the file.
+"""Functions that the file fuzzer calls with bytes. Each reads them as one kind of file.
+
+This must end in rows, in a model, or in an error that says what is wrong with the file.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 NAMED = (ValueError, TypeError, OSError)
-MOST = 2**20  # numbers that are read of one table; a header may promise more
+MOST = 2**20  # numbers that are read from one table; a header may promise more
 SUFFIXES = (".csv", ".npy", ".npz", ".parquet", ".arrow", ".fvecs", ".bvecs", ".fbin", ".u8bin", ".i8bin")
 
 _ROWS = np.array([[0.0, 1.0], [1.5, -2.0], [9.0, 8.0], [9.5, 7.0], [np.pi, 0.25], [4.0, 4.0]])
@@ -21,7 +22,7 @@ _folder = Path(tempfile.mkdtemp(prefix="cprime-files-", dir="/dev/shm" if Path("
 
 
 def model(content: bytes) -> None:
-    """A model file as it is; what is loaded predicts, or says why not."""
+    """Load a model file with exactly these bytes; a loaded model predicts, or raises a clear error."""
     import cprime
 
     path = _folder / "model.safetensors"
@@ -40,15 +41,16 @@ def model(content: bytes) -> None:
 
 
 def header(content: bytes) -> None:
-    """A model file whose header has the length that it says: the header's JSON, a byte 0, and the tensors."""
+    """Load a model file whose header length is correct; content: the header's JSON, a byte 0, and the tensors."""
     text, _, tensors = content.partition(b"\0")
     model(len(text).to_bytes(8, "little") + text + tensors)
 
 
 def checkpoint(content: bytes) -> None:
-    """A folder of a checkpoint whose checksums hold: `fit.safetensors`, and behind a mark the head of a state.
+    """Resume from a checkpoint folder with correct checksums.
 
-    Each is its header's JSON, a byte 0, and its tensors.
+    content: `fit.safetensors` and, after a separator, the head of a state; each is a JSON header, a byte 0, and
+    tensors.
     """
     import cprime
     from cprime import checkpoints
@@ -70,7 +72,7 @@ def checkpoint(content: bytes) -> None:
 
 
 def table(content: bytes) -> None:
-    """A table: which format, by the first byte; the rest is the file."""
+    """Read a table; the first byte selects the format, and the rest is the file."""
     import cprime
 
     if not content:
@@ -101,7 +103,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def seeds(target: str) -> list[bytes]:
-    """Whole small files to begin with."""
+    """Return small valid files as first inputs of the fuzzer."""
     if target in ("model", "header"):
         found = [_parted(content) if target == "header" else content for content in _models()]
         return found + [_unsealed(content) for content in found if target == "header"]
@@ -129,13 +131,13 @@ def _models() -> list[bytes]:
 
 
 def _parted(content: bytes) -> bytes:
-    """Header, a byte 0, tensors."""
+    """Return a model file's bytes as header, a byte 0, tensors."""
     size = int.from_bytes(content[:8], "little")
     return content[8 : 8 + size].rstrip() + b"\0" + content[8 + size :]
 
 
 def _unsealed(content: bytes) -> bytes:
-    """A model as files of format 1 have it, which know no checksum."""
+    """Return a model in file format 1, which has no checksum."""
     text, _, tensors = content.partition(b"\0")
     values = json.loads(text)
     values["__metadata__"].pop("checksum", None)
@@ -144,7 +146,7 @@ def _unsealed(content: bytes) -> bytes:
 
 
 def _checkpoints() -> list[bytes]:
-    """Folders of fits that were stopped."""
+    """Return checkpoint folders of interrupted fits as bytes."""
     import cprime
 
     found = []

@@ -1,9 +1,9 @@
-"""Mutated files, guided by what of the package they reach: `python -m reliability files --cases 100000 --seed 0`.
+"""Fuzz files with coverage of the package as guide: `python -m reliability files --cases 100000 --seed 0`.
 
 Model files, their headers, checkpoints and tables (`reliability.file_targets`) are mutated by libFuzzer, through
-atheris (`pip install atheris`), which sees the branches of the Python modules. Each must end in a model, in rows or in
-an error that says what is wrong with the file; another error, a crash, more than ten seconds or 2 GiB is a failure, and
-its file is kept in `--output`. Targets share the cases alike. `--replay FILE...` runs files that were kept.
+atheris (`pip install atheris`), which records the branches of Python modules. Each must end in a model, in rows or in
+an error that says what is wrong with the file. Another error, a crash, more than ten seconds or 2 GiB is a failure, and
+its file is stored in `--output`. Cases are divided equally among targets. `--replay FILE...` runs stored files.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FunctionType
 
 LIMIT, MEMORY = 10, 2048  # seconds, MiB
-TRIES = 20  # processes of one target, each but the last of which has crashed or hung
+TRIES = 20  # processes per target; each one but the last has crashed or hung
 _FAILURE = "failure:"
 
 
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _campaign(target: str, cases: int, options: argparse.Namespace) -> tuple[int, int]:
-    """Runs of a target, and how many failures; a crash or a hang ends a process, and another goes on."""
+    """Fuzz one target; return the numbers of runs and of failures. After a crash or a hang, a new process continues."""
     done = failures = 0
     begin = time.monotonic()
     for attempt in range(TRIES):
@@ -79,20 +79,20 @@ def _campaign(target: str, cases: int, options: argparse.Namespace) -> tuple[int
 
 
 def _told(output: str) -> str:
-    """What of a process's output says why it ended."""
+    """Return the lines of a process's output that explain why it ended."""
     lines = output.splitlines()
     wanted = re.compile(r"Error|Exception|File \"|==\d+==|SUMMARY|Test unit written|Warning|Fatal")
     return "\n".join(f"    {line[:300]}" for line in lines if wanted.search(line))[-3000:]
 
 
 def _fuzz(target: str, output: Path, flags: list[str]) -> None:
-    """libFuzzer in this process, which it ends."""
+    """Run libFuzzer in this process; libFuzzer ends it."""
     import atheris
 
     from reliability import file_targets
 
     _import_all()
-    for found in gc.get_objects():  # not as they are imported: an editable package has a loader of its own
+    for found in gc.get_objects():  # not at import, because an editable install has its own loader
         if isinstance(found, FunctionType) and (found.__module__ or "").startswith("cprime."):
             atheris.instrument_func(found)
     for i, content in enumerate(file_targets.seeds(target)):
@@ -102,7 +102,7 @@ def _fuzz(target: str, output: Path, flags: list[str]) -> None:
     def attempt(content: bytes) -> None:
         try:
             file_targets.TARGETS[target](content)
-        except Exception as error:  # told once; the process goes on
+        except Exception as error:  # reported once; the process continues
             frames = traceback.extract_tb(error.__traceback__)
             ours = [frame for frame in frames if "cprime" in frame.filename] or frames
             what = f"{type(error).__name__}-{Path(ours[-1].filename).stem}-{ours[-1].lineno}"
@@ -116,7 +116,9 @@ def _fuzz(target: str, output: Path, flags: list[str]) -> None:
 
 
 def _import_all() -> None:
-    """The modules whose branches count: those that read files, which else come in when they are wanted."""
+    """Import the modules that read files, so that their branches can be instrumented; usually they are imported on
+    demand.
+    """
     from importlib import import_module
     from pkgutil import iter_modules
 

@@ -1,6 +1,6 @@
-"""Data whose sizes no 32 bits hold, in files with holes that take no disk and in sparse rows; what is found is known.
+"""Data whose sizes exceed 32 bits, as sparse files that need no disk space and as sparse rows, with known results.
 
-Sparse rows of more than 2³¹ entries would take 17 GB and are left out: what is tested is rows times columns beyond 2³².
+Sparse rows with more than 2³¹ entries would take 17 GB and are left out; tested are rows times columns beyond 2³².
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from reliability.properties import Wrong
 
 
 def _with_holes(path: Path, dtype: str, shape: tuple[int, int], rows: dict[int, int]) -> Path:
-    """A .npy file of zeros, with rows of a value where rows says so."""
+    """Write a .npy file of zeros without using disk space; rows: the value of each nonzero row. Return its path."""
     X = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
     for row, value in rows.items():
         X[row] = value
@@ -27,7 +27,7 @@ def _agree(found: object, expected: object, what: str) -> None:
 
 
 def rows_beyond_32_bits(folder: Path) -> str:
-    """One column of 2³² + 3 bytes: rows at either end are taken and read, and clustered by themselves."""
+    """Check one column of 2³² + 3 bytes: rows at both ends can be taken, read, and clustered."""
     n = 2**32 + 3
     path = _with_holes(folder / "rows.npy", "uint8", (n, 1), {0: 1, 2**31: 3, 2**32: 5, n - 1: 7})
     source = open_data(path)
@@ -41,7 +41,7 @@ def rows_beyond_32_bits(folder: Path) -> str:
 
 
 def _fitted(path: Path, n: int, D: int, marked: dict[int, int]) -> str:
-    """Two clusters, of zeros and of rows of 200: all is known of the fit to the last digit."""
+    """Check a fit with two clusters, one of zeros and one of rows of 200, whose exact result is known."""
     start = np.array([np.zeros(D), np.full(D, 200.0)])
     model = KMeans(2, init=start, max_iter=3, n_threads=2, random_state=0).fit(str(path))
     expected = np.zeros(n, dtype=np.int32)
@@ -53,21 +53,21 @@ def _fitted(path: Path, n: int, D: int, marked: dict[int, int]) -> str:
 
 
 def many_rows_times_columns(folder: Path) -> str:
-    """uint8: 2²⁴ + 3 rows of 260 columns."""
+    """Check a fit of 2²⁴ + 3 rows of 260 columns, uint8."""
     n, D = 2**24 + 3, 260
     marked = dict.fromkeys((1, 2**23 + 1, 2**24, n - 1), 200)
     return _fitted(_with_holes(folder / "tall.npy", "uint8", (n, D), marked), n, D, marked)
 
 
 def many_columns_times_rows(folder: Path) -> str:
-    """float32: 2¹⁶ + 5 rows of 2¹⁶ + 1 columns, 17 GB that are not there."""
+    """Check a fit of 2¹⁶ + 5 rows of 2¹⁶ + 1 columns, float32: 17 GB in a sparse file."""
     n, D = 2**16 + 5, 2**16 + 1
     marked = dict.fromkeys((0, 2**15, n - 1), 200)
     return _fitted(_with_holes(folder / "wide.npy", "float32", (n, D), marked), n, D, marked)
 
 
 def sparse_rows(folder: Path) -> str:
-    """CSR, with indices of 32 and of 64 bits: 2²⁰ + 1 rows of 5000 columns, three groups that share no column."""
+    """Check 2²⁰ + 1 sparse rows of 5000 columns in three groups without common columns, with 32- and 64-bit indices."""
     from scipy.sparse import csr_array
 
     n, D = 2**20 + 1, 5000

@@ -1,8 +1,8 @@
-"""The space of cases of the laws: which estimator, search, family and source, and data of which a law speaks.
+"""Random cases for the laws: estimator, search, family, source, and data for which a law holds.
 
-Sizes are such that every sample, share and step of a fit is now and then all there is, and now and then is none: from 5
-to some thousands of rows, from 1 to 200 components. Names come from the library's own registers, so that a search or a
-family that is added is among the cases.
+Sizes vary from 5 to some thousands of rows and from 1 to 200 components, so that every sample, share and step of a fit
+sometimes contains all data and sometimes none. Names come from the library's own registers, so a new search or family
+is among the cases.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from reliability.laws import EXACT
 from reliability.space import GAPS, MIXTURES, OPENS_SOURCES, Case, Points
 
 LAWS = ("weight zero", "units", "chunks")
-ASKED_FOR = ("rows alone",)  # not part of every run: it is not kept yet among centers that are equally far
+ASKED_FOR = ("rows alone",)  # not in every run: it does not hold yet for ties between centers
 ESTIMATORS = (
     *("KMeans",) * 8,
     *("GaussianMixture",) * 8,
@@ -28,9 +28,9 @@ ANY_SOURCE = (
     "random",
     "two-level",
     "k-means||",
-)  # starts of data in any number of chunks; a mixture knows the first two
+)  # initializations that work with any number of chunks; mixtures have the first two
 KINDS = {
-    # What is rounded otherwise decides nothing of these.
+    # Kinds of data for which rounding decides no assignment.
     "weight zero": ("normal", "clusters", "line"),
     "chunks": ("normal", "clusters", "lattice", "few", "equal", "flat", "heavy", "columns", "outlier", "sparse"),
     "rows alone": ("lattice", "lattice", "few", "sparse", "normal", "clusters", "groups"),
@@ -38,14 +38,14 @@ KINDS = {
 
 
 def law_case(draw: Draw, laws: tuple[str, ...] = LAWS, estimators: Sequence[str] = ESTIMATORS) -> Case:
-    """An estimator, its data, and one law that these must keep."""
+    """Return a case: an estimator, its data, and one law that must hold."""
     law = draw.choice(laws)
     capable = [name for name in estimators if law != "chunks" or name in OPENS_SOURCES]
     estimator = draw.choice(capable)
     n = draw.integer(*draw.choice(((5, 60), (61, 600), (61, 600), (601, 4000))))
     n = min(n, 300) if estimator in ("KMedoids", "XMeans", "GMeans") else n
     C = draw.integer(1, min(draw.choice((4, 20, 200)), n if rarely(draw, 20) else max(1, n // 4)))
-    least = 2 if estimator == "KMedoids" else 1  # on a line many sums of distances are equal
+    least = 2 if estimator == "KMedoids" else 1  # on a line, many sums of distances tie
     D = 1 if estimator == "KMeans1D" else draw.integer(least, draw.choice((3, 8)))
     layout = draw.choice(("C", "chunks", "path", "source")) if estimator in OPENS_SOURCES else "C"
     kinds = _kinds(law, estimator)
@@ -62,20 +62,20 @@ def law_case(draw: Draw, laws: tuple[str, ...] = LAWS, estimators: Sequence[str]
     weights = draw.choice((None, "ones", "integers", "zeros", "float32"))
     params = _params(draw, estimator, C, layout, law)
     able = estimator == "GaussianMixture" and D > 1 and "means_init" not in params
-    # Estimated lists average costs, of which rows with fewer values have less.
+    # Estimated lists average costs, and rows with fewer values have lower costs.
     if able and "estimated" not in str(params["search"]) and rarely(draw, 40):
         gaps, missing = draw.choice(GAPS[:4]), draw.choice((5, 20, 40))
         points = replace(points, n=min(n, 600), dtype="float64", gaps=gaps, missing=missing)
         params |= {"missing": "marginal", "weights": "free"}  # components of equal ones tie where a row has no value
         params["n_components"] = min(C, 20, points.n)
     if points.kind == "line" or D == 1:
-        params.pop("metric", None)  # there are two directions, in which all points are equally far
+        params.pop("metric", None)  # a line has two directions only, so all points of one tie
     return Case(points, estimator, params, weights, (law,))
 
 
 def _kinds(law: str, estimator: str) -> tuple[str, ...]:
     if law == "units" and estimator in EXACT:
-        return tuple(kind for kind in KINDS["chunks"] if kind != "outlier")  # of which float32 has no room for others
+        return tuple(kind for kind in KINDS["chunks"] if kind != "outlier")  # float32 would round others away
     return KINDS.get(law, KINDS["weight zero"])
 
 
@@ -92,7 +92,7 @@ def _params(draw: Draw, estimator: str, C: int, layout: str, law: str) -> dict[s
         params |= _searched(draw, estimator, C)
     if estimator in STARTS:
         some = ANY_SOURCE[:2] if estimator in MIXTURES else ANY_SOURCE
-        whole = layout == "C" and law != "chunks"  # and rows are different, since equal components tie
+        whole = layout == "C" and law != "chunks"  # rows must also be different, because equal components tie
         params[STARTS[estimator]] = draw.choice((*some, "@different rows", *(("k-means++", "afk-mc2") * whole)))
     if params.get("init_params") == "@different rows":
         params["means_init"] = params.pop("init_params")

@@ -1,7 +1,7 @@
-"""The laws: changes of the data that say nothing new, after which a fit says the same.
+"""The laws: changes of the data without new information, after which a fit must give the same result.
 
-Each law is here once, for the tests of `tests/laws` and for the generated cases of `reliability.trial`: what is done to
-the data, and how what is found then is compared with what was found before.
+Each law is defined once, for the tests of `tests/laws` and for the generated cases of `reliability.trial`: the change
+of the data, and the comparison of the results before and after it.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ FITTED = (
     *("cluster_centers_", "means_", "weights_", "covariances_", "noise_variances_", "dof_"),
     *("inertia_", "lower_bound_", "memberships_"),
 )
-_NOTHING = 1e-30  # share of all points that is none
+_NOTHING = 1e-30  # a share of points below this counts as none
 POWERS = {"cluster_centers_": 1, "means_": 1, "weights_": 0}
 POWERS |= {"covariances_": 2, "variance_": 2, "noise_variances_": 2}
-EXACT = ("KMeans", "KMeans1D", "KMedoids")  # which know no exponentials, so that a power of two changes no digit
+EXACT = ("KMeans", "KMeans1D", "KMedoids")  # without exponentials, so a power of two changes no digit
 PLACES = ("behind", "among", "before")
 
 
 def with_others(
     X: NDArray, where: str, w: ArrayLike | None = None, extra: int | None = None, seed: int = 5
 ) -> tuple[NDArray, NDArray[np.float64], NDArray[np.int64]]:
-    """X and other points of weight 0: the rows, their weights, and where X is.
+    """Add points of weight 0 to X; return the rows, their weights, and the indices of the rows of X.
 
-    where: "behind" X, "among" its rows or "before" them    extra: how many, by default as many as X has
+    where: "behind" X, "among" its rows or "before" them    extra: number of added points, by default as many as X has
     """
     n, rng = len(X), np.random.default_rng(seed)
     extra = n if extra is None else extra
@@ -45,9 +45,11 @@ def with_others(
 def with_others_in_chunks(
     X: NDArray, chunk_rows: int, where: str, w: ArrayLike | None = None, extra: int = 1, seed: int = 5
 ) -> tuple[NDArray, NDArray[np.float64], NDArray[np.int64]]:
-    """The same in every chunk, so that in chunks of `chunk_rows + extra` rows each has the points that it had.
+    """Add points of weight 0 to every chunk, so that chunks of `chunk_rows + extra` rows have the points they had
+    before.
 
-    That is part of the law: an exchange step bounds, for each chunk, how many points it sends farther away.
+    The law needs this, because an exchange step limits, for each chunk, how many points it reassigns to farther
+    centers.
     """
     w = np.ones(len(X)) if w is None else np.asarray(w)
     parts = [
@@ -60,12 +62,13 @@ def with_others_in_chunks(
 
 
 def check_weight_zero(alone: Any, among: Any, at: NDArray[np.int64]) -> None:
-    """Check that points of weight 0 change no label, choice or draw of the others, and sums by their order alone.
+    """Check that points of weight 0 change no label, choice or draw of the others, and sums by their order only.
 
     Other partial sums change one iteration by some eps, and further iterations multiply this. So parameters are
     compared with a tolerance.
 
-    alone: an estimator fitted to weighted points    among: fitted to others of weight 0 too, the points being at `at`
+    alone: an estimator fitted to weighted points    among: fitted to these and points of weight 0; `at`: indices of the
+    former among all rows
     """
     _check_labels(np.asarray(among.labels_)[at], alone.labels_, "among points of weight 0")
     for name in FITTED:
@@ -83,7 +86,8 @@ def check_weight_zero(alone: Any, among: Any, at: NDArray[np.int64]) -> None:
 
 
 def check_units(one: Any, other: Any, unit: float) -> None:
-    """A power of two changes no label, and parameters by that power only; to the bit, where no logarithm is taken.
+    """Check that a power of two changes no label, and scales parameters only; bit-identical for methods without
+    logarithms.
 
     one: an estimator fitted to X    other: fitted to X times `unit`
     """
@@ -96,16 +100,16 @@ def check_units(one: Any, other: Any, unit: float) -> None:
         factor = 1.0 if cosine else unit**power
         ours, theirs = (np.asarray(getattr(fit, name), dtype=float) for fit in (other, one))
         counts = np.asarray(getattr(one, "counts_", 0.0))
-        if ours.shape[:1] == theirs.shape[:1] == counts.shape:  # a component of no weight is where rounding has left it
+        if ours.shape[:1] == theirs.shape[:1] == counts.shape:  # a component without points depends on rounding
             ours, theirs = (array[counts > _NOTHING * counts.sum()] for array in (ours, theirs))
         relative, absolute = (0.0, 0.0) if exact else (1e-4, 1e-9) if power == 2 else (1e-5, 1e-6)
         _check_close(ours / factor, theirs, relative, absolute, f"{name} {when}")
 
 
 def check_rows(estimator: Any, X: NDArray, some: NDArray[np.int64]) -> None:
-    """What is predicted of a row does not depend on the rows that come with it.
+    """Check that predictions of a row do not depend on other rows in the call.
 
-    some: numbers of rows that are asked about by themselves
+    some: indices of rows that are predicted in a call of their own
     """
     _check_labels(estimator.predict(X[some]), estimator.predict(X)[some], f"of {len(some)} rows")
     relative = 1e3 * float(np.finfo(X.dtype).eps)
@@ -123,7 +127,7 @@ def _check_labels(found: ArrayLike, expected: ArrayLike, when: str) -> None:
 
 
 def _check_close(found: NDArray, expected: NDArray, relative: float, absolute: float, what: str) -> None:
-    """absolute: a share of the largest number that is expected"""
+    """Check closeness; absolute: tolerance as a share of the largest expected number."""
     if found.shape != expected.shape:
         raise Wrong(f"{what} is of shape {found.shape}, where {expected.shape} was expected")
     largest = np.abs(expected).max(initial=0.0)

@@ -1,7 +1,7 @@
-"""Fits in little more memory than `docs/speed.md` says that they need: 1.2 times of it above the data.
+"""Fits in little more memory than `docs/speed.md` states: at most 1.2 times that value above the data.
 
-The limit is that of RLIMIT_DATA, set when the data are there and a small fit has loaded what every fit needs: an
-allocation beyond it is a MemoryError.
+The limit is RLIMIT_DATA, set after the data exist and a small fit has loaded everything that fits need. An allocation
+beyond it raises MemoryError.
 """
 
 import resource
@@ -16,14 +16,14 @@ _ROOM = 1.2
 
 
 def _limited(megabytes: float) -> None:
-    """From here on the process may have so much more than it has, of what RLIMIT_DATA counts."""
+    """Limit the memory that the process may add from now on, as counted by RLIMIT_DATA."""
     status = Path("/proc/self/status").read_text()
     has = int(status.partition("VmData:")[2].split()[0]) * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (has + int(megabytes * _ROOM * 1e6),) * 2)
 
 
 def a_mixture(folder: Path) -> str:
-    """130,290 x 90, C = 500, diagonal covariances, exact and with C' = 5 but for the copy: 32 MB above the data."""
+    """Fit 130,290 x 90, C = 500, diagonal covariances: exact, and C' = 5 without regrouping, in 32 MB above data."""
     X = np.random.default_rng(0).standard_normal((130_290, 90), dtype=np.float32)
     common = {"covariance_type": "diag", "init_params": "random", "max_iter": 3, "random_state": 0, "n_threads": 1}
     mixtures = [
@@ -39,7 +39,7 @@ def a_mixture(folder: Path) -> str:
 
 
 def a_million_clusters(folder: Path) -> str:
-    """10⁷ points of 16 dimensions in 10⁶ clusters: 2.05 GB above the data."""
+    """Fit 10⁷ points of 16 dimensions with 10⁶ clusters in 2.05 GB above the data."""
     X = np.random.default_rng(0).standard_normal((10_000_000, 16), dtype=np.float32)
     given = {"search": "graph", "max_iter": 2, "random_state": 0, "n_threads": 2}
     KMeans(2000, **given).fit(X[:20_000])

@@ -1,11 +1,12 @@
-"""Many threads at once: `python -m reliability load --minutes 10 --threads 16 --seed 0`.
+"""Run many threads at once: `python -m reliability load --minutes 10 --threads 16 --seed 0`.
 
-Each thread repeats jobs in an order of its own: fits of all searches and covariances, on arrays and files that all
-share, and predictions of estimators that all share, with one, two or three threads of the library's own. Every result
-must have the bits that the job gave alone and with one thread, before.
+Each thread repeats jobs in its own random order: fits with all searches and covariances, on shared arrays and files,
+and
+predictions of shared estimators, with one, two or three threads of the library. Every result must be bit-identical to
+that of the job run alone with one thread before.
 
-Memory: what the process holds (its resident set) is sampled all the time. The first quarter of the run is warm-up; the
-median of the last quarter must be at most 5 % above that of the second one. That is judged of runs of a minute or more.
+Memory: the resident set of the process is sampled all the time. The first quarter of the run is warm-up; the median of
+the last quarter must be at most 5 % above that of the second one. This is checked in runs of a minute or more.
 """
 
 import argparse
@@ -28,16 +29,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cprime import GaussianMixture, KMeans, load, open_data
 
-Job = Callable[[int], bytes]  # of a number of threads, what its results are told from others by
+Job = Callable[[int], bytes]  # takes a number of threads, returns the digest of its results
 
-JUDGED = 60  # seconds of a run from which on its memory says something
+JUDGED = 60  # least seconds of a run for which its memory is checked
 GROWTH = 1.05
 SEARCHES = ("full", "bounded", "graph")
 COVARIANCES = ("tied_spherical", "spherical", "diag", "tied", "full")
 
 
 def digest(arrays: Sequence[Any]) -> bytes:
-    """What tells these arrays from others: their types, shapes and bits."""
+    """Return a digest of the types, shapes and bits of these arrays."""
     found = blake2b(digest_size=16)
     for array in map(np.ascontiguousarray, arrays):
         found.update(repr((array.dtype, array.shape)).encode())
@@ -87,7 +88,7 @@ def asked(shared: dict[int, Any], method: str, X: NDArray, n_threads: int) -> by
 
 
 def jobs(seed: int, folder: Path) -> dict[str, Job]:
-    """By name; the data, the files and the fitted estimators are shared by all."""
+    """Return the jobs by name; they share the data, the files and the fitted estimators."""
     X = data(seed)
     inputs = {"float64": X, "float32": X.astype(np.float32), "strided": np.asfortranarray(X)[::2]}
     np.save(folder / "data.npy", X)
@@ -118,7 +119,7 @@ def jobs(seed: int, folder: Path) -> dict[str, Job]:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory; where there is no /proc, the most that there have been."""
+    """Return the resident bytes of this process; without /proc, the peak so far."""
     import resource
 
     if sys.platform == "linux":
@@ -127,7 +128,7 @@ def resident() -> int:
 
 
 class Workers:
-    """Threads that repeat jobs until they are told to stop."""
+    """Threads that repeat random jobs during the context."""
 
     def __init__(self, expected: dict[str, bytes], all_jobs: dict[str, Job], seed: int, n: int):
         self.done: Counter[str] = Counter()
@@ -162,7 +163,7 @@ class Workers:
 
 
 def growth(samples: Sequence[int]) -> float:
-    """What is held in the last quarter of a run, by what is held in the second one; NaN of fewer samples than four."""
+    """Return the median memory of a run's last quarter over that of its second; NaN for fewer than four samples."""
     quarter = len(samples) // 4
     if not quarter:
         return float("nan")
@@ -176,7 +177,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     seconds = 60 * options.minutes
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are short on purpose
+    warnings.simplefilter("ignore", ConvergenceWarning)  # from fits that are short on purpose
     with tempfile.TemporaryDirectory(prefix="cprime-load-") as folder:
         every = jobs(options.seed, Path(folder))
         expected = {name: job(1) for name, job in every.items()}

@@ -1,12 +1,12 @@
-"""Which tests would notice: mutants of the small mathematical modules, each run against the tests that reach its line.
+"""Find mutants of small mathematical modules that no test detects; each runs against the tests that reach its line.
 
     python -m reliability mutants --module em/stages.py --seed 1 --sample 50
 
-Everything is imported and collected once. A first child process runs all tests and records which lines each of them
-reaches and how long it takes; then every mutant has a child of its own, in which its functions and constants take the
-place of the originals, and which runs the tests that reach the changed statement, the quickest first, until one fails.
-Tests beyond `--budget` seconds are not asked, so what survives might be killed by more patience, and nothing else is
-promised of it. What is known to change nothing is in `equivalent.toml`, with the reason, and counts for neither side.
+Everything is imported and collected once. A first child process runs all tests and records the lines each of them
+reaches and its time. Then every mutant has its own child process, in which its functions and constants replace the
+originals. It runs the tests that reach the changed statement, the fastest first, until one fails. Tests beyond
+`--budget` seconds are not run, so more time might kill a surviving mutant. Mutants that are known to change nothing are
+listed with the reason in `equivalent.toml` and count on neither side.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cprime"
 MODULES = ("model", "components.py", "em", "statistics.py", "_random.py", "search/certificate.py")
 TESTS = ("model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
-SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measures of the process
+SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measurements of the process
 KILLED, TIMEOUT, CRASHED, SURVIVED, EQUIVALENT = "killed", "out of time", "crashed", "survived", "equivalent"
 
 
@@ -85,13 +85,13 @@ def _files(name: str) -> list[Path]:
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
-    """Why mutants change nothing, by module, place, and the line before and after."""
+    """Return why mutants change nothing, by module, place, and the line before and after."""
     listed = tomllib.loads((ROOT / "reliability" / "equivalent.toml").read_text())["mutant"]
     return {(m["module"], m["place"], m["before"], m["after"]): m["reason"] for m in listed}
 
 
 class Runner:
-    """A plugin of pytest in whose run loop every mutant has its turn."""
+    """Plugin of pytest that runs all mutants within pytest's run loop."""
 
     def __init__(self, mutants: list[Mutant], known: dict, budget: float, jobs: int):
         self.mutants, self.known, self.budget, self.jobs = mutants, known, budget, jobs
@@ -126,7 +126,7 @@ class Runner:
         return True
 
     def report(self) -> float:
-        """The table, by module; returns the share that was killed."""
+        """Print the table by module; return the share of killed mutants."""
         counts: dict[str, Counter] = {}
         for mutant, verdict in self.results:
             counts.setdefault(mutant.module, Counter())[verdict] += 1
@@ -147,7 +147,7 @@ class Runner:
             print(f"{verdict}: {mutant}", flush=True)
 
     def _baseline(self, session: pytest.Session) -> tuple[list[dict[str, set[int]]], list[float]]:
-        """Lines of each module that each test reaches, and the seconds it takes."""
+        """Return the lines of each module that each test reaches, and the seconds of each test."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "baseline.json"
             pid = _fork(lambda: self._measured(session, file), None)
@@ -172,7 +172,7 @@ class Runner:
         return True
 
     def _chosen(self, mutant: Mutant, reached: list[dict[str, set[int]]], seconds: list[float]) -> list[int]:
-        """The tests that reach the mutant, the quickest first, as far as the budget goes."""
+        """Return the indices of tests that reach the mutant, the fastest first, within the budget."""
         there = [
             i
             for i, lines in enumerate(reached)
@@ -197,7 +197,7 @@ class Runner:
 
 
 class Tracer:
-    """Records the lines of some files that are run while it is entered: module -> lines."""
+    """Recorder of the executed lines of some files during the context, as module -> lines."""
 
     def __init__(self, modules: dict[str, str]):
         self.modules = modules
@@ -226,7 +226,7 @@ class Tracer:
 
 
 def graft(live: ModuleType, mutant: Mutant) -> None:
-    """Puts the functions and constants of a mutant in the place of those of the module that everybody has imported."""
+    """Replace the functions and constants of the imported module by those of a mutant."""
     new = {"__name__": live.__name__, "__file__": live.__file__, "__builtins__": __builtins__}
     exec(mutant.code(), new)
     _graft_names(live, new, live.__name__)
@@ -250,7 +250,7 @@ def _graft_names(owner: Any, new: dict[str, Any], module: str) -> None:
 
 
 def _functions(value: Any) -> list[FunctionType]:
-    """What is run of an attribute: a function, or those of a property or a method of the class."""
+    """Return the functions behind an attribute: the function itself, or those of a property or a method."""
     if isinstance(value, FunctionType):
         return [value]
     names = ("fget", "func", "__func__")
@@ -258,7 +258,7 @@ def _functions(value: Any) -> list[FunctionType]:
 
 
 def _fork(action: Any, limit: float | None) -> int:
-    """A child that ends with 1 where an action says no; limit: seconds of processor time that it may take."""
+    """Fork a child that exits with 1 if the action returns False; limit: its processor seconds. Return its id."""
     pid = os.fork()
     if pid:
         return pid
@@ -268,8 +268,8 @@ def _fork(action: Any, limit: float | None) -> int:
             os.dup2(nothing.fileno(), 1)
             os.dup2(nothing.fileno(), 2)
             if limit is not None:
-                signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
-                signal.alarm(int(20 * limit))  # and so does waiting
+                signal.setitimer(signal.ITIMER_PROF, limit)  # the signal ends the process
+                signal.alarm(int(20 * limit))  # so does waiting too long
                 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
                 resource.setrlimit(resource.RLIMIT_AS, (used + 2**32, used + 2**32))
             status = 0 if action() else 1

@@ -1,8 +1,8 @@
-"""Mutants of Python source: one small change each, as a slip of the pen makes it.
+"""Mutants of Python source: each with one small change, like a slip of the pen.
 
-A comparison takes the other side or loses its edge, a sum becomes a difference, a number grows, a condition turns
-round, a result or a statement is dropped. Annotations, messages, protocols and enumerations are left as they are: what
-they say is no behaviour, or any other distinct numbers would do. Owns what a mutant is, not how it is run.
+A comparison is reversed or loses its equality, a sum becomes a difference, a number grows, a condition is negated, a
+result or a statement is dropped. Annotations, messages, protocols and enumerations are not changed, because they have
+no behavior, or other distinct numbers would do as well. `reliability.mutants` runs the mutants.
 """
 
 import ast
@@ -38,12 +38,12 @@ _OPERATORS: dict[type, type] = {
 }
 _TWINS = (("max", "min"), ("maximum", "minimum"), ("argmax", "argmin"), ("any", "all"), ("log", "exp"), ("sum", "mean"))
 _NAMES = {a: b for pair in _TWINS for a, b in (pair, pair[::-1])} | {"sqrt": "square", "zeros": "ones", "ones": "zeros"}
-_BARE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # conditions that no other change turns round
+_BARE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # conditions without other changes are negated
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, in which lines, and what the line says before and after."""
+    """One change: its module, place and lines, and the text of the line before and after it."""
 
     module: str
     place: str
@@ -53,13 +53,13 @@ class Mutant:
     tree: ast.Module
     slot: tuple[ast.AST, str, int | None]
     other: ast.AST
-    inside: bool  # a function, which is not run before it is called
+    inside: bool  # in a function, which does not run at import
 
     def __str__(self) -> str:
         return f"{self.module}:{self.lines.start} {self.place}: {self.before}  →  {self.after}"
 
     def code(self) -> CodeType:
-        """The whole module with this change."""
+        """Compile the whole module with this change."""
         old = _put(self.slot, self.other)
         try:
             return compile(ast.fix_missing_locations(self.tree), self.module, "exec")
@@ -68,7 +68,7 @@ class Mutant:
 
 
 def mutants_of(source: str, module: str) -> list[Mutant]:
-    """All mutants of a module."""
+    """Return all mutants of a module."""
     tree = ast.parse(source)
     found = []
     for slot, place, statement, scope in _sites(tree, (), None, tree):
@@ -91,7 +91,7 @@ def mutants_of(source: str, module: str) -> list[Mutant]:
 def _sites(
     node: ast.AST, place: tuple[str, ...], statement: Any, scope: ast.AST
 ) -> Iterator[tuple[tuple, tuple[str, ...], Any, ast.AST]]:
-    """Everything that may be changed below a node: where it hangs, in which class or function, in which statement."""
+    """Yield every node below a node that may be changed, with its slot, class or function, statement and scope."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
@@ -112,7 +112,7 @@ def _sites(
 def _untouched(node: ast.AST) -> bool:
     if isinstance(node, ast.ClassDef):
         return any(isinstance(n, ast.Name) and n.id in ("Protocol", "IntEnum") for b in node.bases for n in ast.walk(b))
-    if isinstance(node, ast.FunctionDef):  # nothing but a docstring and a refusal
+    if isinstance(node, ast.FunctionDef):  # only a docstring and a refusal
         last = node.body[-1]
         return len(node.body) <= 2 and isinstance(last, ast.Raise) and "NotImplementedError" in ast.unparse(last)
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -125,7 +125,7 @@ def _untouched(node: ast.AST) -> bool:
 
 
 def _changes(node: Any, slot: tuple) -> Iterator[ast.AST]:
-    """What a node may become."""
+    """Yield the nodes that may replace a node."""
     parent, field, _ = slot
     match node:
         case ast.Compare():
@@ -174,7 +174,7 @@ def _get(slot: tuple) -> Any:
 
 
 def _put(slot: tuple, node: ast.AST) -> Any:
-    """Hangs a node in another's place, which is returned."""
+    """Put a node into a slot; return the replaced node."""
     parent, field, index = slot
     old = _get(slot)
     if index is None:
@@ -193,7 +193,7 @@ def _text(node: ast.AST) -> list[str]:
 
 
 def _difference(before: list[str], after: list[str]) -> tuple[str, str]:
-    """The lines in which two texts differ first."""
+    """Return the first lines in which two texts differ."""
     for old, new in zip(before, after, strict=False):
         if old != new:
             return old.strip(), new.strip()

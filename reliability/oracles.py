@@ -20,24 +20,24 @@ from scipy.special import betaln, gammaln
 
 Floats = NDArray[np.float64]
 
-# Diagonal covariances meet rows with gaps by double precision products of x, x² and the mask about one origin, as long
-# as the squared distance of a mean from it is no more variances than this.
+# Diagonal covariances use, for rows with missing values, double precision products of x, x² and the mask about one
+# origin, if the squared distance of a mean from it is no more variances than this.
 _FARTHEST = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 
-# A(x − μ) is computed from A(x − origin) and A(origin − μ) up to this many standard deviations of rounding, beyond from
-# x − μ; see gaussian_start in cpp/gaussian_cost.h.
+# A(x − μ) is computed from A(x − origin) and A(origin − μ) up to this many standard deviations of rounding, and beyond
+# that from x − μ; see gaussian_start in cpp/gaussian_cost.h.
 _ABOUT_ORIGIN = 2.0**-12
 
-# Rounding of its terms may take this share of a factor analyzer's cost plus 1, before it is measured from differences.
+# If rounding of its terms exceeds this share of a factor analyzer's cost plus 1, the cost is computed from differences.
 _OF_FACTORS = 2.0**-27
 
-# Marginal densities of covariance matrices are found by projection in float64, which loses this times the root of the
-# condition of the whole covariance.
+# Marginal densities of covariance matrices are computed by projection in float64, whose error is this times the root of
+# the condition of the whole covariance.
 _PROJECTION = 8 * float(np.finfo(np.float64).eps)
 
 
 def squared_distances(X: Floats, centers: Floats) -> Floats:
-    """(n, C), from differences."""
+    """Return squared distances (n, C), computed from differences."""
     out = np.empty((len(X), len(centers)))
     with np.errstate(over="ignore", under="ignore"):
         for c, center in enumerate(centers):
@@ -47,25 +47,27 @@ def squared_distances(X: Floats, centers: Floats) -> Floats:
 
 
 def distance_error(D: int, dtype: Any) -> tuple[float, float]:
-    """Relative and absolute error of a squared distance in `dtype`; the absolute one is that of underflow."""
+    """Return the relative and the absolute error of a squared distance in `dtype`; the absolute one is due to
+    underflow.
+    """
     info = np.finfo(dtype)
     return 4 * (D + 4) * float(info.eps), 4 * D * float(info.tiny)
 
 
 def unit(X: Floats) -> Floats:
-    """Rows of length 1."""
+    """Return the rows scaled to length 1."""
     X = X / np.abs(X).max(axis=1, keepdims=True)
     return X / np.sqrt(np.einsum("nd,nd->n", X, X))[:, np.newaxis]
 
 
 def least_of_a_line(x: Floats, w: Floats, C: int) -> float:
-    """The least J of C runs of sorted values: dynamic programming over all cuts, O(C N²)."""
+    """Return the least J of C intervals of sorted values, by dynamic programming over all cuts, O(C N²)."""
     order = np.argsort(x)
     x, w = x[order] - x.min(), w[order]
     n = len(x)
-    cost = np.full((n, n + 1), np.inf)  # of the run [i, j)
+    cost = np.full((n, n + 1), np.inf)  # cost of the interval [i, j)
     weight, mean, spread = np.zeros(n), np.zeros(n), np.zeros(n)
-    for j in range(n):  # every run that ends before j takes one value more (Welford)
+    for j in range(n):  # every interval that ends before j is extended by one value (Welford)
         weight[: j + 1] += w[j]
         share = np.divide(w[j], weight[: j + 1], out=np.zeros(j + 1), where=weight[: j + 1] > 0)
         away = x[j] - mean[: j + 1]
@@ -79,14 +81,14 @@ def least_of_a_line(x: Floats, w: Floats, C: int) -> float:
 
 
 def center_slip(mixture: Any, dtype: Any) -> Floats:
-    """By how many standard deviations sums and rounding in `dtype` may move each mean: (C,)."""
+    """Return how many standard deviations sums and rounding in `dtype` may shift each mean: (C,)."""
     means = np.abs(mixture.means_.astype(np.float64)) * 4 * float(np.finfo(dtype).eps)
     with np.errstate(all="ignore"):
         return np.array([np.linalg.norm(mean @ np.abs(P)) for mean, P in zip(means, factors(mixture), strict=True)])
 
 
 def factors(mixture: Any) -> Floats:
-    """Upper triangles P (C, D, D), P Pᵀ the precision, of a fitted mixture."""
+    """Return upper triangular P (C, D, D), where P Pᵀ is the precision, of a fitted mixture."""
     C, D = mixture.means_.shape
     if hasattr(mixture, "factors_"):
         return np.array([_of_factors(*pair) for pair in zip(mixture.factors_, mixture.noise_variances_, strict=True)])
@@ -102,7 +104,7 @@ def factors(mixture: Any) -> Floats:
 
 
 def _of_factors(loadings: NDArray, noise: NDArray) -> Floats:
-    """(D, D) of Λ Λᵀ + diag(ψ), by the singular values of Ψ^−½ Λ: no covariance is made."""
+    """Return P (D, D) for Λ Λᵀ + diag(ψ) by the singular values of Ψ^−½ Λ, without computing the covariance."""
     root, axes, lengths = _in_noise(loadings, noise)
     whitener = np.eye(len(root)) + (axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
     upper = rq(whitener / root[:, np.newaxis], mode="r")
@@ -110,7 +112,7 @@ def _of_factors(loadings: NDArray, noise: NDArray) -> Floats:
 
 
 def _in_noise(loadings: NDArray, noise: NDArray) -> tuple[Floats, Floats, Floats]:
-    """Ψ^½ (D,), and the left singular vectors (D, H) and singular values (H,) of Ψ^−½ Λ."""
+    """Return Ψ^½ (D,), and the left singular vectors (D, H) and singular values (H,) of Ψ^−½ Λ."""
     root = np.sqrt(noise.astype(np.float64))
     axes, lengths, _ = np.linalg.svd(loadings.astype(np.float64) / root[:, np.newaxis], full_matrices=False)
     return root, axes, lengths
@@ -143,7 +145,7 @@ def _factor_squares(X: Floats, mean: Floats, loadings: Floats, noise: Floats) ->
 
 
 def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
-    """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
+    """Return log π_c p(x | c) of a fitted mixture (n, C), and bounds on the effect of rounding in `dtype` on each."""
     logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
     P, means = factors(mixture), mixture.means_.astype(np.float64)
     matrices = not hasattr(mixture, "factors_") and (mixture.covariance_type_ in ("full", "tied") or np.isnan(X).any())
@@ -154,11 +156,11 @@ def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     for there, rows in patterns(X):
         logs[rows], errors[rows] = _log_densities(mixture, P, spread, X[rows], there, extent, dtype)
     errors = np.fmin(np.nan_to_num(errors, nan=1e290), 1e290)
-    return np.where(errors == 1e290, np.fmax(logs, -1e290), logs), errors  # the logarithm of a factor rounded to 0
+    return np.where(errors == 1e290, np.fmax(logs, -1e290), logs), errors  # logarithm of a factor that was rounded to 0
 
 
 def patterns(X: Floats) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
-    """What is observed of rows, (D,), and which rows that is so of."""
+    """Yield each pattern of observed columns, a mask (D,), and the indices of the rows that have it."""
     there, of = np.unique(~np.isnan(X), axis=0, return_inverse=True)
     for i, columns in enumerate(there):
         yield columns, np.flatnonzero(of.reshape(-1) == i)
@@ -178,7 +180,7 @@ def _log_densities(
     P (C, D, D): factors of the precisions    spread: of each component, see `_spread`    extent (D,): of data and means
     """
     means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
-    weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
+    weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # value for components without points
     C, D = means.shape
     k, dof, factored = int(there.sum()), getattr(mixture, "dof_", None), hasattr(mixture, "factors_")
     logs, errors = np.empty((len(X), C)), np.empty((len(X), C))
@@ -186,9 +188,9 @@ def _log_densities(
     with np.errstate(all="ignore"):
         for c in range(C):
             difference, Q, stiffness, projected = np.where(there, X - means[c], 0), P[c], 0.0, 0.0
-            if spread:  # a model is made of covariances, and their factors of these
+            if spread:  # parameters are covariances, from which factors are computed
                 stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
-            if factored:  # by a matrix whose trace is as much larger than its least eigenvalue
+            if factored:  # a matrix whose condition may reach its trace, in units of the least eigenvalue
                 loadings = mixture.factors_[c][there].astype(np.float64)
                 noise = mixture.noise_variances_[c][there].astype(np.float64)
                 stiffness = float((np.square(loadings).sum(axis=1) / noise).sum())
@@ -211,7 +213,7 @@ def _log_densities(
             if k < D and not P[c][~np.eye(D, dtype=bool)].any():
                 distance = min(np.square(extent @ P[c]).sum(), farthest)
                 loss += 8 * (D + 8) * float(np.finfo(np.float64).eps) * distance
-            steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
+            steep = 1 if dof is None else (dof[c] + k) / dof[c]  # derivative of −2 log p by the squared distance
             if factored:
                 loss += _OF_FACTORS * (1 + cost)
             loss += projected * (1 + cost)
@@ -252,13 +254,13 @@ def _marginal(covariance: Floats, there: NDArray[np.bool_]) -> tuple[Floats, flo
 
 
 def covariance_of(P: Floats) -> Floats:
-    """(D, D), of the factor of its inverse."""
+    """Return the covariance (D, D) for the factor P of its inverse."""
     inverse = np.linalg.inv(P)
     return inverse.T @ inverse
 
 
 def _log_t(squares: Floats, dof: float, D: int) -> Floats:
-    """The log density of t distributions of Σ = I, by squared distances."""
+    """Return the log densities of t distributions with Σ = I for given squared distances."""
     normalizer = gammaln(D / 2) - betaln(dof / 2, D / 2) if D else 0.0
     return normalizer - D / 2 * np.log(dof * np.pi) - (dof + D) / 2 * np.log1p(squares / dof)
 
@@ -279,7 +281,7 @@ def conditional_means(mixture: Any, X: Floats, logs: Floats) -> Floats:
 
 
 def log_sum(logs: Floats) -> Floats:
-    """log Σ exp of rows."""
+    """Return log Σ exp of each row."""
     most = logs.max(axis=1)
     with np.errstate(under="ignore", invalid="ignore"):
         return most + np.log(np.exp(logs - most[:, np.newaxis]).sum(axis=1))

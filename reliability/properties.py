@@ -1,4 +1,4 @@
-"""What must hold of every fitted estimator: ranges, types, sums, and agreement with NumPy."""
+"""Properties of every fitted estimator: ranges, types, sums, and agreement with NumPy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +11,18 @@ from reliability.space import MIXTURES, Case
 
 
 class Wrong(AssertionError):
-    """A result that is not what it must be."""
+    """A result without a required property."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """An estimator, and what it was fitted to: X (n, D) in the type that it is computed in, weights (n,) or None."""
+    """An estimator with its data: X (n, D) in the type of computation, and weights (n,) or None."""
 
     case: Case
     estimator: Any
     X: NDArray
     w: NDArray[np.float64] | None
-    repaired: bool = False  # whether the log says that a covariance without extent was mended, which may lower F
+    repaired: bool = False  # whether a covariance without extent was repaired (logged), which may lower F
 
     @property
     def rows(self) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ class Fitted:
 
 
 def check_fit(fitted: Fitted) -> None:
-    """All that holds of its kind of estimator."""
+    """Check all properties of this type of estimator."""
     _check_finite(fitted)
     _check_labels(fitted)
     name = fitted.case.estimator
@@ -49,7 +49,7 @@ def check_fit(fitted: Fitted) -> None:
 
 
 def same_bits(a: Any, b: Any, when: str) -> None:
-    """Whether two fitted estimators are the same, times and what threads they use apart."""
+    """Check that two fitted estimators are bit-identical, except for times and thread counts."""
     names = [set(_attributes(estimator)) for estimator in (a, b)]
     if names[0] != names[1]:
         raise Wrong(f"attributes differ {when}: {names[0] ^ names[1]}")
@@ -75,7 +75,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _check_finite(fitted: Fitted) -> None:
-    """Every number of every fitted attribute, but J in the history of a mixture that does not measure it."""
+    """Check that fitted attributes are finite, except J in the history of mixtures that do not compute it."""
     family = getattr(fitted.estimator, "covariance_type", "tied_spherical")
     no_squares = family != "tied_spherical" or hasattr(fitted.estimator, "dof_")
     for name in _attributes(fitted.estimator):
@@ -108,12 +108,12 @@ def _centers(fitted: Fitted) -> NDArray:
 
 
 def searches_all(case: Case) -> bool:
-    """Whether the search finds the nearest of all."""
+    """Return whether the search always finds the nearest center."""
     return case.params.get("search", "auto") in ("auto", "full", "bounded")
 
 
 def _check_centers(fitted: Fitted) -> None:
-    """Labels are nearest centers, inertia_ is the sum of their squared distances, F does not fall."""
+    """Check that labels are nearest centers, inertia_ is the sum of squared distances, and F never decreases."""
     case, estimator, X = fitted.case, fitted.estimator, fitted.rows
     n, D = X.shape
     cosine = case.params.get("metric") == "cosine"
@@ -122,7 +122,7 @@ def _check_centers(fitted: Fitted) -> None:
     centers = estimator.cluster_centers_.astype(np.float64)
     distances = oracles.squared_distances(X, centers)
     relative, absolute = oracles.distance_error(D, fitted.X.dtype)
-    if cosine:  # rows of length 1 are rounded before anything is measured
+    if cosine:  # rows of length 1 are rounded before distances are computed
         absolute += 32 * float(np.finfo(fitted.X.dtype).eps) * (1 + D**0.5)
     own, least = distances[np.arange(n), estimator.labels_], distances.min(axis=1)
     far = own > least * (1 + relative) + absolute
@@ -140,9 +140,9 @@ def _check_centers(fitted: Fitted) -> None:
     elif case.estimator in ("KMeans", "SoftKMeans"):
         _check_rising(fitted, centers)
     elif case.estimator == "FuzzyKMeans":
-        step = float(np.abs(X).max(initial=0)) * float(np.finfo(fitted.X.dtype).eps)  # of a coordinate of a center
+        step = float(np.abs(X).max(initial=0)) * float(np.finfo(fitted.X.dtype).eps)  # rounding of a center
         absolute = 64 * n * D * step**2
-        if case.params.get("regularizer") == "entropy":  # whose objective is a difference of larger ones
+        if case.params.get("regularizer") == "entropy":  # its objective is a difference of larger numbers
             relative += 1e-10
             absolute += 8 * float(np.finfo(np.float64).eps) * estimator.regularization_
         _check_falling(estimator.objectives_, relative, absolute * float(fitted.weights.sum()))
@@ -155,7 +155,7 @@ def _check_line(fitted: Fitted) -> None:
     best = oracles.least_of_a_line(x, w, estimator.n_clusters)
     eps = float(np.finfo(fitted.X.dtype).eps)
     spread = float(w @ (x - x.mean()) ** 2)
-    rounded = float(w.sum()) * (8 * eps * float(np.abs(x).max())) ** 2  # centers are numbers of the data's type
+    rounded = float(w.sum()) * (8 * eps * float(np.abs(x).max())) ** 2  # centers have the data's type
     if estimator.inertia_ > best * (1 + 1e-9) + rounded + 1e-12 * spread + 1e-300:
         raise Wrong(f"inertia_ is {estimator.inertia_}, the least is {best}")
     if not (np.diff(estimator.cluster_centers_[:, 0]) >= 0).all():
@@ -170,13 +170,13 @@ def _check_falling(objectives: list[float], relative: float, absolute: float = 0
 
 
 def _check_rising(fitted: Fitted, centers: NDArray[np.float64]) -> None:
-    """F of a k-means or its like never falls, but for the rounding of centers to the data's type."""
+    """Check that F of k-means and similar methods never decreases, except for rounding of centers to their type."""
     case, estimator, X = fitted.case, fitted.estimator, fitted.rows
     D = X.shape[1]
     bounds = np.array(estimator.lower_bounds_)
     eps = float(np.finfo(fitted.X.dtype).eps)
     size = 1.0 if case.params.get("metric") == "cosine" else float(np.abs(X).max(initial=0))
-    step = 8 * size * eps  # by which a coordinate of a center is off: sums of 64 rows are of the data's type
+    step = 8 * size * eps  # error of a center's coordinate: sums of 64 rows are in the data's type
     sigma = float(np.sqrt(estimator.variance_))
     with np.errstate(over="ignore"):
         ratio = step / sigma if sigma > 0 else np.inf
@@ -223,7 +223,7 @@ def _check_memberships(fitted: Fitted) -> None:
 
 
 def _check_mixture(fitted: Fitted) -> None:
-    """Weights, covariances, the best components, the density of every point, and F."""
+    """Check weights, covariances, the best components, the density of every point, and F."""
     case, gm, X = fitted.case, fitted.estimator, fitted.rows
     if abs(gm.weights_.sum(dtype=np.float64) - 1) > 1e-6 or (gm.weights_ < 0).any():
         raise Wrong(f"weights_ are {gm.weights_}")
@@ -248,7 +248,7 @@ def _check_mixture(fitted: Fitted) -> None:
     if soft and case.params.get("reg_covar", 1e-6) == 0 and not fitted.repaired:
         slip = oracles.center_slip(gm, fitted.X.dtype).max()
         slack += 8 * float(slip * X.shape[1] ** 0.5 + slip**2)
-        if hasattr(gm, "factors_"):  # noise is what is left of variances, of whose rounding it has as much
+        if hasattr(gm, "factors_"):  # noise is a difference of variances and has their rounding
             spread = gm.noise_variances_ + np.square(gm.factors_).sum(axis=2)
             slack += 8 * X.shape[1] * float(np.finfo(np.float64).eps * (spread / gm.noise_variances_).max())
         falls = np.diff(gm.lower_bounds_) < -(slack + 1e-7 * (1 + np.abs(gm.lower_bounds_[:-1])))

@@ -1,7 +1,7 @@
-"""Many cases in processes of their own: what crashes or hangs is known by its number, and the run goes on.
+"""Run many cases in worker processes; a case that crashes or hangs is identified by its number, and the run continues.
 
-A worker writes the number of the case that it is in to memory that its parent sees. A case that takes too long ends its
-worker with a traceback of all threads; the parent starts another worker behind that case.
+A worker writes the number of its present case into memory shared with its parent. A case that takes too long ends its
+worker with a traceback of all threads, and the parent starts another worker with the next case.
 """
 
 import faulthandler
@@ -19,15 +19,15 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-LIMIT = 30.0  # seconds that a case may take, on a busy machine too
-BATCH = 2000  # cases of one process
+LIMIT = 30.0  # seconds per case, enough for a busy machine
+BATCH = 2000  # cases per process
 
 
 @dataclass
 class Report:
-    """What has come of a run: counts of how cases ended, the failures, the longest case.
+    """Results of a run: counts of how cases ended, the failures, the longest case.
 
-    late: cases that were stopped once at the limit; a second time makes a failure of them
+    late: cases that were stopped once at the time limit; if stopped again, they are failures
     """
 
     ends: Counter[str] = field(default_factory=Counter)
@@ -36,13 +36,13 @@ class Report:
     late: list[int] = field(default_factory=list)
 
 
-Attempt = Callable[[int, Path], str]  # number of a case and a folder of its own: how it ends
+Attempt = Callable[[int, Path], str]  # takes a number of a case and an empty folder, returns how the case ended
 
 
 def run(
     attempt: Attempt, numbers: range, n_workers: int, seconds: float | None, show: Callable[[dict], None]
 ) -> Report:
-    """Cases by number, until all are done or the time is over.
+    """Run cases by number until all are done or the time is over; return the report.
 
     show: called with every failure, a dictionary of number, kind ("wrong", "error", "crash" or "hang") and message
     """
@@ -71,7 +71,7 @@ def run(
 
 
 class _Worker:
-    """A process that goes through a batch."""
+    """A process that runs one batch of cases."""
 
     def __init__(self, context: Any, attempt: Attempt, batch: range, deadline: float | None):
         self.batch = batch
@@ -81,7 +81,7 @@ class _Worker:
         self.process.start()
 
     def finish(self, report: Report) -> range | None:
-        """Adds what the process has written; the cases behind one that ended it."""
+        """Add the results of the ended process to the report; return the cases still to run, or None."""
         self.process.join()
         at, rest = self.journal.value, None
         for line in (self.folder / "ends.jsonl").read_text().splitlines():
@@ -93,7 +93,7 @@ class _Worker:
         if self.process.exitcode != 0:
             trace = (self.folder / "trace.txt").read_text() if (self.folder / "trace.txt").exists() else ""
             kind = "hang" if "Timeout" in trace else "crash"
-            if kind == "hang" and at not in report.late:  # the machine may have been: once more
+            if kind == "hang" and at not in report.late:  # perhaps the machine was busy: try once more
                 report.late.append(at)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 return range(at, self.batch.stop)
@@ -121,11 +121,11 @@ def _work(attempt: Attempt, batch: range, deadline: float | None, journal: Any, 
             faulthandler.cancel_dump_traceback_later()
             seconds = round(time.monotonic() - begin, 3)
             ends.write(json.dumps({"number": number, "end": end, "seconds": seconds, **message}) + "\n")
-    os._exit(0)  # nothing of the parent is to be cleaned up here
+    os._exit(0)  # skip the cleanup inherited from the parent
 
 
 def _told(error: BaseException) -> str:
-    """The error with where it came from."""
+    """Return the error's message with the place where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
     return f"{type(error).__name__}: {error} [{places}]"

@@ -1,8 +1,8 @@
-"""`python -m reliability sanitize`: the contracts of the kernels and fits at once, with the core under sanitizers.
+"""`python -m reliability sanitize`: run the contracts of kernels and concurrent fits with the core under sanitizers.
 
-The core is built once for each sanitizer, in an environment of its own below build/sanitize that takes all other
-packages from this one. Every instruction set is run: baseline and AVX2 as they are, AVX-512 and AMX in software, so
-that any machine of AVX2 runs all, and the sanitizers see what those instructions read and write.
+The core is built once for each sanitizer, in a virtual environment below build/sanitize that takes all other packages
+from this one. Every instruction set is run: baseline and AVX2 natively, AVX-512 and AMX in software. So every machine
+with AVX2 can run all of them, and sanitizers check the memory accesses of those instructions.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-CONTRACTS = [  # but the memory that kernels take, to which the sanitizers add theirs
+CONTRACTS = [  # all except the memory that kernels take, to which sanitizers add theirs
     str(path)
     for path in sorted((ROOT / "tests" / "contracts").glob("test_kernel_*.py"))
     if path.name != "test_kernel_memory.py"
@@ -27,17 +27,17 @@ INSTRUCTION_SETS = ["baseline", "avx2", "avx512f", "avx512", "amx"]
 
 
 class Sanitizer(NamedTuple):
-    settings: dict[str, str]  # of CMake
-    libraries: list[str]  # in the process before Python, which is not built for it
+    settings: dict[str, str]  # for CMake
+    libraries: list[str]  # preloaded, because Python is not built with the sanitizer
     options: dict[str, str]  # environment
     tests: list[str]
 
 
-# More than -O1 takes several times as long to compile, and leaves less to see. Debug: the names are kept.
+# Levels above -O1 compile several times as long and detect less. Debug builds contain function names.
 _FLAGS = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1"}
 SANITIZERS = {
-    # With undefined behaviour. Python leaves much to the end of a process, so leaks are none of the core's; and what is
-    # not written reads as a number far outside of every range.
+    # Includes undefined behavior. Leaks are not checked, because Python frees much only when the process ends.
+    # Unwritten memory reads as a number far outside every valid range.
     "address": Sanitizer(
         {"CPRIME_SANITIZE": "address", **_FLAGS},
         ["libasan.so", "libstdc++.so.6"],
@@ -49,7 +49,7 @@ SANITIZERS = {
         },
         [*CONTRACTS, SEVERAL_THREADS[1]],
     ),
-    # Python and NumPy are not watched: what they hand to each other without the sanitizer's knowledge is no finding.
+    # Python and NumPy are not instrumented; data passed between them would cause false reports.
     "thread": Sanitizer(
         {"CPRIME_SANITIZE": "thread", **_FLAGS},
         ["libtsan.so", "libstdc++.so.6"],
@@ -85,16 +85,16 @@ def main(argv: list[str]) -> int:
 
 
 def environment(name: str, sets: list[str]) -> str:
-    """The interpreter whose core is built under the sanitizer, with these instruction sets."""
+    """Return the interpreter of an environment whose core is built with the sanitizer and these instruction sets."""
     folder = ROOT / "build" / "sanitize" / name
     python = str(folder / "bin" / "python")
     if not os.path.exists(python):
         venv.create(folder)
     where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.check_output(where, text=True).strip())
-    # Of a path file's folders the path files are not read: so the package that is installed here is not found there.
+    # Path files in the folders of a path file are ignored, so the installed version of this package is not found there.
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    needed = {"avx512f"} if {"avx512", "amx"} & {*sets} else set()  # these take most kernels from AVX512F
+    needed = {"avx512f"} if {"avx512", "amx"} & {*sets} else set()  # they use most kernels of AVX512F
     compiled = ";".join(s.upper() for s in INSTRUCTION_SETS if s in needed.union(sets) - {"baseline"})
     settings = {"CPRIME_EMULATE": "ON", "CPRIME_SETS": compiled, **SANITIZERS[name].settings}
     subprocess.run(
@@ -110,7 +110,7 @@ def environment(name: str, sets: list[str]) -> str:
 
 
 def run(python: str, name: str, instruction_set: str, arguments: list[str]) -> int:
-    """pytest's exit status on an instruction set."""
+    """Run pytest on an instruction set; return its exit status."""
     sanitizer = SANITIZERS[name]
     libraries = [library(file) for file in sanitizer.libraries]
     variables = os.environ | sanitizer.options | {"CPRIME_ISA": instruction_set, "LD_PRELOAD": " ".join(libraries)}
@@ -120,7 +120,7 @@ def run(python: str, name: str, instruction_set: str, arguments: list[str]) -> i
         raise RuntimeError(f"the core runs on {found} where {instruction_set} was asked for, which needs AVX2")
     begin = time.monotonic()
     print(f"{name}, {instruction_set}:", flush=True)
-    # A sanitizer writes its report to the process's own standard error, which pytest would keep to itself.
+    # A sanitizer reports to the process's own standard error, which pytest would capture.
     command = [python, "-m", "pytest", "--capture=sys", "-p", "no:cacheprovider"]
     command += ["-k", "not reference- and not contracts_hold"]
     status = subprocess.run([*command, *arguments], env=variables, cwd=ROOT, check=False).returncode
@@ -130,7 +130,7 @@ def run(python: str, name: str, instruction_set: str, arguments: list[str]) -> i
 
 
 def library(file: str) -> str:
-    """Where the compiler has a library."""
+    """Return the path of a compiler library; raise RuntimeError if the compiler has none."""
     compiler = os.environ.get("CXX", "c++")
     path = subprocess.check_output([compiler, f"-print-file-name={file}"], text=True).strip()
     if path == file:

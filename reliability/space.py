@@ -1,7 +1,7 @@
-"""The space of cases of the Python surface: which data, weights, estimator and arguments.
+"""Random cases of the public Python interface: data, weights, estimator and arguments.
 
-A case is plain values, which JSON holds. What the data are is made of them by `reliability.data`, what must come of
-them is said by `reliability.expected`.
+A case consists of plain values that JSON can represent. `reliability.data` makes its data, and `reliability.expected`
+lists the errors that it may or must raise.
 """
 
 from collections.abc import Sequence
@@ -48,8 +48,8 @@ COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
 FACTORED = ("factors", "ppca")
 GAPS = ("anywhere", "anywhere", "columns", "rows", "whole rows", "nearly columns", "blocks")
 ACTS = ("threads", "repeat", "predict", "odd predict", "save", "bounds", "batches", "copy", "weights as repeats")
-NARROW = ("float16", "int8", "uint8", "bool")  # what is stored as it came and computed with as float32
-MERGES = ("merge",)  # of what has components
+NARROW = ("float16", "int8", "uint8", "bool")  # types that are stored unchanged and computed with as float32
+MERGES = ("merge",)  # for estimators with components
 ACTS_OF = {
     "KMeans": MERGES,
     "GaussianMixture": (*MERGES, "impute", "marginal", "condition"),
@@ -59,10 +59,11 @@ ACTS_OF = {
 
 @dataclass(frozen=True)
 class Points:
-    """What the rows are.
+    """Description of the rows.
 
-    scale, offset: powers of ten; offset None for none, relative to the scale    bad: what stands where no number is
-    gaps: where numbers are missing, None for nowhere    missing: the share of those that are, in percent
+    scale, offset: powers of ten; offset relative to the scale, None for no offset
+    bad: an invalid entry in place of a number      gaps: pattern of missing values, None for none
+    missing: the share of missing values in percent
     """
 
     seed: int
@@ -80,7 +81,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Case:
-    """What is fitted to what, and what is done with it then."""
+    """Data, estimator, arguments and weights of a fit, and the checks done with it afterwards (acts)."""
 
     points: Points
     estimator: str
@@ -97,7 +98,7 @@ class Case:
 
 
 def surface_case(draw: Draw, widest: int = 300, estimators: Sequence[str] = ESTIMATORS) -> Case:
-    """One case: mostly small and sound, every oddity now and then; numbers from 10^-widest to 10^widest."""
+    """Return a random case: usually small and valid, sometimes with oddities; values from 10^-widest to 10^widest."""
     estimator = draw.choice(estimators)
     points = _points(draw, estimator, widest)
     weights = draw.choice(WEIGHTS) if rarely(draw, 40) else None
@@ -112,7 +113,7 @@ def surface_case(draw: Draw, widest: int = 300, estimators: Sequence[str] = ESTI
 
 
 def _size(draw: Draw, *ranges: tuple[int, int, int]) -> int:
-    """A number from one of the ranges: up to which percentage it is drawn, the least and the most of its numbers."""
+    """Return a random number; ranges: (cumulative percentage of the range, its least number, its largest number)."""
     at = draw.integer(0, 99)
     return next(draw.integer(least, most) for end, least, most in ranges if at < end)
 
@@ -160,7 +161,7 @@ def _points(draw: Draw, estimator: str, widest: int) -> Points:
 
 
 def _n_clusters(draw: Draw, n: int) -> int:
-    """From 1 to N, mostly few; now and then N, or too many."""
+    """Return a number of clusters from 1 to n, usually small; sometimes n, or too many."""
     what = draw.integer(0, 99) if n <= 300 else 0
     if what < 70:
         return draw.integer(1, min(8 if n <= 300 else 64, n))

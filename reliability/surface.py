@@ -1,9 +1,10 @@
-"""Generated cases of the Python surface: `python -m reliability surface --cases 1000 --seed 0`.
+"""Run generated cases of the Python interface: `python -m reliability surface --cases 1000 --seed 0`.
 
-Each is an estimator fitted to data, drawn from `reliability.space`. It ends in a result whose properties hold, or in an
-error that names an argument; anything else is a failure: another error, a warning, a crash, more than ten seconds.
-`--case K` runs case K alone in this process, with its traceback. `--laws` draws cases of the laws (`reliability.laws`),
-`--laws NAME...` of some: what points of weight 0, another unit and another place of the same chunks must not change.
+In each case an estimator is fitted to data, both drawn by `reliability.space`. The case must end in a result with the
+required properties, or in an error that names an argument. Everything else is a failure: another error, a warning, a
+crash, more than ten seconds. `--case K` runs case K alone in this process, with its traceback. `--laws` draws cases of
+the laws (`reliability.laws`), `--laws NAME...` only of some. A law says what points of weight 0, another unit, or
+another storage of the same chunks must not change.
 """
 
 import argparse
@@ -23,14 +24,14 @@ from reliability.space import ESTIMATORS, Case, surface_case
 
 
 def attempt(describe: Callable[[Draw], Case], seed: int, number: int, folder: Path) -> str:
-    """One case by its number."""
+    """Run one case by its number; return how it ends."""
     from reliability.trial import run
 
     return run(describe(Seeded(seed, number)), folder)
 
 
 def space(options: argparse.Namespace) -> Callable[[Draw], Case]:
-    """What draws the cases that are asked for."""
+    """Return the function that draws the requested type of cases."""
     own = {} if options.of is None else {"estimators": tuple(options.of)}
     if options.laws is None:
         return partial(surface_case, widest=options.widest, **own)
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--replay", type=Path, default=None, help="a case from a JSON file, in this process")
     parser.add_argument("--failures", type=Path, default=None, help="write failing cases to this file, as JSON lines")
     options = parser.parse_args(arguments)
-    logging.getLogger("cprime").addHandler(logging.NullHandler())  # what it says is no failure
+    logging.getLogger("cprime").addHandler(logging.NullHandler())  # log messages are no failure
     if options.case is not None or options.replay is not None:
         return _alone(options)
     import pandas  # noqa: F401, what cases need is imported once, before the workers are made

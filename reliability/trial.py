@@ -1,4 +1,4 @@
-"""One case of the Python surface from data to judgement: a result whose properties hold, or an error with a name."""
+"""One case of the Python interface: a result with the required properties, or an error that names an argument."""
 
 import logging
 import re
@@ -22,11 +22,11 @@ from reliability.expected import refusals, working_type
 from reliability.properties import Fitted, Wrong, check_fit, same_bits
 from reliability.space import OPENS_SOURCES, Case
 
-NAMED = (ValueError, TypeError)  # what a refusal is
+NAMED = (ValueError, TypeError)  # types of errors that count as refusals
 
 
 def run(case: Case, folder: Path) -> str:
-    """How the case ends: "fitted" or "refused"; raises Wrong, or whatever else came of it.
+    """Run a case; return "fitted" or "refused". Raise Wrong or any other error if the case fails.
 
     folder: for files, whose content is replaced
     """
@@ -50,7 +50,7 @@ class _Trial(Derived):
     def run(self) -> str:
         try:
             given = data.laid_out(self.X, self.layout, self.folder)
-        except NAMED as error:  # of sources, which know their types when they are opened
+        except NAMED as error:  # sources check types when opened
             return self._judged(error)
         before = _copied(given), deepcopy(self.w)
         try:
@@ -72,14 +72,14 @@ class _Trial(Derived):
         return "fitted"
 
     def _judged(self, error: Exception) -> str:
-        """Whether an error is one that was to come."""
+        """Return "refused" if the error is allowed; raise it otherwise."""
         message = str(error)
         if not any(re.search(refusal.pattern, message) for refusal in self.allowed):
             raise error
         return "refused"
 
     def _estimator(self, unit: float = 1.0, **changes: Any) -> Any:
-        """unit: by which the data are multiplied, and with them what is measured in their units"""
+        """Return the estimator of the case; unit: factor of the data and of arguments in data units."""
         params = dict(self.case.params) | changes
         search = params.get("search")
         if isinstance(search, dict):
@@ -130,7 +130,7 @@ class _Trial(Derived):
             same_bits(estimator, other.fit(given, sample_weight=self.w), "of another fit")
 
     def _act_predict(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Rows one by one and all together, in the layout of the fit, give the same."""
+        """Check that predictions of single rows and of all rows, in the layout of the fit, are equal."""
         labels = estimator.predict(given)
         if labels.dtype != np.int32 or labels.shape != (len(X),):
             raise Wrong(f"predict gives {labels.dtype} of shape {labels.shape}")
@@ -153,8 +153,9 @@ class _Trial(Derived):
                 raise Wrong("approximate labels are out of range")
 
     def _tied(self, estimator: Any, rows: NDArray, one: NDArray, other: NDArray) -> bool:
-        """Whether labels differ but for rounding, where rows beside others with gaps are compared otherwise than alone:
-        by a copy of the covariance for each component, in place of one that all share.
+        """Return whether labels differ by rounding only.
+
+        This can happen if other rows have missing values: then each component uses a copy of the shared covariance.
         """
         if self.case.params.get("missing") != "marginal" or "tied" not in estimator.covariance_type_:
             return False
@@ -163,7 +164,7 @@ class _Trial(Derived):
         return bool((np.abs(logs[i, one] - logs[i, other]) <= errors[i, one] + errors[i, other]).all())
 
     def _act_odd_predict(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """What is not finite or of another width is refused by name."""
+        """Check that values that are not finite and rows of another width are refused with a clear error."""
         bad = X.copy()
         bad[-1, -1] = np.inf if "missing" in self.case.params else np.nan
         for rows, pattern in (
@@ -195,7 +196,7 @@ class _Trial(Derived):
         same_bits(estimator, clone(estimator).fit(given, sample_weight=self.w), "of a clone's fit")
 
     def _act_widened(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Rows of a narrow type have the fit of their copy in the type that is computed with."""
+        """Check that rows of a narrow type have the fit of their copy in the type of computation."""
         other = self._laid_out(self.X.astype(X.dtype), self.layout)
         same_bits(estimator, self._estimator().fit(other, sample_weight=self.w), f"of rows as {X.dtype}")
 
@@ -210,8 +211,9 @@ class _Trial(Derived):
             raise Wrong(f"bounds are {found}, slack {slack}")
 
     def _slack(self, estimator: Any, X: NDArray) -> float:
-        """Share of bounds that rounding may take: there is more of it where rows or components are far from each other
-        in units of the least extent of a component in any direction.
+        """Return the share of bounds that rounding may change.
+
+        It grows with distances between rows or components, in units of the least standard deviation in any direction.
         """
         info, rows = np.finfo(X.dtype), X.astype(np.float64)
         places = np.vstack([rows, estimator.means_]) if hasattr(estimator, "means_") else rows
@@ -224,7 +226,7 @@ class _Trial(Derived):
         return 64 * float(info.eps) * (1 + (far if np.isfinite(far) else np.inf)) * X.shape[1]
 
     def _act_batches(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """partial_fit, of all rows and then of each third."""
+        """Check partial_fit with all rows and then with each third of them."""
         if not hasattr(estimator, "partial_fit") or self.layout in ("source", "path", "chunks"):
             return
         online = self._estimator()
@@ -238,14 +240,14 @@ class _Trial(Derived):
             raise Wrong("partial_fit ends in what is not finite")
 
     def _act_weights_as_repeats(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """A score with weights 2 is that of every row twice."""
+        """Check that a score with weights 2 equals that of every row twice."""
         once = estimator.score(X, sample_weight=np.full(len(X), 2.0))
         twice = estimator.score(np.repeat(X, 2, axis=0))
         if not np.isclose(once, twice, rtol=1e-4, atol=1e-30):
             raise Wrong(f"score is {once} with weights 2 and {twice} of rows twice")
 
     def _act_weight_zero(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Other rows of weight 0 among those of the fit; where there are enough of weight for as many components."""
+        """Check the law of weight zero, unless fewer rows than components have positive weight."""
         C = self.case.params.get("n_clusters", self.case.params.get("n_components", 1))
         if self.w is not None and np.count_nonzero(self.w) < C:
             return
@@ -264,7 +266,7 @@ class _Trial(Derived):
         laws.check_weight_zero(alone, among, at)
 
     def _act_units(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """The same rows in a unit that is a power of two; rows of zeros have none."""
+        """Check the law of units with a power of two, unless all rows are zero."""
         if not np.nan_to_num(self.X).any():
             return
         unit = 2.0 ** (-35, -20, -7, -1, 1, 7, 20, 35)[self.case.points.seed % 8]
@@ -272,7 +274,7 @@ class _Trial(Derived):
         laws.check_units(estimator, self._estimator(unit).fit(rows, sample_weight=self.w), unit)
 
     def _act_chunks(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """The same chunks elsewhere: an array for a file, a file for an array."""
+        """Check that the same chunks from a file instead of an array, or the reverse, give the same fit."""
         there = {"C": "path", "path": "C", "chunks": "source", "source": "chunks"}[self.layout]
         other = self._laid_out(self.X, there)
         same_bits(estimator, self._estimator().fit(other, sample_weight=self.w), f"of the same chunks, {there}")
@@ -280,14 +282,14 @@ class _Trial(Derived):
             raise Wrong(f"labels of the same chunks differ, {there}")
 
     def _act_rows_alone(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Some rows by themselves, few and many of them."""
+        """Check that predictions of few or many rows alone equal those within all rows."""
         rng = np.random.default_rng(self.case.points.seed)
         for size in {1, 2, 7, len(X) // 3, len(X) - 1}:
             if 0 < size <= len(X):
                 laws.check_rows(estimator, X, rng.permutation(len(X))[:size])
 
     def _laid_out(self, X: NDArray, layout: str, rows: int | None = None) -> Any:
-        """Other data of a case, beside its own."""
+        """Return other data in the given layout, in a folder apart from the case's own data."""
         folder = self.folder / "other"
         folder.mkdir(exist_ok=True)
         return data.laid_out(X, layout, folder, rows)
@@ -295,7 +297,7 @@ class _Trial(Derived):
 
 @contextmanager
 def _listening(messages: list[str]) -> Iterator[None]:
-    """While it lasts, what the library logs is added."""
+    """Append the library's log messages to a list during the context."""
     logger, handler = logging.getLogger("cprime"), logging.Handler()
     handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger.addHandler(handler)
@@ -317,6 +319,6 @@ def _same_input(before: Any, now: Any) -> bool:
     if before is None:
         return True
     a, b = np.asarray(before), np.asarray(now)
-    if a.dtype == object:  # a NaN among them is itself, and equals nothing
+    if a.dtype == object:  # NaN is identical to itself, but not equal
         return b.dtype == object and all(x is y or x == y for x, y in zip(a.flat, b.flat, strict=True))
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()

@@ -110,7 +110,7 @@ def shown(settings: Settings) -> str:
 
 
 def first_precision(task: Task) -> float:
-    """1/σ² of the points about the nearest rows of the start: where mixtures begin (equation 14 of Lücke & Forster)."""
+    """Return 1/σ² of the points about the nearest initial centers: the start of mixtures (Lücke & Forster, eq. 14)."""
     squares = Dense(task.X).nearest(task.start, n_threads=task.n_threads)[1]
     return task.X.size / float(squares.sum(dtype=np.float64))
 

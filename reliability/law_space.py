@@ -66,7 +66,7 @@ def law_case(draw: Draw, laws: tuple[str, ...] = LAWS, estimators: Sequence[str]
     if able and "estimated" not in str(params["search"]) and rarely(draw, 40):
         gaps, missing = draw.choice(GAPS[:4]), draw.choice((5, 20, 40))
         points = replace(points, n=min(n, 600), dtype="float64", gaps=gaps, missing=missing)
-        params |= {"missing": "marginal", "weights": "free"}  # components of equal ones tie where a row has no value
+        params |= {"missing": "marginal", "weights": "free"}  # rows without values tie if weights are equal
         params["n_components"] = min(C, 20, points.n)
     if points.kind == "line" or D == 1:
         params.pop("metric", None)  # a line has two directions only, so all points of one tie

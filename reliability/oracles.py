@@ -266,7 +266,7 @@ def _log_t(squares: Floats, dof: float, D: int) -> Floats:
 
 
 def conditional_means(mixture: Any, X: Floats, logs: Floats) -> Floats:
-    """Σ_c q_c E[x | x_o, c] of rows with gaps by the log densities of what is observed, (n, C): (n, D)."""
+    """Return Σ_c q_c E[x | x_o, c] (n, D) of rows with missing values; logs (n, C): densities of observed values."""
     q = np.exp(logs - log_sum(logs)[:, np.newaxis])
     out, P = np.zeros_like(X), factors(mixture)
     for there, rows in patterns(X):

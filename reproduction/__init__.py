@@ -1,6 +1,6 @@
-"""The tables and figures of the sources, recomputed: a file for each, and a list of them all.
+"""The tables and figures of the papers and books, recomputed: a file for each, and a list of all.
 
-A file of this folder defines one ``ENTRY``; it is imported when it is asked for.
+A file of this folder defines one ``ENTRY`` and is imported on demand.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from reproduction.base import Context, Entry, Missing, Result, Row
 
 __all__ = ["ENTRIES", "Context", "Entry", "Missing", "Result", "Row", "entry"]
 
-# Name → module, in the order in which they are listed and run.
+# Name → module, in the order of listing and running.
 ENTRIES = {
     "bishop-figure-9-1": "bishop_figure_9_1",
     "bishop-figure-9-2": "bishop_figure_9_2",
@@ -33,7 +33,7 @@ ENTRIES = {
 
 
 def entry(name: str) -> Entry:
-    """The table or figure of that name.
+    """Return the table or figure of that name.
 
     Raises
     ------

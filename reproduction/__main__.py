@@ -1,4 +1,4 @@
-"""`python -m reproduction list | run NAME … | all | redraw`: tables and figures of the sources computed anew."""
+"""`python -m reproduction list | run NAME … | all | redraw`: recompute the tables and figures of the papers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ def show_list() -> None:
 @_settings
 @one_line_errors
 def run(names: tuple[str, ...], output: Path, runs: int | None, random_state: int, threads: int | None) -> None:
-    """Compute some; print their tables and write numbers (JSON) and pictures (PNG)."""
+    """Compute some entries; print their tables and write numbers (JSON) and pictures (PNG)."""
     for name in names:
         if name not in command.ENTRIES:
             raise click.BadParameter(f"there is no {name!r}; `list` shows what there is", param_hint="NAME")
@@ -50,7 +50,7 @@ def run(names: tuple[str, ...], output: Path, runs: int | None, random_state: in
 @_settings
 @one_line_errors
 def run_all(output: Path, runs: int | None, random_state: int, threads: int | None) -> None:
-    """Compute all of them; it takes hours."""
+    """Compute all entries, which takes hours."""
     command.reproduce(list(command.ENTRIES), output, runs=runs, random_state=random_state, threads=threads)
 
 

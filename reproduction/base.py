@@ -1,6 +1,5 @@
-"""What a table or figure of a source is here: how it is computed, what came of it, how it is drawn.
-
-Owns the forms and the rule of comparison. Knows no particular table, no file format and no terminal.
+"""Types of all entries (tables and figures of a paper), of their results, and the rule that compares with published
+values.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scipy.stats import t as student
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FEWEST = 3  # runs that have a spread: that of two is worth nothing
+FEWEST = 3  # least number of runs with a usable spread
 _QUANTILE = (1 + 0.95) / 2
 TOO_FEW = "too few runs to judge"
 
@@ -30,17 +29,18 @@ leave more rows unjudged. A statement agrees by the criterion in its note."""
 
 
 class Missing(Exception):
-    """What an entry needs is not there, such as a file of data; the message says what and where it was looked for."""
+    """A requirement of an entry is missing, such as a data file; the message says what, and where it was expected."""
 
 
 class Row(NamedTuple):
     """One quantity beside its published value.
 
-    quantity: what it is, with its setting    published: the source's value, None where it gives none
-    ours: mean over our runs, or a statement    spread: standard error of that mean, None where there is none
-    met: whether it agrees, within the spread or the tolerance that the entry states; None where nothing was
-    published, or too little was run to judge    note: anything a reader must know to read the row
-    why: the reason if it is not met, where it is known
+    quantity: what it is, with its setting    published: the paper's value, None if it gives none
+    ours: mean over our runs, or a statement    spread: standard error of that mean, None if there is none
+    met: whether it agrees, within the spread or the entry's tolerance; None if nothing is published, or too few runs
+    were
+    made to judge    note: remarks needed to understand the row
+    why: the reason if it does not agree, if known
     """
 
     quantity: str
@@ -54,10 +54,11 @@ class Row(NamedTuple):
 
 @dataclass
 class Result:
-    """What an entry came to. It is written as JSON, and the picture is drawn from what is read again.
+    """Result of an entry. It is written as JSON, and the picture is drawn from the JSON.
 
-    runs: how many runs were made    data: every number of the picture, and the statistics behind the rows: numbers,
-    text, lists, NumPy arrays (lists when drawn) and dictionaries whose keys are text; no NaN (None instead)
+    runs: number of runs    data: all numbers of the picture, and the statistics behind the rows: numbers, text, lists,
+    NumPy
+    arrays (lists when drawn) and dictionaries with text keys; None in place of NaN
     skipped: the parts that could not be computed here, each with its reason
     """
 
@@ -72,7 +73,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Context:
-    """How to run: runs asked for, the seed, threads (None is all that the process may use), where progress goes."""
+    """Options of a run: requested runs, seed, threads (None: all available), and a function that reports progress."""
 
     runs: int
     random_state: int = 0
@@ -81,12 +82,12 @@ class Context:
 
 
 class Entry(NamedTuple):
-    """A table or figure of a source.
+    """A table or figure of a paper.
 
-    name: as `cprime reproduce` calls it    source: paper, and number of the table or figure there
-    runs: those asked for by default, which makes as many as the source; an entry makes fewer of what takes long
-    compute: raises `Missing` where it cannot be done here
-    draw: puts the picture of a result, in the source's layout, on an empty figure, whose size it sets
+    name: as in the command line    source: paper, and number of the table or figure there
+    runs: number requested by default, the paper's; an entry makes fewer of runs that take long
+    compute: computes the result; raises `Missing` if this is impossible here
+    draw: draws the picture of a result in the paper's layout on an empty figure, and sets its size
     """
 
     name: str
@@ -97,12 +98,12 @@ class Entry(NamedTuple):
     draw: Callable[[Result, Figure], None]
 
     def result(self, runs: int, rows: list[Row], data: dict[str, Any], skipped: Sequence[str] = ()) -> Result:
-        """A result that bears the entry's name, title and source."""
+        """Return a result with the entry's name, title and source."""
         return Result(self.name, self.title, self.source, runs, rows, data, list(skipped))
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Of the mean of independent runs; None for one run."""
+    """Return the standard error of the mean of independent runs; None for one run."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
@@ -115,9 +116,9 @@ def compare(
     note: str = "",
     why: str = "",
 ) -> Row:
-    """The mean of our runs beside a published mean of so many runs, judged by `RULE`.
+    """Compare the mean of our runs with a published mean of `published_runs` runs by `RULE`; return the row.
 
-    `tolerance` is half a unit of the last digit printed, or what the entry allows; `why` is kept where they differ.
+    `tolerance` is half a unit of the last printed digit, or the entry's own; `why` is stored if the values differ.
     """
     ours, error = float(np.mean(values)), standard_error(values)
     if published is None:
@@ -132,9 +133,9 @@ def compare(
 
 
 def margins(values: Sequence[float], published_runs: int) -> tuple[float, float]:
-    """How far a published mean may lie from ours to agree, and from where on it does not; between them nobody knows.
+    """Return the largest distance of agreeing means and the least distance of differing ones; in between is undecided.
 
-    The first is never more than it would be with as many runs as the source's, whose number is `published_runs`.
+    The first is never larger than it would be with `published_runs` runs, the number of the paper.
     """
     n = len(values)
     if n < FEWEST:

@@ -1,4 +1,4 @@
-"""k-means on Old Faithful by half-steps, as in Bishop's section 9.1: centers, assignments and J after every one."""
+"""k-means on Old Faithful by half-steps, as in Bishop's section 9.1: centers, assignments and J after each."""
 
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -13,18 +13,18 @@ from cprime.estimators import KMeans
 from cprime.kernels import as_rows
 from reproduction.base import Context
 
-# The text has no coordinates of the start. Ours has one center at the upper left and one at the lower right, so that
-# the line between them cuts through both clusters; among such starts it is one that takes the book's three M-steps.
+# The text does not give the initial centers. Ours are one at the upper left and one at the lower right, so that the
+# line between them cuts through both clusters. Among such starts, this is one that takes the book's three M-steps.
 START = np.array([[-2.0, 1.0], [1.0, -1.0]])
 PUBLISHED_STEPS = 3
 
 
 @dataclass(frozen=True)
 class HalfSteps:
-    """A run from its start until a cycle changes nothing.
+    """A k-means run from its start until a cycle changes nothing.
 
-    centers (T + 1, 2, 2) [standard deviations]: before the first cycle, and after the M-step of each
-    labels (T, n): after the E-step of each    errors (T, 2): J after the E- and the M-step of each
+    centers (T + 1, 2, 2) [standard deviations]: before the first cycle, and after the M-step of each cycle
+    labels (T, n): after the E-step of each cycle    errors (T, 2): J after the E- and the M-step of each cycle
     """
 
     centers: NDArray[np.float64]
@@ -33,18 +33,18 @@ class HalfSteps:
 
     @property
     def n_steps(self) -> int:
-        """The M-step after which nothing changes any more; the last cycle is the one that showed it."""
+        """Number of M-steps until convergence, without the last cycle, which changes nothing."""
         changes = np.flatnonzero((self.labels[1:] != self.labels[:-1]).any(axis=1))
         return int(changes[-1]) + 2 if len(changes) else 1
 
 
 def standardised() -> NDArray[np.float64]:
-    """Old Faithful (272, 2), each variable with zero mean and unit standard deviation."""
+    """Return Old Faithful (272, 2), each variable with mean 0 and standard deviation 1."""
     return scale(old_faithful().data)
 
 
 def half_steps(X: NDArray[np.float64], start: NDArray[np.float64], context: Context) -> HalfSteps:
-    """Lloyd's algorithm from given centers (2, 2)."""
+    """Run Lloyd's algorithm from given centers (2, 2); return all half-steps."""
     visited: list[NDArray] = [start]
 
     def watch(_: Any, standing: Any) -> None:
@@ -61,7 +61,7 @@ def half_steps(X: NDArray[np.float64], start: NDArray[np.float64], context: Cont
 
 
 def steps_by_start(X: NDArray[np.float64], context: Context) -> dict[str, int]:
-    """How many starts on the integer grid from −2 to 2 take how many M-steps; clusters may not begin empty."""
+    """Count starts by the number of their M-steps: all pairs of grid points from −2 to 2 without an empty cluster."""
     counts: dict[int, int] = {}
     for pair in combinations(product(range(-2, 3), repeat=2), 2):
         start = np.array(pair, dtype=np.float64)
@@ -73,7 +73,7 @@ def steps_by_start(X: NDArray[np.float64], context: Context) -> dict[str, int]:
 
 
 def record(X: NDArray[np.float64], run: HalfSteps) -> dict[str, Any]:
-    """The run as JSON can hold it."""
+    """Return the run in types that JSON can represent."""
     return {
         "points": X.round(4).tolist(),
         "centers": run.centers.tolist(),

@@ -19,7 +19,7 @@ _LIMIT = 2.5
 
 
 def compute(context: Context) -> Result:
-    """The run of the nine panels, and how many M-steps other starts take."""
+    """Compute the run of the nine panels, and the numbers of M-steps from other starts."""
     X = standardised()
     run = half_steps(X, START, context)
     counts = steps_by_start(X, context)
@@ -44,7 +44,7 @@ def compute(context: Context) -> Result:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """(a) the start, then E- and M-steps in turn: (b), (c) … (h), (i)."""
+    """Draw (a) the start, then alternately E- and M-steps: (b), (c) … (h), (i)."""
     figure.set_size_inches(8, 8)
     points, centers = np.array(result.data["points"]), np.array(result.data["centers"])
     labels = np.array(result.data["labels"])
@@ -73,7 +73,7 @@ def draw(result: Result, figure: Figure) -> None:
 
 
 def _bisector(axes: Axes, centers: np.ndarray) -> None:
-    """The line whose points are as far from either center."""
+    """Draw the line of points with equal distance to both centers."""
     middle, (x, y) = centers.mean(axis=0), centers[1] - centers[0]
     axes.axline(middle, middle + np.array([-y, x]), color=PURPLE, linewidth=1.2)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compute(context: Context) -> Result:
-    """J by half-step of the run of figure 9.1."""
+    """Compute J by half-step for the run of figure 9.1."""
     X = standardised()
     run = half_steps(X, START, context)
     errors = run.errors.ravel()
@@ -32,7 +32,7 @@ def compute(context: Context) -> Result:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """J after E-steps in blue and after M-steps in red, joined by a line."""
+    """Draw J after E-steps in blue and after M-steps in red, joined by a line."""
     figure.set_size_inches(5, 3.8)
     errors = np.array(result.data["errors"])
     places = np.arange(1, len(errors) + 1)[:, np.newaxis] + np.array([-0.5, 0.0])

@@ -1,4 +1,4 @@
-"""Recompute tables and figures of the sources, print them beside the published values, and write a page."""
+"""Commands that recompute tables and figures, print them beside the published values, and write a page."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec

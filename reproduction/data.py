@@ -1,4 +1,4 @@
-"""Data that the sources use and the package does not bring: files in the folder that CPRIME_DATA names."""
+"""Data of the papers that are not part of the package: files in the folder in the environment variable CPRIME_DATA."""
 
 import os
 from functools import cache
@@ -14,12 +14,12 @@ _FILES = {"KDD": "kddcup04_protein.npz", "MSD": "msd_sample.npz"}
 
 @cache
 def load(name: str) -> NDArray[np.float32]:
-    """The rows of "KDD" (145,751 × 74) or "MSD" (a sample of SONG, 130,290 × 90), read once.
+    """Return the rows of "KDD" (145,751 × 74) or "MSD" (a sample of SONG, 130,290 × 90), read only once.
 
     Raises
     ------
     Missing
-        If the file is not there.
+        If the file does not exist.
     """
     path = Path(os.environ.get("CPRIME_DATA", "../shared/data")) / _FILES[name]
     if not path.is_file():

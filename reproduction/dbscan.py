@@ -1,4 +1,4 @@
-"""DBSCAN by scikit-learn, its two parameters chosen for the largest sum of purity and NMI."""
+"""DBSCAN by scikit-learn, with the two parameters that maximize the sum of purity and NMI."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -10,15 +10,15 @@ from sklearn.cluster import DBSCAN
 
 from reproduction.scores import Agreement, agreement
 
-# Radii in standard deviations of a cluster, and least numbers of points: both ends of either range do badly.
+# Radii in standard deviations of a cluster, and least numbers of points; both ends of either range give poor results.
 EPS = tuple(np.round(np.arange(0.25, 1.75, 0.125), 3).tolist())
 MIN_SAMPLES = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
 
 
 class Setting(NamedTuple):
-    """Parameters of DBSCAN and what they give; noise counts as one more cluster.
+    """Parameters of DBSCAN and the result; noise counts as one more cluster.
 
-    n_clusters: without the noise    noise: share of the points that are in no cluster
+    n_clusters: without noise    noise: share of points in no cluster
     """
 
     eps: float
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 def settings(
     X: NDArray, target: NDArray, eps: tuple[float, ...] = EPS, min_samples: tuple[int, ...] = MIN_SAMPLES
 ) -> Iterator[Setting]:
-    """All pairs of parameters and what each gives.  X (n, D) data units    target (n,) the true clusters."""
+    """Yield the result of each pair of parameters.  X (n, D) data units    target (n,) true clusters."""
     for radius, least in product(eps, min_samples):
         labels = DBSCAN(eps=radius, min_samples=least).fit_predict(X)
         noise = float(np.mean(labels < 0))
@@ -39,5 +39,5 @@ def settings(
 
 
 def tuned(X: NDArray, target: NDArray) -> Setting:
-    """The pair of the largest sum of purity and NMI."""
+    """Return the result with the largest sum of purity and NMI."""
     return max(settings(X, target), key=lambda setting: setting.agreement.combined)

@@ -1,4 +1,4 @@
-"""The four examples of Kearns, Mansour & Ng: sampling densities, starts, runs on samples of 10,000, their rows."""
+"""The four examples of Kearns, Mansour & Ng: densities, initial parameters, runs on samples of 10,000, rows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from cprime.theory import AssignmentFit, Gaussians, fit_assignment, partition_lo
 from reproduction.base import FEWEST, Context, Row, compare, margins, standard_error
 
 N_POINTS = 10_000
-ROUNDED = 0.0005  # half a unit of the last digit that the source prints
+ROUNDED = 0.0005  # half a unit of the last printed digit
 SOURCE = "Kearns, Mansour & Ng 1997"
 _GRID = 601
-_EXACT = 10**9  # as many runs as leave a mean without error
+_EXACT = 10**9  # a number of runs for which a mean has no error
 
 _PARAMETERS: tuple[tuple[str, Callable[[Gaussians], float]], ...] = (
     ("μ₀", lambda g: float(g.means[0, 0])),
@@ -24,7 +24,7 @@ _PARAMETERS: tuple[tuple[str, Callable[[Gaussians], float]], ...] = (
 
 
 class Example(NamedTuple):
-    """A sampling density, and where the algorithms start."""
+    """A sampling density, and the initial parameters of the algorithms."""
 
     Q: Gaussians
     start: Gaussians
@@ -39,7 +39,7 @@ EXAMPLES = {
 
 
 def samples(Q: Gaussians, context: Context) -> list[NDArray[np.float64]]:
-    """As many samples of 10,000 points (n, 1) as there are runs."""
+    """Draw one sample of 10,000 points (n, 1) per run."""
     return [Q.sample(N_POINTS, context.random_state + run) for run in range(context.runs)]
 
 
@@ -51,13 +51,13 @@ def runs(
     weights: str = "equal",
     **options: Any,
 ) -> list[AssignmentFit]:
-    """An algorithm on every sample."""
+    """Fit one algorithm to every sample."""
     context.report(f"{assignment} assignment, weights {weights}")
     return [fit_assignment(X, start, assignment=assignment, weights=weights, **options) for X in data]
 
 
 def share(fit: AssignmentFit, X: NDArray[np.float64], weights: str = "equal") -> float:
-    """w_0 on the sample: the part of the points that component 0 wins."""
+    """Return w_0 on the sample: the share of points whose best component is 0."""
     components = fit.components if weights == "free" else fit.components.with_equal_weights()
     with np.errstate(divide="ignore"):
         scores = components.log_densities(X) + np.log(components.weights)
@@ -71,7 +71,7 @@ def parameter_rows(
     note: str = "",
     tolerance: float = ROUNDED,
 ) -> list[Row]:
-    """μ_0, σ_0, μ_1, σ_1 beside the published ones, in this order."""
+    """Compare μ_0, σ_0, μ_1, σ_1, in this order, with the published values."""
     return [
         compare(f"{name}: {symbol}", value, [get(g) for g in found], 1, tolerance, note)
         for (symbol, get), value in zip(_PARAMETERS, published, strict=True)
@@ -79,7 +79,7 @@ def parameter_rows(
 
 
 def unmoved_rows(name: str, start: Gaussians, found: Sequence[Gaussians]) -> list[Row]:
-    """The parameters beside those of the start, which are exact: they agree if those lie in our mean's interval."""
+    """Compare the parameters with the initial ones, which are exact: they agree if these lie in our mean's interval."""
     rows = []
     for symbol, get in _PARAMETERS:
         values = [get(g) for g in found]
@@ -91,18 +91,18 @@ def unmoved_rows(name: str, start: Gaussians, found: Sequence[Gaussians]) -> lis
 
 
 def n_iter_row(name: str, published: int | None, fits: Sequence[AssignmentFit]) -> Row:
-    """Iterations until no point moves."""
+    """Return the row with the number of iterations until no point is reassigned."""
     note = "the last, which moves no point, is not counted; where a source stops counting is not said"
     return compare(f"{name}: iterations", published, [fit.n_iter for fit in fits], 1, 1.0, note)
 
 
 def expected_loss(fit: AssignmentFit | Gaussians, Q: Gaussians, **options: Any) -> float:
-    """Over the sampling density, in bits."""
+    """Return the expected loss over the sampling density, in bits."""
     return partition_loss(fit.components if isinstance(fit, AssignmentFit) else fit, Q, **options).loss
 
 
 def curves(mixture: Gaussians, low: float, high: float) -> dict[str, Any]:
-    """The density Σ_b α_b P_b, and each P_b, on a grid of the line."""
+    """Return the density Σ_b α_b P_b, and each P_b, on a grid of the line."""
     x = np.linspace(low, high, _GRID)
     densities = np.exp(mixture.log_densities(x[:, np.newaxis]))
     mixed = densities @ mixture.weights
@@ -110,7 +110,7 @@ def curves(mixture: Gaussians, low: float, high: float) -> dict[str, Any]:
 
 
 def parameters(mixture: Gaussians) -> dict[str, Any]:
-    """Means, standard deviations and weights."""
+    """Return means, standard deviations and weights as lists."""
     return {
         "means": mixture.means[:, 0].tolist(),
         "standard_deviations": mixture.standard_deviations.tolist(),
@@ -119,5 +119,5 @@ def parameters(mixture: Gaussians) -> dict[str, Any]:
 
 
 def mirrored(mixture: Gaussians) -> Gaussians:
-    """The same about zero, components in reversed order."""
+    """Return the mixture mirrored at zero, with components in reversed order."""
     return Gaussians(-mixture.means[::-1], mixture.covariances[::-1], mixture.weights[::-1])

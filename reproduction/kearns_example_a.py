@@ -1,4 +1,6 @@
-"""Example (A) of Kearns, Mansour & Ng and figure 1: K-means and posterior assignment leave the truth, EM stays."""
+"""Example (A) of Kearns, Mansour & Ng and figure 1: K-means and posterior assignment leave the true parameters; EM
+stays.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,13 @@ from reproduction.kearns import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_RATE = 0.043  # data units² a bit; the source gives none. Chosen to take about as many steps as there
-_SMALL = 0.03  # the source's criterion, in bits per data unit
+_RATE = 0.043  # data units² per bit; chosen to need about the paper's number of steps, because the paper gives no rate
+_SMALL = 0.03  # the paper's criterion, in bits per data unit
 _MAX_STEPS = 10_000
 
 
 def compute(context: Context) -> Result:
-    """All algorithms from the truth on samples of 10,000 points."""
+    """Run all algorithms from the true parameters on samples of 10,000 points."""
     Q, start = EXAMPLES["A"]
     data = samples(Q, context)
     hard = runs(data, start, context)
@@ -99,7 +101,9 @@ def _posterior_loss(components: Gaussians, X: NDArray[np.float64]) -> float:
 
 
 def gradient_descent(X: NDArray[np.float64], start: Gaussians) -> tuple[Gaussians, int]:
-    """Steps of fixed rate on (μ, σ) until each derivative of the mean posterior loss is small, and their number."""
+    """Run steps of fixed rate on (μ, σ) until all derivatives of the mean posterior loss are small; return the result
+    and the number of steps.
+    """
     components = start
     for step in range(_MAX_STEPS):
         sigma = components.standard_deviations
@@ -114,7 +118,7 @@ def gradient_descent(X: NDArray[np.float64], start: Gaussians) -> tuple[Gaussian
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Figure 1, and beside it the components that each algorithm found on one sample."""
+    """Draw figure 1, and beside it the components that each algorithm found on one sample."""
     figure.set_size_inches(8, 3)
     left, right = figure.subplots(1, 2)
     x = result.data["Q"]["x"]

@@ -1,4 +1,6 @@
-"""Example (B) of Kearns, Mansour & Ng, figures 2 and 3: information bought with divergence on a single Gaussian."""
+"""Example (B) of Kearns, Mansour & Ng, figures 2 and 3: more information at the cost of divergence for a single
+Gaussian.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ _EMPTY = (
 
 
 def compute(context: Context) -> Result:
-    """K-means from afar, weighted and not, and EM, on samples of N(0, 1)."""
+    """Run K-means from distant means, weighted and unweighted, and EM, on samples of N(0, 1)."""
     Q, start = EXAMPLES["B"]
     data = samples(Q, context)
     hard = runs(data, start, context)
@@ -76,7 +78,7 @@ def compute(context: Context) -> Result:
 
 
 def _evolution(fit: AssignmentFit, Q: Gaussians) -> dict[str, Any]:
-    """Loss, Σ w KL and H(w) over Q, before the first iteration and after each [bits]."""
+    """Return loss, Σ w KL and H(w) over Q, before the first iteration and after each [bits]."""
     parts = [partition_loss(components, Q) for components in fit.path]
     return {name: [getattr(part, name) for part in parts] for name in ("loss", "modeling", "partition_entropy")}
 
@@ -94,7 +96,7 @@ def _change(evolution: dict[str, Any], name: str, sign: int) -> Row:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Figure 2, the density, and figure 3, loss and its parts by iteration."""
+    """Draw figure 2, the density, and figure 3, the loss and its parts by iteration."""
     figure.set_size_inches(8, 3)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.2))
     left.plot(result.data["Q"]["x"], result.data["Q"]["density"], color=BLACK, linewidth=1.6)

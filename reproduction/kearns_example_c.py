@@ -1,4 +1,4 @@
-"""Example (C) of Kearns, Mansour & Ng, figures 4 and 5: two minima, one informative and one that models well."""
+"""Example (C) of Kearns, Mansour & Ng, figures 4 and 5: two minima, one more informative, one with a better model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compute(context: Context) -> Result:
-    """K-means from the source's start and from the truth, and weighted K-means."""
+    """Run K-means from the paper's start and from the true parameters, and weighted K-means."""
     Q, start = EXAMPLES["C"]
     data = samples(Q, context)
     hard = [fit.components for fit in runs(data, start, context)]
@@ -55,7 +55,7 @@ def compute(context: Context) -> Result:
 def _rows(
     name: str, published: tuple[float, float, float], found: list[PartitionLoss], exact: list[PartitionLoss]
 ) -> list[Row]:
-    """w_0, H(w) and Σ w KL + H(Q) on the samples, and what the KL terms are alone over the sampling density."""
+    """Return rows of w_0, H(w) and Σ w KL + H(Q) on the samples, and of the KL terms over the sampling density."""
     note = (
         f"printed as Σ w KL(Q_b‖P_b), which is less by H(Q) = {exact[0].entropy:.3f} bits: see the next row, by "
         "quadrature. Σ w KL + H(Q) "
@@ -77,7 +77,7 @@ def _rows(
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Figure 4, the density, and figure 5, the two components that K-means found on one sample."""
+    """Draw figure 4, the density, and figure 5, the two components that K-means found on one sample."""
     figure.set_size_inches(8, 3)
     left, right = figure.subplots(1, 2)
     x = result.data["Q"]["x"]

@@ -27,7 +27,7 @@ _CLOSE = 0.5
 
 
 def compute(context: Context) -> Result:
-    """K-means and EM, weighted and not, from means ∓5."""
+    """Run K-means and EM, weighted and unweighted, from means ∓5."""
     Q, start = EXAMPLES["D"]
     data = samples(Q, context)
     hard, weighted, soft, weighted_soft = (
@@ -61,12 +61,12 @@ def compute(context: Context) -> Result:
 
 
 def _narrow(components: Gaussians) -> int:
-    """The component of the smaller spread."""
+    """Return the index of the component with the smaller standard deviation."""
     return int(components.standard_deviations.argmin())
 
 
 def _turned(components: Gaussians) -> Gaussians:
-    """The solution whose narrow component is the right one."""
+    """Return the solution, mirrored if its narrow component is not the right one."""
     return components if _narrow(components) == 1 else mirrored(components)
 
 
@@ -76,7 +76,7 @@ def _close_rows(name: str, found: list[Gaussians]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Figure 6, the density, and beside it what K-means and EM found on one sample."""
+    """Draw figure 6, the density, and beside it the components found by K-means and EM on one sample."""
     figure.set_size_inches(8, 3)
     left, right = figure.subplots(1, 2)
     x = result.data["Q"]["x"]

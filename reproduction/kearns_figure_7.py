@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DISTANCES = tuple(np.arange(0.5, 6.1, 0.5).tolist())
 _EM_TOL = 1e-7
-# Name → (assignment, weights), from the curve that the source has lowest to the one that it has on top.
+# Name → (assignment, weights), from the lowest to the highest curve of the paper.
 ALGORITHMS = {
     "EM": ("soft", "equal"),
     "K-means": ("hard", "equal"),
@@ -25,7 +25,7 @@ ALGORITHMS = {
 }
 _COLORS = {"EM": VERMILION, "K-means": BLUE, "posterior": GREEN, "weighted K-means": ORANGE}
 _NEAR_EM = 0.1
-_FAR = 4.0  # standard deviations from the right Gaussian
+_FAR = 4.0  # in standard deviations from the right Gaussian
 _WHY = (
     "where the Gaussians hardly overlap, weighted K-means ends where K-means does, and posterior assignment parts the "
     "components further"
@@ -33,7 +33,7 @@ _WHY = (
 
 
 def compute(context: Context) -> Result:
-    """V(P_0, P_1) of the best of two starts of each algorithm, by the distance of the sampling means."""
+    """Compute V(P_0, P_1) for the better of two starts of each algorithm, by the distance of the sampling means."""
     found: dict[str, list[list[float]]] = {name: [] for name in ALGORITHMS}
     truth = []
     for distance in DISTANCES:
@@ -55,7 +55,7 @@ def compute(context: Context) -> Result:
 
 
 def _one_for_all(distance: float) -> Gaussians:
-    """A component that models all of Q, and one at its right end."""
+    """Return a mixture of a component that models all of Q and one beyond its right end."""
     return Gaussians.spherical([0, distance / 2 + _FAR], [np.sqrt(1 + distance**2 / 4), 1.0])
 
 
@@ -94,7 +94,7 @@ def _rows(means: dict[str, np.ndarray], truth: np.ndarray) -> list[Row]:
 
 
 def _places(above: np.ndarray) -> str:
-    """At which distances it is so."""
+    """Return a text that says at which distances the condition holds."""
     if above.all():
         return "everywhere"
     missing = [f"{distance:g}" for distance, yes in zip(DISTANCES, above, strict=True) if not yes]
@@ -102,7 +102,7 @@ def _places(above: np.ndarray) -> str:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Variation distance by the distance of the means: the truth and four algorithms."""
+    """Draw the variation distance by the distance of the means: the true one and four algorithms."""
     figure.set_size_inches(6, 4)
     ax = figure.subplots()
     distances = result.data["distances"]

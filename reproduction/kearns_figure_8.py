@@ -1,4 +1,4 @@
-"""Figure 8 of Kearns, Mansour & Ng: where a point repels the component that explains it badly."""
+"""Figure 8 of Kearns, Mansour & Ng: range in which a point repels the component that explains it badly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEP = 1e-6
 
 
 def compute(context: Context) -> Result:
-    """The curve, its zero, and the curve again from differences of the posterior loss itself."""
+    """Compute the curve, its zero, and the curve from differences of the posterior loss."""
     curve = repulsion(_RATIOS)
     difference = float(np.abs(_by_differences(_RATIOS) - curve).max())
     zero = repulsion_zero()
@@ -38,7 +38,7 @@ def compute(context: Context) -> Result:
 
 
 def _by_differences(ratios: np.ndarray) -> np.ndarray:
-    """(P_0 + P_1) ∂L_post/∂P_0 in bits, where P_0 + P_1 = 1."""
+    """Return (P_0 + P_1) ∂L_post/∂P_0 in bits by finite differences, for P_0 + P_1 = 1."""
 
     def loss(shift: float) -> np.ndarray:
         with np.errstate(divide="ignore"):
@@ -48,7 +48,7 @@ def _by_differences(ratios: np.ndarray) -> np.ndarray:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """The curve with the line y = 0."""
+    """Draw the curve with the line y = 0."""
     figure.set_size_inches(5, 3.5)
     ax = figure.subplots()
     ax.axhline(0, color=BLACK, linewidth=0.8)

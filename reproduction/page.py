@@ -1,4 +1,4 @@
-"""The page of all results in a folder, as Markdown, made from their JSON alone. Knows no particular table."""
+"""The page of all results in a folder, as Markdown, made from their JSON alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,9 +13,9 @@ _UNKNOWN = "The reason is not known."
 
 
 def page(reports: Sequence[Report], missing: Mapping[str, str]) -> str:
-    """What agrees and what does not, why not, then each table with its picture.
+    """Return the page: what agrees, what does not and why, then each table with its picture.
 
-    `missing` says of names that are not among the reports why.
+    `missing` gives, for names without a report, the reason.
     """
     parts = [
         _INTRODUCTION,
@@ -29,7 +29,7 @@ def page(reports: Sequence[Report], missing: Mapping[str, str]) -> str:
 
 
 def _overview(reports: Sequence[Report]) -> list[str]:
-    """A line for each entry and one for all."""
+    """Return a table with a line for each entry and one for all."""
     total = sum((count(report.result.rows) for report in reports), Count(0, 0, 0))
     seconds = sum(report.about["seconds"] for report in reports)
     headings = ("", "source", "command", "agree", "do not", "not judged", "seconds")
@@ -50,7 +50,7 @@ def _cells(n: Count) -> tuple[str, str, str]:
 
 
 def _unmet(reports: Sequence[Report]) -> list[str]:
-    """Every row that does not agree, and why."""
+    """Return a table of every row that does not agree, with the reason."""
     rows = [
         (f"[{report.result.name}](#{report.result.name})", *cells[:3], row.why or _UNKNOWN)
         for report in reports

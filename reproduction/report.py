@@ -1,4 +1,4 @@
-"""Results as JSON, their rows as text, and how many agree. Knows no particular table, no page and no terminal."""
+"""Results as JSON, their rows as text, and counts of agreement."""
 
 import json
 import math
@@ -20,14 +20,14 @@ from reproduction.base import Context, Result, Row
 HEADINGS = ("quantity", "published", "ours", "within the spread?")
 _VERDICTS = {True: "yes", False: "no", None: "not judged"}
 _NOT_PUBLISHED = "–"
-_DIGITS = 9  # of the numbers in a JSON file
+_DIGITS = 9  # of numbers in a JSON file
 _INNERMOST = re.compile(r"\[[^\[\]{}]*\]")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
 @dataclass(frozen=True)
 class Report:
-    """A result with how it came about: command, seed, seconds, date, machine and versions."""
+    """A result with its origin: command, seed, seconds, date, machine and versions."""
 
     result: Result
     about: dict[str, Any]
@@ -35,7 +35,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Count:
-    """How many published numbers and statements agree, do not, and were run too little to judge."""
+    """Numbers of published values and statements that agree, that do not, and that had too few runs to judge."""
 
     met: int
     unmet: int
@@ -50,13 +50,13 @@ class Count:
 
 
 def count(rows: Iterable[Row]) -> Count:
-    """The rows that have something published beside them, by whether they are met."""
+    """Count the rows with a published value by agreement."""
     met = [row.met for row in rows if row.published is not None]
     return Count(met.count(True), met.count(False), met.count(None))
 
 
 def about(context: Context, command: Sequence[str], seconds: float) -> dict[str, Any]:
-    """What must be known to run it again."""
+    """Return what is needed to repeat the run."""
     return {
         "command": shlex.join(command),
         "random_state": context.random_state,
@@ -81,18 +81,18 @@ def _processor() -> str:
 
 
 def as_json(report: Report) -> str:
-    """The report as one JSON object, its numbers to nine digits; ValueError where one is not finite."""
+    """Return the report as one JSON object, with numbers to nine digits; raise ValueError if one is not finite."""
     content = asdict(report.result) | {"rows": [row._asdict() for row in report.result.rows]}
     try:
         text = json.dumps(_plain(report.about | content), allow_nan=False, ensure_ascii=False, indent=1)
     except ValueError as error:
         raise ValueError(f"the result {report.result.name} has a number that JSON does not have: {error}") from error
-    # A list of numbers takes one line; JSON has no line ends within text.
+    # Put a list of numbers on one line; text in JSON contains no line breaks.
     return _INNERMOST.sub(lambda found: re.sub(r"\n\s*", "", found[0]), text) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """The value in JSON's types, with rounded numbers."""
+    """Convert a value to JSON's types, with rounded numbers."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
@@ -107,14 +107,14 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(text: str) -> Report:
-    """What `as_json` wrote; arrays come back as lists."""
+    """Read the output of `as_json`; arrays become lists."""
     content = json.loads(text)
     named = {field.name: content.pop(field.name) for field in fields(Result)}
     return Report(Result(**named | {"rows": [Row(**row) for row in named["rows"]]}), content)
 
 
 def shown(rows: Iterable[Row]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
-    """The cells of the rows under `HEADINGS`, and the notes that the last cells refer to by number."""
+    """Return the cells of the rows under `HEADINGS`, and the notes that the last cells refer to by number."""
     notes: dict[str, int] = {}
     cells = []
     for row in rows:
@@ -140,7 +140,7 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
 
 
 def _number(value: float, spread: float | None) -> str:
-    """With two digits of its standard error, or five digits of its own."""
+    """Format a number with two digits of its standard error or, without one, with five digits."""
     if spread and math.isfinite(spread):
         digits = 1 - math.floor(math.log10(spread))
         return f"{round(value, digits):,.{max(digits, 0)}f}"

@@ -1,4 +1,4 @@
-"""How well labels agree with the clusters that points were drawn from."""
+"""Agreement of labels with the true clusters of points."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ class Agreement(NamedTuple):
 
     @property
     def combined(self) -> float:
-        """Their sum, by which Lücke & Forster choose parameters and runs."""
+        """Sum of both scores, by which Lücke & Forster choose parameters and runs."""
         return self.purity + self.nmi
 
 
 def agreement(target: NDArray[np.integer], labels: NDArray[np.integer]) -> Agreement:
-    """Both scores; mutual information is divided by the mean of the two entropies, as in the same book."""
+    """Compute both scores; mutual information is divided by the mean of the two entropies, as in the same book."""
     return Agreement(purity(target, labels), float(normalized_mutual_info_score(target, labels)))

@@ -1,6 +1,6 @@
-"""The lecture slides' steps in NumPy, as they are written there: k-means, EM of a general mixture, k-means on a line.
+"""The lecture slides' algorithms in NumPy, as written there: k-means, EM of a general mixture, k-means on a line.
 
-Plain sums in float64, to stand beside the library. Uses none of it, and knows no start and no table.
+Plain sums in float64 for comparison with the library, without using it.
 """
 
 import math
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class Parameters(NamedTuple):
-    """weights π (K,), means μ (K, D) [data units], covariances Σ (K, D, D) [data unit²]."""
+    """Weights π (K,), means μ (K, D) [data units], covariances Σ (K, D, D) [data unit²]."""
 
     weights: Floats
     means: Floats
@@ -24,9 +24,9 @@ class Parameters(NamedTuple):
 class Cycles(NamedTuple):
     """A run of EM.
 
-    parameters (T + 1): of the start, and after the M-step of each cycle
-    responsibilities (T, n, K): γ, after the E-step of each
-    bounds (T, 2): the lower bound of the log-likelihood after the E- and the M-step of each [nats]
+    parameters (T + 1): initial ones, and those after the M-step of each cycle
+    responsibilities (T, n, K): γ, after the E-step of each cycle
+    bounds (T, 2): the lower bound of the log-likelihood after the E- and the M-step of each cycle [nats]
     """
 
     parameters: list[Parameters]
@@ -35,32 +35,32 @@ class Cycles(NamedTuple):
 
 
 def one_hot(labels: NDArray[np.integer], K: int) -> Floats:
-    """z (n, K): 1 for the cluster that a point is assigned to, else 0."""
+    """Return z (n, K): 1 for the cluster that a point is assigned to, else 0."""
     return np.eye(K)[labels]
 
 
 def squared_distances(X: Floats, centers: Floats) -> Floats:
-    """‖x_n − u_k‖², (n, K)."""
+    """Return ‖x_n − u_k‖², (n, K)."""
     return np.square(X[:, np.newaxis] - centers).sum(axis=2)
 
 
 def cost(X: Floats, centers: Floats, z: Floats) -> float:
-    """J = Σ_n Σ_k z_kn ‖x_n − u_k‖²."""
+    """Return J = Σ_n Σ_k z_kn ‖x_n − u_k‖²."""
     return float((z * squared_distances(X, centers)).sum())
 
 
 def gradient(X: Floats, centers: Floats, z: Floats) -> Floats:
-    """∇J = −2 Σ_n z_kn (x_n − u_k), (K, D)."""
+    """Return ∇J = −2 Σ_n z_kn (x_n − u_k), (K, D)."""
     return -2 * np.einsum("nk,nkd->kd", z, X[:, np.newaxis] - centers)
 
 
 def center_update(X: Floats, z: Floats) -> Floats:
-    """u_k = Σ_n z_kn x_n / Σ_n z_kn, (K, D)."""
+    """Return u_k = Σ_n z_kn x_n / Σ_n z_kn, (K, D)."""
     return z.T @ X / z.sum(axis=0)[:, np.newaxis]
 
 
 def log_joint(X: Floats, at: Parameters) -> Floats:
-    """log π_k + log N(x_n | μ_k, Σ_k), (n, K)."""
+    """Return log π_k + log N(x_n | μ_k, Σ_k), (n, K)."""
     apart = X[:, np.newaxis] - at.means
     squares = np.einsum("nki,kij,nkj->nk", apart, np.linalg.inv(at.covariances), apart)
     log_determinants = np.linalg.slogdet(at.covariances)[1]
@@ -68,13 +68,13 @@ def log_joint(X: Floats, at: Parameters) -> Floats:
 
 
 def e_step(X: Floats, at: Parameters) -> Floats:
-    """γ_nk = π_k N(x_n | μ_k, Σ_k) / Σ_j π_j N(x_n | μ_j, Σ_j), (n, K)."""
+    """Return γ_nk = π_k N(x_n | μ_k, Σ_k) / Σ_j π_j N(x_n | μ_j, Σ_j), (n, K)."""
     joint = log_joint(X, at)
     return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
 
 def m_step(X: Floats, gamma: Floats) -> Parameters:
-    """Shares, means and covariances of the points, weighted by γ (n, K)."""
+    """Return weights, means and covariances of the points, weighted by γ (n, K)."""
     counts = gamma.sum(axis=0)
     means = gamma.T @ X / counts[:, np.newaxis]
     apart = X[:, np.newaxis] - means
@@ -83,17 +83,17 @@ def m_step(X: Floats, gamma: Floats) -> Parameters:
 
 
 def log_likelihood(X: Floats, at: Parameters) -> float:
-    """L = Σ_n log Σ_k π_k N(x_n | μ_k, Σ_k) [nats]."""
+    """Return L = Σ_n log Σ_k π_k N(x_n | μ_k, Σ_k) [nats]."""
     return float(logsumexp(log_joint(X, at), axis=1).sum())
 
 
 def lower_bound(X: Floats, q: Floats, at: Parameters) -> float:
-    """Σ_n Σ_k q_nk (log N(x_n | μ_k, Σ_k) + log π_k − log q_nk) of any distributions q (n, K) [nats]."""
+    """Return Σ_n Σ_k q_nk (log N(x_n | μ_k, Σ_k) + log π_k − log q_nk) for any distributions q (n, K) [nats]."""
     return float((q * log_joint(X, at)).sum() - xlogy(q, q).sum())
 
 
 def expectation_maximisation(X: Floats, start: Parameters, n_cycles: int) -> Cycles:
-    """So many E- and M-steps from given parameters."""
+    """Run n_cycles E- and M-steps from given parameters."""
     parameters, responsibilities, bounds = [start], [], []
     for _ in range(n_cycles):
         before = parameters[-1]
@@ -106,9 +106,10 @@ def expectation_maximisation(X: Floats, start: Parameters, n_cycles: int) -> Cyc
 
 
 def line_optimum(x: Floats, K: int) -> float:
-    """The least J of at most K clusters of numbers x (n,), by dynamic programming over the sorted ones in O(K n²).
+    """Return the least J of at most K clusters of numbers x (n,), by dynamic programming over sorted numbers in O(K
+    n²).
 
-    Clusters are runs: the best k of the first j numbers are the best k − 1 of the first i, and one of the rest.
+    Clusters are intervals: the best k of the first j numbers are the best k − 1 of the first i, and one of the rest.
     """
     x = np.sort(x - x.mean())
     sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (x, x**2))

@@ -1,4 +1,4 @@
-"""The lecture slides' k-means and EM: their panels on Old Faithful, and what they state, on as many starts as runs."""
+"""The lecture slides' k-means and EM: panels on Old Faithful, and tests of their statements from several starts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _ROUNDED = f"agrees up to {_ROUNDING:.0e}, which is left to rounding; data are s
 
 
 class Both(NamedTuple):
-    """A run of EM by the slides' formulas, and the library's from the same start.
+    """A run of EM by the slides' formulas, and the library's run from the same start.
 
-    models (T + 1): the library's parameters at the start and after each cycle    bounds (T,): its F as each E-step
-    saw it [nats per point]
+    models (T + 1): the library's parameters at the start and after each cycle
+    bounds (T,): the library's F of each E-step [nats per point]
     """
 
     formulas: Cycles
@@ -46,7 +46,7 @@ class Both(NamedTuple):
 
 
 def compute(context: Context) -> Result:
-    """The run of the panels, with two clusters, and runs with three from random points; k-means and EM on each."""
+    """Compute the panels' run with two clusters, and runs with three from random points, by k-means and by EM."""
     X = standardised()
     rng = np.random.default_rng(context.random_state)
     distinct = np.unique(X, axis=0)
@@ -71,7 +71,7 @@ def compute(context: Context) -> Result:
 
 
 def both(X: Floats, means: Floats, context: Context) -> Both:
-    """EM with full covariances and free weights, from given means (K, D), unit covariances and equal weights."""
+    """Run EM with full covariances and free weights, from given means (K, D), unit covariances and equal weights."""
     K, D = means.shape
     start = Parameters(np.full(K, 1 / K), means, np.tile(np.eye(D), (K, 1, 1)))
     mixture = GaussianMixture(
@@ -89,23 +89,23 @@ def both(X: Floats, means: Floats, context: Context) -> Both:
     models = [mixture._first_batch(local(X), Key(context.random_state))]
     mixture.set_params(callbacks=lambda _, standing: models.append(standing._parameters()))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is to make so many cycles
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of cycles is fixed
         mixture.fit(X)
     return Both(slides.expectation_maximisation(X, start, N_CYCLES), models, np.array(mixture.lower_bounds_))
 
 
 def _below(quantity: str, published: str, value: float, note: str = _ROUNDED) -> Row:
-    """A quantity that is zero, or below it, but for rounding."""
+    """Return the row of a quantity that must be at most zero, except for rounding."""
     return Row(quantity, published, value, None, bool(value <= _ROUNDING), note)
 
 
 def _count(quantity: str, found: int, tried: int, note: str = "") -> Row:
-    """How many of those tried go against the statement."""
+    """Return the row with the number of tried changes that contradict the statement."""
     return Row(quantity, "none", f"{found:,} of {tried:,}", None, bool(found == 0), note)
 
 
 def _k_means_steps(X: Floats, runs: list[HalfSteps], rng: np.random.Generator) -> list[Row]:
-    """What every E-step and every M-step of k-means does."""
+    """Check the statements on every E-step and every M-step of k-means."""
     rises = [np.diff(run.errors.ravel()) / run.errors.ravel()[:-1] for run in runs]
     moves = moves_tried = shifts = shifts_tried = 0
     off, newton = [], []
@@ -149,7 +149,7 @@ def _k_means_steps(X: Floats, runs: list[HalfSteps], rng: np.random.Generator) -
 
 
 def _k_means_runs(X: Floats, starts: list[Floats], runs: list[HalfSteps], context: Context) -> list[Row]:
-    """What whole runs of k-means do."""
+    """Check the statements on whole runs of k-means."""
     ended = [bool((run.centers[-1] == run.centers[-2]).all()) for run in runs]
     cycles = [len(run.labels) for run in runs]
     residuals = []
@@ -182,7 +182,7 @@ def _k_means_runs(X: Floats, starts: list[Floats], runs: list[HalfSteps], contex
 
 
 def _line(x: Floats, context: Context) -> tuple[list[Row], dict[str, Any]]:
-    """k-means in one dimension: the exact optimum, and where k-means ends from random points."""
+    """Compare k-means in one dimension: the exact optimum, and the results from random points."""
     column = x[:, np.newaxis]
     program = slides.line_optimum(x, _LINE_CLUSTERS)
     optimum = KMeans1D(_LINE_CLUSTERS, n_threads=context.n_threads).fit(column).inertia_
@@ -216,7 +216,7 @@ def _line(x: Floats, context: Context) -> tuple[list[Row], dict[str, Any]]:
 
 
 def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
-    """γ and the parameters of every cycle, by the formulas and by the library."""
+    """Compare γ and the parameters of every cycle between the formulas and the library."""
     sums, gammas, weights, means, covariances, totals = ([0.0] for _ in range(6))
     for run in runs:
         for ours, gamma in zip(run.models, run.formulas.responsibilities, strict=False):
@@ -244,7 +244,7 @@ def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
 
 
 def _bounds(X: Floats, runs: list[Both], rng: np.random.Generator) -> list[Row]:
-    """What the steps of EM do to the lower bound and to the log-likelihood, in nats per point."""
+    """Check how the steps of EM change the lower bound and the log-likelihood, in nats per point."""
     n = len(X)
     e_falls, m_falls, falls, library_falls, gaps, apart = ([0.0] for _ in range(6))
     jensen = [-np.inf]
@@ -279,7 +279,7 @@ def _bounds(X: Floats, runs: list[Both], rng: np.random.Generator) -> list[Row]:
 
 
 def _changed(at: Parameters, scale: float, rng: np.random.Generator) -> Parameters:
-    """Other weights, means and covariances."""
+    """Return randomly changed weights, means and covariances."""
     K, D = at.means.shape
     weights = at.weights * np.exp(scale * rng.standard_normal(K))
     turn = np.eye(D) + scale * rng.standard_normal((K, D, D)) / 2
@@ -291,7 +291,7 @@ def _changed(at: Parameters, scale: float, rng: np.random.Generator) -> Paramete
 
 
 def _hard_limit(X: Floats, starts: list[Floats], context: Context) -> tuple[list[Row], dict[str, Any]]:
-    """Equal weights and one variance for all: as it goes to zero, and with all given to the best component."""
+    """Check the limit of hard assignment, with equal weights and one variance: as it goes to zero, and for C′ = 1."""
     differences = np.zeros((len(starts), len(_VARIANCES)))
     moved = points = 0
     centers = []
@@ -325,7 +325,7 @@ def _hard_limit(X: Floats, starts: list[Floats], context: Context) -> tuple[list
 
 
 def _record(run: Both) -> dict[str, Any]:
-    """The run of the panels as JSON can hold it."""
+    """Return the run of the panels in types that JSON can represent."""
     return {
         "responsibilities": {str(t): run.formulas.responsibilities[t - 1].round(4) for t in _SHOWN},
         "formulas": [at._asdict() for at in run.formulas.parameters],
@@ -339,7 +339,7 @@ def _record(run: Both) -> dict[str, Any]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Two cycles of k-means and J by half-step; below, EM after none, one, two and five cycles and its lower bound."""
+    """Draw two cycles of k-means and J by half-step; below, EM after 0, 1, 2 and 5 cycles and its lower bound."""
     from reproduction.figures import slides as drawing
 
     drawing.draw(result.data, figure)

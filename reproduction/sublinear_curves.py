@@ -1,6 +1,7 @@
-"""Curves by iteration of the four partial algorithms beside their full counterparts, for figures 2 and C.1 of [F].
+"""Mean curves by iteration of the four partial algorithms and their full counterparts (Forster & Lücke, fig. 2 and
+C.1).
 
-Owns how runs become mean curves. Which panels a figure has, and what is said of them, is in the files of the figures.
+The files of the figures define the panels and the statements about them.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = ((True, "X"), (True, "S"), (False, "X"), (False, "S"))
 NEIGHBORS = {"BIRCH": (2, 5, 10), "KDD": (2, 5, 20)}
 COMPONENTS = {"BIRCH": 25, "KDD": 200}
-RUNS_OF = {"BIRCH": 100, "KDD": 10}  # in the source
+RUNS_OF = {"BIRCH": 100, "KDD": 10}  # in the paper
 NAMES = {"BIRCH": "BIRCH 5×5", "KDD": "KDD"}
 SHOWN = {"BIRCH": 40, "KDD": 60}  # iterations in the picture
 _WATCHED = ("error", "likelihood")
@@ -27,17 +28,18 @@ REACHED = "iterations until the mean error is within 2 % of where the full algor
 
 
 def settings(data: str, soft: bool, search: str) -> list[Setting]:
-    """The curves of a panel: the values of G, and last the algorithm that looks at all components."""
+    """Return the settings of a panel's curves: the values of G, and last the algorithm with all components."""
     C = COMPONENTS[data]
     partial = [Setting(data, C, soft, search, G, watched=_WATCHED) for G in NEIGHBORS[data]]
     return [*partial, Setting(data, C, soft, "", C, watched=_WATCHED)]
 
 
 def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
-    """By algorithm and G, the statistics of every curve; where all components are looked at, G is C.
+    """Return the statistics of every curve by algorithm and G; for the algorithm that evaluates all components, G is C.
 
-    The curves of an algorithm are means of as many runs, from the same centers; one that would take too long for the
-    runs asked for is not there.
+    The curves of an algorithm are means of equally many runs from the same centers. A curve that would take too long
+    for
+    the requested number of runs is left out.
     """
     grid = [i for i in range(MAX_ITER[data] + 1) if is_checkpoint(i)]
     found: dict[str, dict[str, Any]] = {}
@@ -45,7 +47,7 @@ def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
         column = found[Setting(data, 0, soft, search, 0).algorithm] = {}
         made = {s: n for s in settings(data, soft, search) if (n := n_runs(s, context.runs, RUNS_OF[data]))}
         for setting in made:
-            once = data == "KDD" and setting.soft and not setting.search  # as in the source
+            once = data == "KDD" and setting.soft and not setting.search  # as in the paper
             runs = 1 if once else min(made.values())
             column[str(setting.G)] = _statistics([fitted(setting, r, context) for r in range(runs)], grid)
         bar = (1 + _CLOSE) * column[str(COMPONENTS[data])]["error"]["mean"][-1]
@@ -55,12 +57,12 @@ def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
 
 
 def most_runs(found: dict[str, dict[str, Any]]) -> int:
-    """How many runs the curves are means of, where they are most."""
+    """Return the largest number of runs of any curve."""
     return max(len(curve["final_errors"]) for column in found.values() for curve in column.values())
 
 
 def left_out(data: str, found: dict[str, dict[str, Any]]) -> list[str]:
-    """The curves that are not there, and when they will be."""
+    """Return a text for each omitted curve that says which --runs includes it."""
     return [
         f"{NAMES[data]}, {setting.algorithm}, G = {setting.G}: takes minutes a run; --runs {fewest_runs(setting)} or "
         "more makes it"
@@ -71,7 +73,7 @@ def left_out(data: str, found: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _statistics(runs: list[Run], grid: list[int]) -> dict[str, Any]:
-    """Means and their standard errors along `grid`; a run that has ended stays where it ended."""
+    """Return means and standard errors along `grid`; a run that has ended stays at its last value."""
     errors = np.array([np.interp(grid, run.checkpoints, run.errors) for run in runs])
     likelihoods = [np.interp(grid[1:], run.checkpoints[1:], run.likelihoods) for run in runs]
     bounds = [np.interp(grid[1:], np.arange(run.n_iter + 1), run.free_energies) for run in runs]
@@ -80,7 +82,7 @@ def _statistics(runs: list[Run], grid: list[int]) -> dict[str, Any]:
         "iterations": grid,
         "error": _mean(errors),
         "best": errors[np.argmin(finals)],
-        "log_likelihood": _mean(np.array(likelihoods)),  # of both, from the first iteration on
+        "log_likelihood": _mean(np.array(likelihoods)),  # both from the first iteration on
         "free_energy": _mean(np.array(bounds)),
         "final_errors": finals,
         "final_log_likelihoods": [run.likelihoods[-1] for run in runs],
@@ -95,9 +97,9 @@ def _mean(values: NDArray) -> dict[str, Any]:
 
 
 def reached(grid: list[int], error: NDArray, bar: float) -> float | None:
-    """Iterations until the error is at most `bar` for the first time, between two of `grid` by interpolation.
+    """Return the iterations until the error is at most `bar` for the first time, interpolated between those of `grid`.
 
-    None if it never is.
+    Return None if it never is.
     """
     below = np.flatnonzero(error <= bar)
     if not len(below):
@@ -109,7 +111,7 @@ def reached(grid: list[int], error: NDArray, bar: float) -> float | None:
 
 
 def look(data: str) -> "Look":
-    """How curves of the data are drawn: a colour for each G, whether any was left out or not."""
+    """Return the appearance of the data set's curves: each G has its color, even if other curves are left out."""
     from reproduction.figures.lists import Look
 
     return Look(SHOWN[data], tuple(str(G) for G in (*NEIGHBORS[data], COMPONENTS[data])))

@@ -1,4 +1,4 @@
-"""Figure 2 of Forster & Lücke: the quantisation error of the four algorithms by iteration, on 5×5 clusters."""
+"""Figure 2 of Forster & Lücke: the quantization error of the four algorithms by iteration, on 5×5 clusters."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DATA = "BIRCH"
-_FAILED = 0.5  # a setting fails if its error ends so far above that of the full algorithm
+_FAILED = 0.5  # a setting fails if its error ends above the full algorithm's by this share
 _OBSERVABLE = 1.0  # percentage points
 _FAILURE = f"fails: the mean error ends more than {_FAILED:.0%} above the full algorithm's"
 
 
 def compute(context: Context) -> Result:
-    """100 runs in the source; the data are one draw, the runs differ in their AFK-MC² centers and random sets."""
+    """Compute the curves (the paper: 100 runs) on one data set; runs differ in AFK-MC² centers and random sets."""
     found = curves.panels(_DATA, context)
     return ENTRY.result(curves.most_runs(found), rows(found), found)
 
 
 def rows(found: dict[str, dict[str, Any]]) -> list[Row]:
-    """What the source says of the figure."""
+    """Return the rows for the paper's statements about the figure."""
     failed = [f"{name}, G = {G}" for name, G, excess in _excesses(found) if excess > _FAILED]
     statements = [
         Row(
@@ -69,7 +69,7 @@ def rows(found: dict[str, dict[str, Any]]) -> list[Row]:
 
 
 def _excesses(found: dict[str, dict[str, Any]]) -> list[tuple[str, str, float]]:
-    """Algorithm, G, and how far its mean error ends above that of the full algorithm, as a share."""
+    """Return algorithm, G, and the share by which its mean error ends above that of the full algorithm."""
     excesses = []
     for name, column in found.items():
         ends = {G: float(np.mean(curve["final_errors"])) for G, curve in column.items()}
@@ -79,7 +79,7 @@ def _excesses(found: dict[str, dict[str, Any]]) -> list[tuple[str, str, float]]:
 
 
 def draw(result: Result, figure: "Figure") -> None:
-    """One panel for each algorithm, as in the source."""
+    """Draw one panel for each algorithm, as in the paper."""
     from reproduction.figures import lists
 
     figure.set_size_inches(7.2, 5.4)

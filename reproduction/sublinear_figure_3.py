@@ -1,4 +1,6 @@
-"""Figure 3 of Forster & Lücke: iterations until the S algorithms pass converged k-means, by the number of clusters."""
+"""Figure 3 of Forster & Lücke: iterations until the S algorithms are better than converged k-means, by number of
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = (25, 100, 400, 1024, 2025, 4096)
-_SMALL, _MOST = 400, 50  # up to such a size five runs say little, and so many are made
+_SMALL, _MOST = 400, 50  # up to this size the errors of five runs vary too much, and this many runs are made
 _STYLES = {"var-k-means-S": VERMILION, "var-GMM-S": BLUE}
 _LINES = {"2+1": "--", "5+1": "-"}
 
 
 def compute(context: Context) -> Result:
-    """Five runs in the source: the mean error by iteration against the mean error of converged k-means.
+    """Compute the mean error by iteration relative to that of converged k-means (the paper: five runs).
 
-    Of few clusters the errors of single runs differ by more than those of the algorithms, hence more runs.
+    With few clusters, single runs differ by more than the algorithms do, so more runs are made.
     """
     curves: dict[str, list[dict[str, Any]]] = {}
     for C in SIZES:
@@ -48,9 +50,9 @@ def compute(context: Context) -> Result:
 
 
 def passing(runs: list[Run], bar: float) -> float | None:
-    """Iterations, initial E-steps among them, until the mean error of the runs is below `bar`; None if it never is.
+    """Return the iterations, including initial E-steps, until the runs' mean error is below `bar`; None if it never is.
 
-    Between two checkpoints the error is taken to be linear.
+    The error is interpolated linearly between two checkpoints.
     """
     grid = sorted({iteration for run in runs for iteration in run.checkpoints})
     mean = np.mean([np.interp(grid, run.checkpoints, run.errors) for run in runs], axis=0)
@@ -58,7 +60,7 @@ def passing(runs: list[Run], bar: float) -> float | None:
 
 
 def slope(curve: list[dict[str, Any]]) -> float | None:
-    """The exponent of C in the number of iterations: of a line through the points in logarithms, if there are two."""
+    """Return the exponent of C in the number of iterations, by a line through logarithms; None below two points."""
     points = [(point["C"], point["iterations"]) for point in curve if point["iterations"]]
     if len(points) < 2:
         return None
@@ -67,7 +69,7 @@ def slope(curve: list[dict[str, Any]]) -> float | None:
 
 
 def rows(curves: dict[str, list[dict[str, Any]]]) -> list[Row]:
-    """What the source says of the figure."""
+    """Return the rows for the paper's statements about the figure."""
     note = "initial E-steps and iterations, from the mean error of the runs"
     statements = []
     for name, curve in curves.items():
@@ -107,7 +109,7 @@ def rows(curves: dict[str, list[dict[str, Any]]]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Iterations against C in logarithms, with lines of slope 1 behind, and k-means dashed in black."""
+    """Draw iterations against C on logarithmic axes, with lines of slope 1 behind, and k-means dashed in black."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     figure.set_size_inches(6.4, 4.4)

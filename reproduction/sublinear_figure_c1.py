@@ -16,7 +16,9 @@ _CLOSE = 0.01
 
 
 def compute(context: Context) -> Result:
-    """100 runs on BIRCH and 10 on KDD in the source; a run on KDD takes minutes, and fewer of those are made."""
+    """Compute the curves (the paper: 100 runs on BIRCH, 10 on KDD); fewer runs are made on KDD, where one takes
+    minutes.
+    """
     found = {"BIRCH": curves.panels("BIRCH", context)}
     runs, statements = curves.most_runs(found["BIRCH"]), _birch_rows(found["BIRCH"])
     try:
@@ -29,7 +31,7 @@ def compute(context: Context) -> Result:
 
 
 def _birch_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
-    """What appendix C says of BIRCH."""
+    """Return the rows for the statements of appendix C about BIRCH."""
     return [
         _later("BIRCH", found, "var-GMM-S", "2", (5, 15), "around 10"),
         _later("BIRCH", found, "var-k-means-S", "5", (-1, 3), "0 to 2"),
@@ -39,7 +41,7 @@ def _birch_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
 
 
 def _kdd_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
-    """What appendix C says of KDD, as far as it was run."""
+    """Return the rows for the statements of appendix C about KDD, for curves that were computed."""
     rows = [
         _later("KDD", found, "var-GMM-S", "5", (0, 6), "about 3"),
         _later("KDD", found, "var-k-means-S", "20", (0, 6), "2 to 4"),
@@ -73,7 +75,7 @@ def _runs(curve: dict[str, Any]) -> str:
 def _later(
     data: str, found: dict[str, dict[str, Any]], name: str, G: str, allowed: tuple[int, int], published: str
 ) -> Row:
-    """Iterations that an algorithm needs more than its full counterpart."""
+    """Return the row of the additional iterations that an algorithm needs compared with its full counterpart."""
     full = str(curves.COMPONENTS[data])
     late, first = found[name][G]["reached"], found[name][full]["reached"]
     more = None if late is None else late - first
@@ -90,7 +92,7 @@ def _later(
 
 
 def _better(found: dict[str, dict[str, Any]]) -> Row:
-    """Whether truncated searches avoid local optima: mean errors against the full algorithm's."""
+    """Return the row on avoided local optima: mean errors of truncated searches against the full algorithm's."""
     means = {name: {G: float(np.mean(c["final_errors"])) for G, c in column.items()} for name, column in found.items()}
     full = str(curves.COMPONENTS["BIRCH"])
     excesses = {
@@ -112,7 +114,7 @@ def _better(found: dict[str, dict[str, Any]]) -> Row:
 
 
 def _best(found: dict[str, dict[str, Any]]) -> Row:
-    """Whether the best runs reach what the best full run reaches."""
+    """Return the row that says whether the best runs reach the error of the best full run."""
     full = str(curves.COMPONENTS["BIRCH"])
     excesses = {
         f"{name}, G = {G}": min(curve["final_errors"]) / min(column[full]["final_errors"]) - 1
@@ -135,14 +137,14 @@ def _best(found: dict[str, dict[str, Any]]) -> Row:
 
 
 def _saved(found: dict[str, dict[str, Any]], name: str, G: str, published: int) -> Row:
-    """How many times fewer distances an iteration evaluates."""
+    """Return the row of the factor by which an iteration evaluates fewer distances."""
     saved = curves.COMPONENTS["KDD"] / found[name][G]["evaluations"]
     label = f"KDD, {name}, G = {G}: times fewer distances an iteration"
     return Row(label, f"at least {published}", float(saved), None, bool(saved >= published))
 
 
 def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:
-    """Whether the error ends where that of the full algorithm ends."""
+    """Return the row that says whether the final error equals that of the full algorithm."""
     ends = {key: float(np.mean(found[name][key]["final_errors"])) for key in (G, str(curves.COMPONENTS["KDD"]))}
     excess = ends[G] / ends[str(curves.COMPONENTS["KDD"])] - 1
     return Row(
@@ -156,7 +158,7 @@ def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:
 
 
 def draw(result: Result, figure: "Figure") -> None:
-    """A column for each algorithm; of each data set L with F, and φ below them."""
+    """Draw a column for each algorithm; for each data set L with F, and φ below them."""
     from reproduction.figures import lists
 
     data_sets = list(result.data)
@@ -168,7 +170,7 @@ def draw(result: Result, figure: "Figure") -> None:
         for above, below, (name, column) in zip(upper, lower, found.items(), strict=True):
             lists.draw_bounds(above, curves.look(data), column, f"{data}: {name}", heights)
             lists.draw_errors(below, curves.look(data), column, "", top)
-        for axes in (*upper[1:], *lower[1:]):  # as the first ones
+        for axes in (*upper[1:], *lower[1:]):  # labels are in the first column only
             axes.set_ylabel("")
             axes.tick_params(axis="y", labelleft=False)
     counts = f"{result.runs} runs on BIRCH"

@@ -1,6 +1,7 @@
-"""Runs of var-GMM and var-k-means [F Alg. 1, 2] and of what they are compared with, each made once for all entries.
+"""Runs of var-GMM and var-k-means (Forster & Lücke, Alg. 1 and 2) and of their references, each made once for all
+entries.
 
-Owns the data sets, the settings and what is kept of a run. Knows no table and no figure.
+This file has the data sets, the settings and the results of a run.
 """
 
 import warnings
@@ -20,16 +21,16 @@ from reproduction.base import Context
 from reproduction.data import load
 
 SOURCE = "Forster & Lücke, AISTATS 2018"
-MAX_ITER = {"BIRCH": 200, "KDD": 200, "MSD": 500}  # most iterations, as in the source
+MAX_ITER = {"BIRCH": 200, "KDD": 200, "MSD": 500}  # most iterations, as in the paper
 _LISTS = {"X": "exact", "S": "estimated"}
-# The source chooses the number of initial E-steps by the training error and does not print it. Random sets have to
-# find their way on a grid that is √C wide: so many times √C, by C′ > 1 and G.
+# The paper chooses the number of initial E-steps by the training error and does not print it. Random sets have to find
+# their way across a grid that is √C wide, so the number is this factor times √C, by (C′ > 1, G).
 _WARMUP = {(False, 2): 1.0, (False, 5): 0.25, (True, 2): 0.5, (True, 5): 0.25}
 _WARMUP_MSD = 5
-RUNS = 5  # in the source, but for figures 2 and C.1
-ASKED = 50  # with so many asked for, all settings are run so often
-# Of ten runs asked for so many are made, 10 where nothing is said, and always one: more where a run takes milliseconds,
-# fewer where it takes seconds. Those of _LONG take minutes and are not begun before so many are asked for.
+RUNS = 5  # in the paper, except for figures 2 and C.1
+ASKED = 50  # if this many runs are requested, all settings have that many runs
+# Runs made of ten requested ones, 10 by default and at least one: more if a run takes milliseconds, fewer if it takes
+# seconds. Runs of _LONG take minutes; they are made only if at least the given number of runs is requested.
 _MADE_OF_TEN = {
     ("BIRCH", 25): 50,
     ("BIRCH", 100): 20,
@@ -49,7 +50,7 @@ _LONG = {
     ("MSD", True, 10): 50,
     ("MSD", True, 20): 50,
 }
-_LEAST_RISE = 1e-6  # of F [nats a point]: a mixture has converged below it, k-means once no point moves
+_LEAST_RISE = 1e-6  # of F [nats per point]: convergence of a mixture; k-means has converged once no point is reassigned
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Setting:
     """An algorithm on a data set.
 
     data: "BIRCH", "KDD" or "MSD"    C: components    soft: a mixture, not k-means
-    search: "X", "S", or "" for all components    G: length of the neighbour lists, C where all are looked at
-    n_explore: random components besides, the "+1"    n_warmup: E-steps before the first M-step
-    watched: what is computed exactly along the run: "error", "likelihood", or nothing
+    search: "X", "S", or "" for all components    G: length of the neighbor lists, C if all components are evaluated
+    n_explore: additional random components, the "+1"    n_warmup: E-steps before the first M-step
+    watched: what is computed exactly during the run: "error", "likelihood", or nothing
     """
 
     data: str
@@ -73,30 +74,31 @@ class Setting:
 
     @property
     def algorithm(self) -> str:
-        """The source's name of it."""
+        """The paper's name of the algorithm."""
         family = "GMM" if self.soft else "k-means"
         return f"var-{family}-{self.search}" if self.search else family
 
     @property
     def neighbors(self) -> str:
-        """G as the source prints it, "5+1" with a random component."""
+        """G as the paper prints it, "5+1" with a random component."""
         return f"{self.G}+{self.n_explore}" if self.n_explore else str(self.G)
 
     @property
     def most_evaluations(self) -> int:
-        """Distances that a point can need in an iteration: C′ G and the random ones, never more than all."""
+        """Return the largest number of distances per point and iteration: C′ G and the random ones, at most all."""
         return min(self.C, (self.G if self.soft else 1) * self.G + self.n_explore)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is kept of a run.
+    """Results of a run.
 
-    n_iter: iterations, those before the first M-step too
+    n_iter: iterations, including those before the first M-step
     evaluations: distances per point and iteration, mean over the iterations with M-steps
-    checkpoints: numbers of iterations made, the last is n_iter and, where nothing is watched, the only one
-    errors: φ = Σ_n min_c ‖x_n − μ_c‖² over all C, after so many
-    likelihoods: L per point [nats] after so many, but for the first, 0; empty where not watched
+    checkpoints: numbers of iterations at which errors were computed; the last is n_iter and, if nothing is watched, the
+    only one
+    errors: φ = Σ_n min_c ‖x_n − μ_c‖² over all C at the checkpoints
+    likelihoods: L per point [nats] at the checkpoints, but 0 for the first; empty if not watched
     free_energies: F per point [nats] after 0, 1 … n_iter iterations
     """
 
@@ -109,28 +111,30 @@ class Run:
 
     @property
     def error(self) -> float:
-        """φ at the end."""
+        """φ at the end of the run."""
         return self.errors[-1]
 
 
 def k_means(setting: Setting) -> Setting:
-    """Lloyd's algorithm on the data of a setting, what its errors are compared with."""
+    """Return the setting of Lloyd's algorithm on the same data, the reference for errors."""
     return replace(setting, soft=False, search="", G=setting.C, n_explore=0, n_warmup=0)
 
 
 def large(data: str, C: int, soft: bool, G: int, watched: tuple[str, ...] = ()) -> Setting:
-    """An "S" algorithm as the source runs it on many clusters: with initial E-steps and a random component."""
+    """Return the paper's setting of an "S" algorithm for many clusters: initial E-steps and a random component."""
     n_warmup = _WARMUP_MSD if data == "MSD" else round(_WARMUP[soft, G] * C**0.5)
     return Setting(data, C, soft, "S", G, 1, n_warmup, watched)
 
 
 def fewest_runs(setting: Setting) -> int:
-    """How many runs have to be asked for until one of this setting is made."""
+    """Return the number of requested runs from which on a run of this setting is made."""
     return _LONG.get((setting.data, setting.soft, setting.G), 1)
 
 
 def n_runs(setting: Setting, asked: int, most: int = RUNS) -> int:
-    """Runs to make of a setting when so many are asked for: at most the source's, 0 where they would take too long."""
+    """Return how many runs of a setting are made for the requested number: at most `most`, 0 if they would take too
+    long.
+    """
     if asked < fewest_runs(setting):
         return 0
     of_ten = _MADE_OF_TEN.get((setting.data, setting.C), 10)
@@ -140,18 +144,18 @@ def n_runs(setting: Setting, asked: int, most: int = RUNS) -> int:
 
 @cache
 def points(data: str, C: int, random_state: int) -> NDArray:
-    """The data: of BIRCH one draw, for all runs."""
+    """Return the data; BIRCH is drawn once for all runs."""
     return datasets.birch(round(C**0.5), random_state=random_state).data if data == "BIRCH" else load(data)
 
 
 @cache
 def start(data: str, C: int, run: int, random_state: int) -> NDArray:
-    """The AFK-MC² centers that all settings of a run begin with."""
+    """Return the AFK-MC² centers from which all settings of a run start."""
     return seeding.seed(points(data, C, random_state), C, "afk-mc2", random_state=random_state + run)
 
 
 def fitted(setting: Setting, run: int, context: Context) -> Run:
-    """One run; a second call with the same arguments gives the first result."""
+    """Return the results of one run; they are computed only once for equal arguments."""
     context.report(f"{setting.data}, C = {setting.C:,}: {setting.algorithm}, G = {setting.neighbors}, run {run + 1}")
     return _fitted(setting, run, context.random_state, context.n_threads)
 
@@ -181,7 +185,7 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
         labels, distances = as_rows(X).nearest(centers, hint=labels, n_threads=n_threads)
         errors.append(float(distances.sum(dtype=np.float64)))
         if "likelihood" in setting.watched and iteration > 0:
-            if not setting.soft and iteration < len(history):  # σ² of the E-step that saw these centers (L 14)
+            if not setting.soft and iteration < len(history):  # σ² of the E-step with these centers (eq. 14)
                 variance = history["quantization_error"][iteration] / X.size
             likelihoods.append(_log_likelihood(X, centers, variance, n_threads))
     return Run(
@@ -195,7 +199,7 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
 
 
 def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: int | None) -> Any:
-    """The library's estimator for a setting."""
+    """Return the library's estimator for a setting."""
     options: dict[str, Any] = {
         "search": _search(setting),
         "max_iter": MAX_ITER[setting.data],
@@ -212,7 +216,7 @@ def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: i
 
 
 def _search(setting: Setting) -> Full | Papers:
-    """The library's search for a setting."""
+    """Return the library's search for a setting."""
     if not setting.search:
         return Full()
     return Papers(
@@ -225,11 +229,11 @@ def _search(setting: Setting) -> Full | Papers:
 
 
 def _log_likelihood(X: NDArray, centers: NDArray, variance: float, n_threads: int | None) -> float:
-    """L per point [nats]."""
+    """Return L per point [nats]."""
     log_sums = as_rows(X).log_sum_exp(centers, variance, n_threads=n_threads)
     return TiedSpherical(centers, variance, 0.0).log_scale + float(log_sums.mean())
 
 
 def is_checkpoint(iteration: int) -> bool:
-    """Every iteration up to 16, then every second, from 32 every fourth, and so on: eight from each to its double."""
+    """Return whether results are computed after this iteration: eight times between each number and its double."""
     return iteration % max(1, 2 ** (iteration.bit_length() - 4)) == 0

@@ -1,4 +1,4 @@
-"""Table 2 of Forster & Lücke: evaluations saved by var-k-means-S and var-GMM-S, and what they cost in error."""
+"""Table 2 of Forster & Lücke: distance evaluations saved by var-k-means-S and var-GMM-S, and their cost in error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ERROR_TOLERANCE = 0.5  # percentage points, beside the spread of the runs
+_ERROR_TOLERANCE = 0.5  # in percentage points, added to the spread of the runs
 _ERROR_TICKS = (-20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 200)
 _SPEED_TOLERANCE = 0.05  # of a counted speed-up
 _NAMES = {
@@ -25,12 +25,12 @@ _NAMES = {
     ("BIRCH", 2025): "BIRCH 2025",
     ("BIRCH", 4096): "BIRCH 4096",
 }
-_VARIED = ("BIRCH", 2025, True, 2)  # data, C, soft, G: the cell whose number of initial E-steps is varied
+_VARIED = ("BIRCH", 2025, True, 2)  # data, C, soft, G: the cell for which the number of initial E-steps is varied
 _SAMPLE = "a sample of 130,290 rows of the source's 515,345: 65 points a component, not 258"
 
 
 class Published(NamedTuple):
-    """A cell of the table: the least speed-up, the counted one where it is printed, the error in %."""
+    """A cell of the table: the least speed-up, the counted one if it is printed, and the error in %."""
 
     speedup: float
     counted: float | None
@@ -63,7 +63,7 @@ PUBLISHED: dict[tuple[str, int], dict[int, tuple[Published, Published | None]]] 
 
 
 def settings(data: str, C: int) -> list[tuple[Setting, Published]]:
-    """The settings of one data set beside what was published of them, var-k-means-S first."""
+    """Return the settings of one data set with their published values, var-k-means-S first."""
     found = []
     for soft in (False, True):
         for G, cells in PUBLISHED[data, C].items():
@@ -74,14 +74,14 @@ def settings(data: str, C: int) -> list[tuple[Setting, Published]]:
 
 
 def _setting(data: str, C: int, soft: bool, G: int) -> Setting:
-    """As the source runs it: on KDD without initial E-steps and random components."""
+    """Return the paper's setting: on KDD without initial E-steps and random components."""
     if data == "KDD":
         return Setting(data, C, soft, "S", G, watched=("error", "likelihood"))
     return large(data, C, soft, G, ("error",) if data == "BIRCH" else ())
 
 
 def compute(context: Context) -> Result:
-    """Five runs in the source, from AFK-MC² centers; φ at the end against that of k-means from the same centers."""
+    """Compute the final φ relative to k-means from the same AFK-MC² centers (the paper: five runs)."""
     rows: list[Row] = []
     content: dict[str, Any] = {}
     skipped = []
@@ -109,7 +109,7 @@ def compute(context: Context) -> Result:
 
 
 def measured(setting: Setting, published: Published, runs: int, context: Context) -> dict[str, Any]:
-    """Speed-ups and relative errors of the runs of a setting."""
+    """Return speed-ups and relative errors of the runs of a setting."""
     made = [fitted(setting, r, context) for r in range(runs)]
     lloyd = [fitted(k_means(setting), r, context) for r in range(runs)]
     return {
@@ -129,7 +129,7 @@ def measured(setting: Setting, published: Published, runs: int, context: Context
 
 
 def _by_n_warmup(setting: Setting, context: Context) -> dict[str, float]:
-    """Error in % by the number of initial E-steps: half and twice ours, one run each."""
+    """Return the error in % for half and twice our number of initial E-steps, one run each."""
     base = fitted(k_means(setting), 0, context).error
     numbers = (setting.n_warmup // 2, 2 * setting.n_warmup)
     return {str(n): 100 * (fitted(replace(setting, n_warmup=n), 0, context).error / base - 1) for n in numbers}
@@ -141,7 +141,7 @@ def _varied_row(name: str, ours: int, number: str, error: float) -> Row:
 
 
 def _rows(name: str, setting: Setting, published: Published, found: dict[str, Any]) -> list[Row]:
-    """Speed-ups and error of a setting beside what was published."""
+    """Compare speed-ups and error of a setting with the published values."""
     note = (
         f"mean of {found['runs']} run(s); agrees within the spread and {_SPEED_TOLERANCE:.0%} of a speed-up, "
         f"{_ERROR_TOLERANCE} points of an error"
@@ -162,7 +162,7 @@ def _rows(name: str, setting: Setting, published: Published, found: dict[str, An
 
 
 def _why(setting: Setting, found: dict[str, Any]) -> str:
-    """Where our experiment differs from the source's, or what it does not print, for an error that is not met."""
+    """Return why an error may not agree: how our experiment differs from the paper's, or what is not printed."""
     least, most = (f"{value:.1f}" for value in (min(found["errors_percent"]), max(found["errors_percent"])))
     spread = f"runs of ours from {least} to {most} %, so neither seeding nor the number of runs explains it"
     if setting.data == "KDD":
@@ -179,12 +179,12 @@ def _why(setting: Setting, found: dict[str, Any]) -> str:
 
 
 def _half_a_digit(printed: float) -> float:
-    """Half a unit of the last digit of a speed-up as the source prints it."""
+    """Return half a unit of the last digit of a printed speed-up."""
     return 0.5 if float(printed).is_integer() else 0.05
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Error against speed-up, the source's hollow and ours filled, a panel for each data set."""
+    """Draw error against speed-up, the paper's hollow and ours filled, with a panel for each data set."""
     figure.set_size_inches(8, 6.4)
     panels = figure.subplots(2, 2).flat
     for axes, (name, column) in zip(panels, result.data.items(), strict=False):
@@ -199,7 +199,7 @@ def draw(result: Result, figure: Figure) -> None:
 
 
 def _panel(axes: Axes, name: str, cells: list[dict[str, Any]]) -> None:
-    """One data set. A symmetric logarithmic axis, as errors reach from −10 % to +100 %."""
+    """Draw one data set on a symmetric logarithmic axis, because errors range from −10 % to +100 %."""
     from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, StrMethodFormatter
 
     frame(axes, name, "times fewer distances an iteration", "error against k-means, %")

@@ -26,7 +26,7 @@ from reproduction.truncated_runs import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# True centers up to so many standard deviations apart are compared in J and K.
+# Largest distance, in standard deviations, of true centers compared in panels J and K.
 CLOSE = 3.0
 _DATA_SETS = 10
 _SIZES = (100, 1000)
@@ -42,7 +42,7 @@ I, J, K  circles: true centers,
 
 
 def compute(context: Context) -> Result:
-    """All panels, and the statements of section 5 about them."""
+    """Compute all panels, and the statements of section 5 about them."""
     content: dict[str, Any] = {"points": {}}
     for kind, letters in (("grid", "ABC"), ("random", "DEF")):
         context.report(f"{TITLES[kind]}: {context.runs} runs for each C′")
@@ -68,7 +68,7 @@ def compute(context: Context) -> Result:
 
 
 def _overfitting(context: Context) -> dict[str, Any]:
-    """L of k-means started at the truth, less L of the truth, for clusters of more and more points."""
+    """Return L of k-means started at the truth less L of the truth, for several numbers of points per cluster."""
     excess = {}
     for size in _SIZES:
         values = []
@@ -157,7 +157,7 @@ def _kdd_rows(gaps: dict[str, Any]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """A row for each data set: grid, random and KDD; centers in the last column; how to read it in the free place."""
+    """Draw a row for each data set (grid, random, KDD), centers in the last column, and a legend in the free panel."""
     from reproduction.figures import by_iteration as drawing
 
     figure.set_size_inches(12, 8.8)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _MEASURES = ("log_likelihood", "quantization_error", "purity", "nmi")
 _NAMES = ("L", "φ", "purity", "NMI")
-_PUBLISHED_LOSS = -0.004  # 0.875 less 0.879
-_ROUNDING = 0.001  # of two numbers of three digits
+_PUBLISHED_LOSS = -0.004  # 0.875 minus 0.879
+_ROUNDING = 0.001  # of two numbers with three digits
 _DATA_SETS = 20
 _NEAR = 0.02
 _UNTIL = 20
 
 
 def compute(context: Context) -> Result:
-    """The eight panels, and what supplement E says of them."""
+    """Compute the eight panels, and the statements of supplement E about them."""
     content: dict[str, Any] = {}
     for kind in BIRCH:
         context.report(f"{TITLES[kind]}: {context.runs} runs for each C′")
@@ -88,7 +88,7 @@ def _rows(content: dict[str, Any], context: Context) -> list[Row]:
 
 
 def _losses(context: Context) -> list[float]:
-    """On each of several data sets: NMI of k-means' run of the largest sum of purity and NMI, less its mean NMI."""
+    """Return, for several data sets, the NMI of the k-means run with the largest purity + NMI, less the mean NMI."""
     rng = check_random_state(context.random_state)
     losses = []
     for number in range(_DATA_SETS):
@@ -105,7 +105,7 @@ def _losses(context: Context) -> list[float]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """A row for each data set, a column for each measure."""
+    """Draw a row for each data set, a column for each measure."""
     from reproduction.figures import by_iteration as drawing
 
     figure.set_size_inches(10, 5)

@@ -1,4 +1,4 @@
-"""Figure S3 of Lücke & Forster: gaps of k-means, k-means-C′ against C′, and the numerical checks of supplement E."""
+"""Figure S3 of Lücke & Forster: gaps L − F of k-means, k-means-C′ by C′, and the numerical checks of supplement E."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SAME = 1e-6
 
 
 def compute(context: Context) -> Result:
-    """Panels A to G, the statements of the caption, and the equalities that the supplement verifies."""
+    """Compute panels A to G, the statements of the caption, and the equalities that the supplement verifies."""
     content: dict[str, Any] = {"points": {}}
     for kind, letters in (("grid", "AE"), ("random", "BF")):
         context.report(f"{TITLES[kind]}: {context.runs} runs for each C′")
@@ -49,7 +49,7 @@ def compute(context: Context) -> Result:
 
 
 def _best_solutions(content: dict[str, Any], context: Context) -> Row:
-    """C: for C′ ≥ 2 the best runs end alike, though not equally often."""
+    """Return the row of panel C: for C′ ≥ 2 the best runs end with the same L, though not equally often."""
     finals = {n_active: birch_runs("random", n_active, context).final("log_likelihood") for n_active in BIRCH_ACTIVE}
     best = {n_active: float(final.max()) for n_active, final in finals.items()}
     soft = [best[n_active] for n_active in BIRCH_ACTIVE if n_active > 1]
@@ -66,7 +66,7 @@ def _best_solutions(content: dict[str, Any], context: Context) -> Row:
 
 
 def _differences(kind: str, context: Context) -> dict[str, float]:
-    """Largest differences between formulas for F, at the end of runs from one start, in nats a point."""
+    """Return the largest differences between formulas for F at the end of runs from one start, in nats per point."""
     X = birch_data(kind, context.random_state).data
     start = kmeans_plusplus(X, N_CLUSTERS, random_state=context.random_state, n_threads=context.n_threads)[0]
     differences = {"(7) − (15)": 0.0, "(7) − (19)": 0.0, "(7) − (20)": 0.0}
@@ -98,7 +98,7 @@ def _equalities(content: dict[str, dict[str, float]]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """A to D in two rows, E to G below."""
+    """Draw A to D in two rows, E to G below."""
     from reproduction.figures import by_iteration as drawing
 
     figure.set_size_inches(9.5, 10.5)

@@ -1,4 +1,4 @@
-"""Figure S4 of Lücke & Forster: k-means raises F and lowers L where seven Gaussians overlap; EM stays at the truth."""
+"""Figure S4 of Lücke & Forster: k-means raises F and lowers L for seven overlapping Gaussians; EM stays."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _MARGIN = 3.0
 
 
 def row_of_gaussians(distance: float = 1.5) -> NDArray:
-    """Seven centers (7, 2) in a row, so far apart in standard deviations."""
+    """Return seven centers (7, 2) in a row with this distance in standard deviations."""
     return np.column_stack([distance * (np.arange(N_GAUSSIANS) - 3), np.zeros(N_GAUSSIANS)])
 
 
 def ring_of_gaussians(distance: float = 2.0) -> NDArray:
-    """Six centers in a ring around one, (7, 2), neighbors so far apart in standard deviations."""
+    """Return six centers in a ring around one, (7, 2), with this distance between neighbors in standard deviations."""
     angles = np.arange(N_GAUSSIANS - 1) * np.pi / 3
     return distance * np.vstack([np.zeros(2), np.column_stack([np.cos(angles), np.sin(angles)])])
 
 
 def compute(context: Context) -> Result:
-    """Both algorithms from the truth on the row; k-means also on the ring, where L ends higher than it began."""
+    """Run both algorithms from the truth on the row, and k-means on the ring, where L ends higher than at the start."""
     truth = row_of_gaussians()
     k_means = _from_the_truth(truth, 1, context)
     em = _from_the_truth(truth, N_GAUSSIANS, context)
@@ -46,7 +46,7 @@ def compute(context: Context) -> Result:
 
 
 def _from_the_truth(truth: NDArray, n_active: int, context: Context) -> dict[str, Any]:
-    """A run that starts at the true centers: its curves, its centers, and how far these end from the truth."""
+    """Run an algorithm from the true centers; return its curves, its centers, and their distance from the truth."""
     context.report(f"{len(truth)} Gaussians of {_N_PER_GAUSSIAN:,} points, C′ = {n_active}")
     rng = check_random_state(context.random_state)
     X = np.repeat(truth, _N_PER_GAUSSIAN, axis=0)
@@ -60,7 +60,7 @@ def _from_the_truth(truth: NDArray, n_active: int, context: Context) -> dict[str
 
 
 def _density(truth: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """The mixture's density on a grid of the plane, for the contours."""
+    """Return the mixture's density on a grid of the plane, for contours."""
     low, high = truth.min(axis=0) - _MARGIN, truth.max(axis=0) + _MARGIN
     x, y = (np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True))
     squares = (x[None, :, None] - truth[:, 0]) ** 2 + (y[:, None, None] - truth[:, 1]) ** 2
@@ -97,7 +97,7 @@ def _rows(k_means: dict[str, Any], em: dict[str, Any], ring: dict[str, Any]) -> 
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """(a) k-means and (b) EM: true and found centers over the density, and L and F by iteration."""
+    """Draw (a) k-means and (b) EM: true and found centers over the density, and L and F by iteration."""
     from reproduction.figures import by_iteration as drawing
 
     figure.set_size_inches(10, 5)

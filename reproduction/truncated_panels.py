@@ -1,4 +1,4 @@
-"""What the panels of Lücke & Forster's figures show, as dictionaries that JSON can hold.
+"""Content of the panels of Lücke & Forster's figures, as dictionaries that JSON can represent.
 
 A panel by iteration has "iterations", and curves with mean, standard error and the best run.
 """
@@ -25,9 +25,9 @@ _AGREE = 1e-5
 
 
 def k_means(kind: str, context: Context) -> dict[str, Any]:
-    """L and F of k-means: the mean, and a run each of those that miss fewest, next fewest … clusters.
+    """Return L and F of k-means: the mean, and one run for each of the smallest numbers of missed clusters.
 
-    "best" is the run of largest F, "gap" has L − F at the end by the number of missed clusters, "truth" is L of the
+    "best" is the run of largest F, "gap" has the final L − F by the number of missed clusters, "truth" is L of the
     generating parameters.
     """
     known, runs = birch_data(kind, context.random_state), birch_runs(kind, 1, context)
@@ -52,12 +52,12 @@ def k_means(kind: str, context: Context) -> dict[str, Any]:
 
 
 def mean_and_error(values: NDArray[np.float64]) -> dict[str, Any]:
-    """Of independent runs: how many, their mean and its standard error."""
+    """Return the number of independent runs, their mean and its standard error."""
     return {"runs": len(values), "mean": float(values.mean()), "standard_error": standard_error(values.tolist())}
 
 
 def best_run(runs: Runs, measure: str) -> int:
-    """The run of the best final value, the first of those that agree; for purity and NMI that of their largest sum."""
+    """Return the index of the run with the best final value; for purity and NMI, that with their largest sum."""
     if measure in ("purity", "nmi"):
         values = runs.final("purity") + runs.final("nmi")
     else:
@@ -66,7 +66,7 @@ def best_run(runs: Runs, measure: str) -> int:
 
 
 def by_active(kind: str, measure: str, context: Context) -> dict[str, Any]:
-    """One measure on BIRCH data for several C′."""
+    """Return one measure on BIRCH data for several C′."""
     runs = {n_active: birch_runs(kind, n_active, context) for n_active in BIRCH_ACTIVE}
     return {
         "iterations": list(runs[1].iterations),
@@ -75,7 +75,7 @@ def by_active(kind: str, measure: str, context: Context) -> dict[str, Any]:
 
 
 def kdd(measures: tuple[str, ...], context: Context) -> dict[str, Any]:
-    """Measures on KDD for several C′, and L − F at the end.  Raises `Missing` where the data are not there."""
+    """Return measures on KDD for several C′, and the final L − F.  Raises `Missing` if the data do not exist."""
     runs = {}
     for n_active in KDD_ACTIVE:
         context.report(f"KDD, C′ = {n_active}")
@@ -92,7 +92,7 @@ def kdd(measures: tuple[str, ...], context: Context) -> dict[str, Any]:
 
 
 def found_centers(kind: str, n_active: int, context: Context) -> dict[str, Any]:
-    """The centers of the run of largest L beside the true ones."""
+    """Return the centers of the run with the largest L, and the true ones."""
     known, runs = birch_data(kind, context.random_state), birch_runs(kind, n_active, context)
     best = best_run(runs, "log_likelihood")
     return {

@@ -1,8 +1,8 @@
-"""The experiments of Lücke & Forster: k-means and k-means-C′ on BIRCH data and on KDD, followed by iteration.
+"""The experiments of Lücke & Forster: k-means and k-means-C′ on BIRCH data and on KDD, with measures by iteration.
 
-All runs share a data set, as in the source; its random positions are uniform on the square of the grid, whose size the
-source does not give. Runs of different C′ begin at the same starts: greedy k-means++. What has been run once is kept,
-because several figures show the same runs.
+All runs share a data set, as in the paper. Its random positions are uniform on the square of the grid, whose size the
+paper does not give. Runs of different C′ have the same initial centers, by greedy k-means++. Runs are cached, because
+several figures show the same ones.
 """
 
 import math
@@ -46,8 +46,8 @@ _TOL = 1e-6
 class Runs:
     """Runs of one algorithm.
 
-    iterations (T,): those that were measured; 0 is the start, and a run that has ended stays where it was
-    curves: measure → (runs, T), of "free_energy" and "log_likelihood" [nats a point], "quantization_error"
+    iterations (T,): those with measurements; 0 is the start, and an ended run repeats its last value
+    curves: measure → (runs, T), of "free_energy" and "log_likelihood" [nats per point], "quantization_error"
     [data unit²], and "purity" and "nmi" where the true clusters are known
     centers (runs, C, D): the last ones [data units]
     """
@@ -57,15 +57,15 @@ class Runs:
     centers: NDArray
 
     def final(self, measure: str) -> NDArray[np.float64]:
-        """The last value of each run (runs,)."""
+        """Return the last value of each run (runs,)."""
         return self.curves[measure][:, -1]
 
     def gap(self) -> NDArray[np.float64]:
-        """L − F at the end of each run (runs,) [nats a point]."""
+        """Return the final L − F of each run (runs,) [nats per point]."""
         return self.final("log_likelihood") - self.final("free_energy")
 
     def summary(self, measure: str, best: int) -> dict[str, Any]:
-        """Mean, standard error and one run by iteration, for the record and the picture."""
+        """Return mean, standard error and one run by iteration, for the record and the picture."""
         curves = self.curves[measure]
         errors = [standard_error(column) for column in curves.T.tolist()]
         return {"mean": curves.mean(axis=0).tolist(), "standard_error": errors, "best": curves[best].tolist()}
@@ -74,9 +74,9 @@ class Runs:
 def estimator(
     start: NDArray, n_active: int, context: Context, *, epsilon: float = 0.0, tol: float = _TOL, max_iter: int = 1000
 ) -> KMeans | GaussianMixture:
-    """k-means (C′ = 1, lazy with ε > 0) or k-means-C′ from given centers (C, D), looking at all of them.
+    """Return k-means (C′ = 1, lazy with ε > 0) or k-means-C′ from given centers (C, D), with full search.
 
-    k-means ends when no point moves; k-means-C′ when F changes by less than `tol` [nats a point].
+    k-means ends when no point is reassigned, k-means-C′ when F changes by less than `tol` [nats per point].
     """
     common: dict[str, Any] = {"search": "full", "max_iter": max_iter, "n_threads": context.n_threads}
     if n_active == 1:
@@ -86,25 +86,25 @@ def estimator(
 
 
 def fitted(model: KMeans | GaussianMixture, X: NDArray) -> KMeans | GaussianMixture:
-    """The same, fitted; that it was stopped at its last iteration is meant."""
+    """Fit the model and return it; reaching max_iter raises no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X)
 
 
 def centers(model: KMeans | GaussianMixture) -> NDArray:
-    """The centers (C, D) of a fitted estimator."""
+    """Return the centers (C, D) of a fitted estimator."""
     return model.cluster_centers_ if isinstance(model, KMeans) else model.means_
 
 
 def nearest(X: NDArray, centers: NDArray, context: Context) -> tuple[NDArray[np.int32], float]:
-    """The nearest center of every point (n,), and the quantization error [data unit²]."""
+    """Return the nearest center of every point (n,), and the quantization error [data unit²]."""
     kept, distances = as_rows(X).nearest(centers, n_threads=context.n_threads)[:2]
     return kept[:, 0], float(distances.sum(dtype=np.float64))
 
 
 def log_likelihood(X: NDArray, centers: NDArray, variance: float, context: Context) -> float:
-    """L (3) of centers (C, D) and σ² [data unit²], in nats a point."""
+    """Return L, eq. (3) of Lücke & Forster, for centers (C, D) and σ² [data unit²], in nats per point."""
     log_sums = as_rows(X).log_sum_exp(np.ascontiguousarray(centers, X.dtype), variance, n_threads=context.n_threads)
     return TiedSpherical(centers, variance, 0.0).log_scale + float(log_sums.mean())
 
@@ -117,9 +117,9 @@ def follow(
     iterations: Sequence[int],
     target: NDArray | None = None,
 ) -> tuple[dict[str, list[float]], NDArray]:
-    """Fit; give the measures of `Runs` after each of the iterations, and the last centers (C, D).
+    """Fit; return the measures of `Runs` after each of the iterations, and the last centers (C, D).
 
-    σ² of k-means is J/(DN) of the centers of that iteration, and so is that of every start but a given one.
+    σ² of k-means is J/(DN) of the centers of that iteration; so is σ² of a start without a given value.
     """
     precision = getattr(model, "precisions_init", None)
     visited = [(start, math.nan if precision is None else 1 / precision)]
@@ -136,7 +136,7 @@ def follow(
     for t in sorted(set(states)):
         place, variance = visited[t]
         if isinstance(model, KMeans) or math.isnan(variance):
-            variance = float(errors[t]) / X.size  # (14)
+            variance = float(errors[t]) / X.size  # eq. (14)
         L = log_likelihood(X, place, variance, context)
         measured[t] = {"free_energy": bounds[t], "log_likelihood": L, "quantization_error": float(errors[t])}
         if target is not None:
@@ -146,12 +146,12 @@ def follow(
 
 @cache
 def birch_data(kind: str, random_state: int) -> Bunch:
-    """The data set that all runs share, "grid" or "random"."""
+    """Return the data set that all runs share, "grid" or "random"."""
     return BIRCH[kind](random_state=random_state)
 
 
 def birch_runs(kind: str, n_active: int, context: Context) -> Runs:
-    """`context.runs` runs on BIRCH data of 25 clusters."""
+    """Return `context.runs` runs on BIRCH data of 25 clusters."""
     return _birch_runs(kind, n_active, context.runs, context.random_state, context.n_threads)
 
 
@@ -163,12 +163,12 @@ def _birch_runs(kind: str, n_active: int, n_runs: int, random_state: int, n_thre
 
 
 def kdd_runs(n_active: int, context: Context) -> Runs:
-    """A tenth of `context.runs` on KDD with 200 clusters, but two for a spread and at most the source's 10.
+    """Return runs on KDD with 200 clusters: a tenth of `context.runs`, at least 2 for a spread, at most the paper's 10.
 
     Raises
     ------
     Missing
-        If the data are not there.
+        If the data do not exist.
     """
     n_runs = min(KDD_RUNS, context.runs, max(2, context.runs // 10))
     return _kdd_runs(n_active, n_runs, context.random_state, context.n_threads)
@@ -197,14 +197,14 @@ def _runs(
 
 
 def missed(found: NDArray, truth: NDArray) -> int:
-    """How many true centers are the nearest of no found one.  Both (C, D)."""
+    """Return the number of true centers that are nearest to no found center.  Both (C, D)."""
     return len(truth) - len(np.unique(cdist(found, truth).argmin(axis=1)))
 
 
 def stretch(found: NDArray, truth: NDArray, farthest: float) -> float:
-    """Mean ratio of the found distance to the true one, over pairs of true centers up to `farthest` apart [data units].
+    """Return the mean ratio of found to true distances, over pairs of true centers up to `farthest` apart [data units].
 
-    Counts the pairs of which either is nearest to exactly one found center.  Both (C, D); NaN if there is no such pair.
+    Pairs count if each of the two is nearest to exactly one found center.  Both (C, D); NaN if there is no such pair.
     """
     owners = cdist(found, truth).argmin(axis=1)
     alone = np.flatnonzero(np.bincount(owners, minlength=len(truth)) == 1)

@@ -1,7 +1,7 @@
 """Table S1 of Lücke & Forster: k-means, k-means-C′, lazy-k-means and DBSCAN on BIRCH data.
 
-The source has one data set of either kind. What its numbers would be on another we measure: every statistic is taken
-on several data sets, and the spread between these says how far a published value may lie from ours.
+The paper has one data set of either kind. To estimate how its values vary between data sets, every statistic is
+computed on several of them; their spread says how far a published value may lie from ours.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Algorithm(NamedTuple):
     epsilon: float = 0.0
 
 
-# With the C′ = 2 and ε = 0.1 of the source.
+# C′ = 2 and ε = 0.1, as in the paper.
 ALGORITHMS = {"k-means": Algorithm(1), "k-means-C′": Algorithm(2), "lazy-k-means": Algorithm(1, 0.1)}
 
-# Mean and best: of L and φ the best run's, of purity and NMI those of the run with the largest sum of both.
+# Mean and best value: for L and φ of the best run, for purity and NMI of the run with the largest sum of both.
 PUBLISHED = {
     ("grid", "k-means"): ((-6.127, -6.016), (5503, 4836), (0.971, 0.992), (0.977, 0.987)),
     ("grid", "k-means-C′"): ((-6.117, -6.016), (5476, 4837), (0.973, 0.992), (0.978, 0.986)),
@@ -54,20 +54,20 @@ PUBLISHED_DBSCAN = {"grid": (0.989, 0.982), "random": (0.502, 0.800)}
 
 
 def measure(known: Bunch, algorithm: Algorithm, start: NDArray, context: Context) -> tuple[float, float, float, float]:
-    """L, φ, purity and NMI of one run; points count with their nearest center."""
+    """Return L, φ, purity and NMI of one run; labels are the nearest centers."""
     model = fitted(estimator(start, algorithm.n_active, context, epsilon=algorithm.epsilon), known.data)
     labels, error = nearest(known.data, centers(model), context)
     return (model.bounds(known.data).log_likelihood, error, *agreement(known.target, labels))
 
 
 def mean_and_best(values: NDArray) -> tuple[NDArray, NDArray]:
-    """Of runs (runs, 4) the mean (4,) and the best (4,), in the order of MEASURES and as the source takes them."""
+    """Return the mean (4,) and the best (4,) of runs (runs, 4), in the order of MEASURES, as the paper defines them."""
     combined = values[:, 2:].sum(axis=1).argmax()
     return values.mean(axis=0), np.array([values[:, 0].max(), values[:, 1].min(), *values[combined, 2:]])
 
 
 def compute(context: Context) -> Result:
-    """All runs on all data sets; the data sets are as many as the runs, but from 5 to 20."""
+    """Do all runs on all data sets; there are as many data sets as runs, but between 5 and 20."""
     n_data_sets = min(max(context.runs, LEAST_DATA_SETS), MOST_DATA_SETS)
     content: dict[str, Any] = {"data_sets": n_data_sets, "runs": context.runs, "algorithms": {}, "dbscan": {}}
     rows = []
@@ -106,7 +106,9 @@ def _starts(X: NDArray, context: Context, rng: np.random.RandomState) -> list[ND
 
 
 def _plain_starts(X: NDArray, context: Context, rng: np.random.RandomState) -> list[NDArray]:
-    """k-means++ with one trial a center, as first published; ours and scikit-learn's are greedy by default."""
+    """Return k-means++ centers with one trial per center, as first published; ours and scikit-learn's default is
+    greedy.
+    """
     return [plain_or_greedy(X, N_CLUSTERS, random_state=rng, n_local_trials=1)[0] for _ in range(context.runs)]
 
 
@@ -115,7 +117,7 @@ def _statistics(known: Bunch, algorithm: Algorithm, starts: list[NDArray], conte
 
 
 def _record(pairs: list[tuple[NDArray, NDArray]]) -> dict[str, Any]:
-    """Every data set's mean and best, and over data sets their mean and standard deviation."""
+    """Return each data set's mean and best, and their mean and standard deviation over data sets."""
     values = np.array(pairs)
     return {
         label: {
@@ -131,7 +133,7 @@ def _record(pairs: list[tuple[NDArray, NDArray]]) -> dict[str, Any]:
 
 
 def _rows(kind: str, name: str, pairs: list[tuple[NDArray, NDArray]], context: Context) -> list[Row]:
-    """The published mean and best beside ours over the data sets, of which the source has one."""
+    """Compare the published mean and best, from one data set, with ours over several data sets."""
     rows = []
     note = f"mean over {len(pairs)} data sets of {context.runs} runs; agrees if one data set may lie so far from it"
     for column, label in enumerate(MEASURES):
@@ -156,7 +158,7 @@ def _plain_rows(pairs: list[tuple[NDArray, NDArray]]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """A panel for each column of the table: ours with two standard deviations between data sets, and the published."""
+    """Draw a panel for each column of the table: ours with two standard deviations over data sets, and theirs."""
     figure.set_size_inches(10, 9)
     axes = figure.subplots(4, 2)
     for column, kind in enumerate(BIRCH):
@@ -181,7 +183,9 @@ def draw(result: Result, figure: Figure) -> None:
 
 
 def _cell(result: Result, kind: str, name: str, label: str) -> list[tuple[str, float, list[float], float]]:
-    """(mean or best, place beside its line, our values over data sets, the published one) of one cell of the table."""
+    """Return, for one cell of the table: (mean or best, offset from its line, our values over data sets, published
+    value).
+    """
     if name in ALGORITHMS:
         cell = result.data["algorithms"][f"{kind}, {name}"][label]
         published = PUBLISHED[kind, name][MEASURES.index(label)]

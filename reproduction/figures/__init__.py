@@ -1,1 +1,1 @@
-"""Pictures that are made of results and not of estimators: those of the demonstration and of `reproduction`."""
+"""Figures drawn from results, not from estimators: those of the demonstration and of `reproduction`."""

@@ -1,4 +1,4 @@
-"""Draws the panels of Lücke & Forster's figures on axes: curves by iteration, and centers in the plane."""
+"""Panels of Lücke & Forster's figures: curves by iteration, and centers in the plane."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -15,7 +15,7 @@ ACTIVE_COLORS = {"1": VERMILION, "2": BLUE, "3": GREEN, "5": ORANGE, "10": PURPL
 _SAME = 0.02
 _FIRST_SHOWN = 5
 _LEAST_SPAN = 0.02
-_LARGE = 6  # powers of ten from which on they are in the name of the axis
+_LARGE = 6  # values from 10 to this power on have the power in the name of the axis
 _LABELS = {
     "log_likelihood": "nats a point",
     "free_energy": "nats a point",
@@ -26,12 +26,12 @@ _LABELS = {
 
 
 def titled(title: str, letter: str = "") -> str:
-    """A panel's title after its letter, if it has one."""
+    """Return a panel's title with its letter in front, if it has one."""
     return f"$\\bf{{{letter}}}$  {title}" if letter else title
 
 
 def _active_labels(axes: Axes, values: dict[str, float]) -> list[tuple[str, float, str]]:
-    """A label for every C′, and one for those whose curves end at the same place."""
+    """Return one label per C′, or one for several whose curves end at the same place."""
     low, high = axes.get_ylim()
     groups: list[list[str]] = []
     for name in sorted(values, key=lambda name: values[name]):
@@ -74,7 +74,7 @@ def k_means(axes: Axes, title: str, panel: dict[str, Any], until: int, gaps: boo
 
 
 def bounds(axes: Axes, title: str, curves: dict[str, Any], until: int) -> None:
-    """L and F of one run, on an axis of at least a fiftieth of a nat."""
+    """Draw L and F of one run, on an axis that spans at least a fiftieth of a nat."""
     lines = (("log_likelihood", "L", BLUE), ("free_energy", "F", VERMILION))
     for (measure, _, color), style in zip(lines, ("-", "--"), strict=True):
         axes.plot(curves[measure][: until + 1], style, color=color, linewidth=1.6)
@@ -99,7 +99,7 @@ def by_active(
     best: bool = True,
     reference: tuple[str, float] | None = None,
 ) -> None:
-    """A measure for several C′: the mean (solid) and the best run (dashed), and a level to compare with."""
+    """Draw a measure for several C′: the mean (solid), the best run (dashed), and a reference level."""
     iterations = panel["iterations"]
     kinds = ("mean", "best") if best else ("mean",)
     for name, curves in panel["curves"].items():
@@ -121,11 +121,11 @@ def by_active(
 
 
 def kdd(axes: Axes, title: str, panel: dict[str, Any], measures: Sequence[str]) -> None:
-    """Means on KDD with bands of one standard error; the second of two measures is dashed."""
+    """Draw means on KDD with bands of one standard error; the second of two measures is dashed."""
     for measure, style in zip(measures, ("-", "--"), strict=False):
         for name, curves in panel["curves"][measure].items():
             _band(axes, panel["iterations"], curves, ACTIVE_COLORS[name], style)
-    # The first iterations are far from all others.
+    # The first iterations are left out, because their values are far from the others.
     values = [v for measure in measures for c in panel["curves"][measure].values() for v in c["mean"][_FIRST_SHOWN:]]
     margin = 0.05 * np.ptp(values)
     axes.set_ylim(min(values) - margin, max(values) + margin)
@@ -145,7 +145,7 @@ def _band(axes: Axes, iterations: Sequence[int], curves: dict[str, Any], color: 
 
 
 def skipped(axes: Axes, title: str, reason: str) -> None:
-    """Says in place of a panel why it is not there."""
+    """Write the reason in place of a panel that could not be computed."""
     frame(axes, title)
     axes.set_axis_off()
     text = fill(f"skipped: {reason}", 32, break_on_hyphens=False)
@@ -153,7 +153,7 @@ def skipped(axes: Axes, title: str, reason: str) -> None:
 
 
 def centers(axes: Axes, title: str, panel: dict[str, Any], points: Sequence[Sequence[float]]) -> None:
-    """True centers as circles, found ones as crosses, over the points (2, n)."""
+    """Draw true centers as circles and found ones as crosses, over the points (2, n)."""
     truth, found = np.array(panel["truth"]), np.array(panel["found"])
     axes.plot(*points, ".", color=GREY, markersize=1, alpha=0.4)
     axes.plot(*truth.T, "o", color=BLUE, markersize=7, fillstyle="none", markeredgewidth=1.4)

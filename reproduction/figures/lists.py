@@ -1,4 +1,4 @@
-"""Curves by iteration of algorithms with lists of several lengths G: the error φ, L and F."""
+"""Curves by iteration of algorithms with neighbor lists of several lengths G: the error φ, L and F."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 
 _COLORS = (VERMILION, BLUE, GREEN, BLACK)
-_LARGE = 1e6  # errors above are shown in a power of ten
+_LARGE = 1e6  # larger errors are shown with a power of ten
 
 
 @dataclass(frozen=True)
 class Look:
-    """How many iterations are shown, and the values of G that have a colour each; the last is all components."""
+    """Number of iterations shown, and values of G in the order of their colors; the last is all components."""
 
     shown: int
     values: tuple[str, ...]
 
     def colors(self, column: dict[str, Any]) -> list[str]:
-        """Those of the curves of an algorithm, by G."""
+        """Return the colors of the curves of an algorithm, by G."""
         return [_COLORS[self.values.index(G)] for G in column]
 
 
 def draw_errors(axes: Axes, look: Look, column: dict[str, Any], title: str, top: float) -> None:
-    """φ by iteration: means (solid) with their standard errors (shaded); a ring is where the best run ends."""
+    """Draw φ by iteration: means (solid) with standard errors (shaded), and a ring at the end of the best run."""
     power = 0 if top < _LARGE else int(np.log10(top))
     frame(axes, title, "iterations", f"error φ / $10^{{{power}}}$" if power else "error φ")
     for curve, color in zip(column.values(), look.colors(column), strict=True):
@@ -44,13 +44,13 @@ def draw_errors(axes: Axes, look: Look, column: dict[str, Any], title: str, top:
 
 
 def highest(found: dict[str, dict[str, Any]]) -> float:
-    """What the axis of φ has to reach, in all panels alike: the start, and wherever a curve ends."""
+    """Return the common upper end of the φ axes of all panels, above the start and the end of each curve."""
     curves = [curve["error"]["mean"] for column in found.values() for curve in column.values()]
     return 1.15 * max(max(mean[0], mean[-1]) for mean in curves)
 
 
 def _name(axes: Axes, look: Look, column: dict[str, Any], quantity: str) -> None:
-    """The names of the curves at their ends."""
+    """Write the names of the curves at their ends."""
     axes.set_xlim(0, look.shown)
     names = [f"all {G}" if look.values[-1] == G else f"G = {G}" for G in column]
     ends = []
@@ -61,14 +61,14 @@ def _name(axes: Axes, look: Look, column: dict[str, Any], quantity: str) -> None
 
 
 def likely(found: dict[str, dict[str, Any]]) -> tuple[float, float]:
-    """What the axes of L and F reach, in all panels alike: from a little below where the full algorithms' F begins."""
+    """Return the common range of the L and F axes of all panels, from slightly below the full algorithms' first F."""
     top = max(max(curve["log_likelihood"]["mean"]) for column in found.values() for curve in column.values())
     start = min(list(column.values())[-1]["free_energy"]["mean"][0] for column in found.values())
     return top - 1.25 * (top - start), top + 0.06 * (top - start)
 
 
 def draw_bounds(axes: Axes, look: Look, column: dict[str, Any], title: str, heights: tuple[float, float]) -> None:
-    """L, means (solid) with their standard errors (shaded), and the means of F (thin, dashed), by iteration."""
+    """Draw means of L (solid) with standard errors (shaded), and means of F (thin, dashed), by iteration."""
     frame(axes, title, "", "nats a point")
     for curve, color in zip(column.values(), look.colors(column), strict=True):
         iterations = np.array(curve["iterations"])[1:]
@@ -80,7 +80,7 @@ def draw_bounds(axes: Axes, look: Look, column: dict[str, Any], title: str, heig
 
 
 def _line(axes: Axes, x: NDArray, curve: dict[str, Any], color: str, style: str, shown: NDArray) -> None:
-    """A mean curve with its band."""
+    """Draw a mean curve with its band."""
     mean = np.array(curve["mean"])[shown]
     axes.plot(x, mean, style, color=color, linewidth=1.4)
     if curve["standard_error"] is not None:

@@ -1,4 +1,4 @@
-"""The lecture slides' steps as panels: k-means and EM, and J and the lower bound by half-step."""
+"""The lecture slides' figures: steps of k-means and EM, and J and the lower bound by half-step."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ Floats = NDArray[np.float64]
 
 _COLORS = (VERMILION, BLUE)
 _LIMIT = 3.2  # standard deviations
-_CYCLES = 10  # of EM, in the panel of the bound
+_CYCLES = 10  # cycles of EM in the panel of the bound
 
 
 def draw(data: dict[str, Any], figure: Figure) -> None:
-    """Two cycles of k-means and J by half-step; below, EM after none, one, two and five cycles and its lower bound."""
+    """Draw two cycles of k-means and J by half-step; below, EM after 0, 1, 2 and 5 cycles and its lower bound."""
     figure.set_size_inches(5.4, 7.2)
     points = np.array(data["points"])
     grid = figure.subplots(4, 3)
@@ -68,7 +68,7 @@ def _draw_em(em: dict[str, Any], points: Floats, panels: Any) -> None:
 
 
 def _draw_halves(ax: Axes, title: str, values: Floats) -> None:
-    """After E-steps in one colour, after M-steps in another, joined by a line."""
+    """Draw values after E-steps in one color and after M-steps in another, joined by a line."""
     places = np.arange(1, len(values) + 1)[:, np.newaxis] + np.array([-0.5, 0.0])
     ax.plot(places.ravel(), values.ravel(), color=BLACK, linewidth=0.8)
     for column, (color, text, beside) in enumerate(((BLUE, "E", (5, 0)), (VERMILION, "M", (5, 8)))):

@@ -1,8 +1,7 @@
-"""`make check`: format, types and the quick tests of what has changed, in about a minute.
+"""`make check`: format, types and the quick tests of the files that changed, in about a minute.
 
-What has changed is what differs from the last commit that main has in common with this one, committed or not; where
-nothing does, it is the last commit. Tests of a room are those of its folders, and those that import a changed module by
-its name. `make test` is for everything.
+Changed files differ from the last common commit with main, committed or not; if there are none, the last commit counts.
+Tests of a package are those in its folders, and those that import a changed module by its name. `make test` runs all.
 """
 
 import argparse
@@ -15,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TESTS, PACKAGE = ROOT / "tests", Path("src/cprime")
 ALWAYS = ("test_layering.py",)
-ROOMS = {  # the folders and files of tests by what they test, where it is not what has the same name
+ROOMS = {  # folders and files of tests by the package or module they test, if their names differ
     "block.py": ("em", "execution"),
     "components.py": ("model", "search"),
     "em": ("em", "theory", "mixtures"),
@@ -76,7 +75,7 @@ def git(*arguments: str) -> list[str]:
 
 
 def changes() -> list[Path]:
-    """Files that differ from main, or from the commit before the last one where none does."""
+    """Return files that differ from main, or from the commit before the last one if none does."""
     base = git("merge-base", "HEAD", "main")[0]
     new = git("ls-files", "--others", "--exclude-standard")
     found = git("diff", "--name-only", base) + new or git("diff", "--name-only", "HEAD~1")
@@ -84,7 +83,7 @@ def changes() -> list[Path]:
 
 
 def tests_of(changed: Iterable[Path]) -> set[Path]:
-    """Folders and files of tests, from the root."""
+    """Return folders and files of tests, relative to the root."""
     found, modules = set[Path](), set[str]()
     for path in changed:
         if path.is_relative_to(PACKAGE):
@@ -99,12 +98,12 @@ def tests_of(changed: Iterable[Path]) -> set[Path]:
         elif path.parts[0] in PLACES:
             found.add(Path("tests") / PLACES[path.parts[0]])
     found.update(importers(modules))
-    found.discard(Path("tests"))  # what all tests share: `make test`
+    found.discard(Path("tests"))  # files shared by all tests: `make test`
     return {path for path in found if (ROOT / path).exists() and found.isdisjoint(path.parents)}
 
 
 def importers(modules: set[str]) -> Iterable[Path]:
-    """Files of tests that import one of these modules by its own name."""
+    """Yield the test files that import one of these modules by its full name."""
     for file in sorted(TESTS.rglob("test_*.py")):
         names = set[str]()
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -67,7 +67,7 @@ def hits_of_code(path: Path, source: str) -> Iterator[Hit]:
 
 
 def hits_of_commits(since: str) -> Iterator[Hit]:
-    """Yield the commits after a given one whose subjects are too long; none where the history does not have it."""
+    """Yield the commits after a given one whose subjects are too long; none if the history does not contain it."""
     command = ["git", "-C", str(ROOT), "log", "--format=%h %s", f"{since}..HEAD"]
     log = subprocess.run(command, capture_output=True, text=True, check=False)
     for line in log.stdout.splitlines():

@@ -1,4 +1,4 @@
-"""Whether an installed package works: it fits, predicts, saves and loads, by the compiled kernels."""
+"""Check that an installed package works: it fits, predicts, saves and loads, with the compiled kernels."""
 
 import sys
 import tempfile

@@ -1,7 +1,7 @@
-"""`make test-kernels`: the numeric part of the suite under every kernel of OpenBLAS and every instruction set.
+"""`make test-kernels`: run numeric tests with every kernel of OpenBLAS and every instruction set.
 
-Results may differ in their last digits between kernels; tests may not fail for that. A name for which this processor
-runs nothing, or what has been tested already, is reported and left out.
+The last digits of results may differ between kernels; tests must not fail for that. A name that this processor maps to
+no kernel, or to one tested before, is reported and left out.
 """
 
 import argparse
@@ -29,8 +29,8 @@ NUMERIC = [
     "selection",
     "theory",
 ]
-SHORT = ["fuzz", "hard_and_soft", "theory"]  # what compares most numbers in the least time
-KERNELS = {  # by variable of the environment: names, and a program that prints which one is in use
+SHORT = ["fuzz", "hard_and_soft", "theory"]  # tests that compare most numbers in the least time
+KERNELS = {  # by environment variable: names, and a program that prints the kernel in use
     "OPENBLAS_CORETYPE": (
         ["Haswell", "SkylakeX", "Zen", "Sandybridge", "Prescott"],
         "import numpy, threadpoolctl; print(threadpoolctl.threadpool_info()[0]['architecture'])",
@@ -50,7 +50,7 @@ def main() -> int:
     failed = []
     for variable, (names, program) in KERNELS.items():
         if given.short and variable == "CPRIME_ISA":
-            names = names[:1]  # the long tests run the kernels' contracts on every instruction set
+            names = names[:1]  # the long tests include the kernels' contracts on every instruction set
         tested = set()
         for name in names:
             setting, environment = f"{variable}={name}", os.environ | {variable: name}

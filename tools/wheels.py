@@ -1,7 +1,7 @@
-"""Wheels of this source: built, made to run on other Linux systems, and tried in empty environments.
+"""Build wheels of this source, make them run on other Linux systems, and test them in empty environments.
 
-One wheel serves Python 3.12 and whatever follows it, by the stable ABI, and one serves 3.11. Both are built, and both
-are tried with every Python from 3.11 that is found: on the path, or among those of pyenv.
+One wheel serves Python 3.12 and later by the stable ABI, one serves 3.11. Both are built and tested with every Python
+from 3.11 on that is found on the path or among those of pyenv.
 """
 
 import argparse
@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 UV = Path(sys.executable).parent / "uv"
 MINORS = range(11, 16)
-STABLE_ABI = 12  # the first minor version that nanobind's stable ABI has
+STABLE_ABI = 12  # first minor version supported by nanobind's stable ABI
 
 
 def interpreter(minor):
-    """The path of Python 3.`minor`, or None."""
+    """Return the path of Python 3.`minor`, or None."""
     managed = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3"))
     for path in [*managed, shutil.which(f"python3.{minor}")]:
         if path and subprocess.run([path, "-c", "pass"], check=False, capture_output=True).returncode == 0:
@@ -33,7 +33,7 @@ def call(*command, **options):
 
 
 def build(pythons):
-    """The source distribution, and of it a wheel for each ABI, in dist/."""
+    """Build the source distribution and, from it, a wheel for each ABI in dist/."""
     shutil.rmtree(DIST, ignore_errors=True)
     call(UV, "build", "--quiet", "--sdist", "--out-dir", DIST, ROOT)
     source = next(DIST.glob("*.tar.gz"))
@@ -44,14 +44,14 @@ def build(pythons):
             call(UV, "build", "--quiet", "--wheel", "--python", python, "--out-dir", folder, source)
         for wheel in sorted(Path(folder).glob("*.whl")):
             if sys.platform == "linux":
-                path = f"{UV.parent}:/usr/local/bin:/usr/bin:/bin"  # where patchelf is
+                path = f"{UV.parent}:/usr/local/bin:/usr/bin:/bin"  # patchelf is there
                 call(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", DIST, wheel, env={"PATH": path})
             else:
                 shutil.copy(wheel, DIST)
 
 
 def test(pythons):
-    """Each Python in an environment of its own, with the wheel that fits it and what that asks for."""
+    """Test each Python in its own environment, with the matching wheel and its dependencies."""
     for minor, python in pythons.items():
         tag = "cp312-abi3" if minor >= STABLE_ABI else f"cp3{minor}-cp3{minor}"
         wheels = sorted(DIST.glob(f"*-{tag}-*.whl"))

@@ -2,11 +2,12 @@
 Choosing C
 ==========
 
-How many clusters are there? A sweep fits k-means for a range of C and asks each fit for
-BIC, AIC, BIC with the free energy in place of the likelihood, the likelihood of points
-held out, and the elbow of J. X-means and G-means find C by themselves, splitting and
-merging. The data are unit Gaussians on a grid of 5 × 5 (BIRCH), so the answer is known,
-and it is an easy one: real data may have no such C, and there the criteria may differ.
+How many clusters are there? A sweep fits k-means for a range of C and computes for each
+fit BIC, AIC, BIC with the free energy in place of the likelihood, the likelihood of
+held-out points, and the elbow of J. X-means and G-means find C themselves by splitting
+and merging clusters. The data are unit Gaussians on a grid of 5 × 5 (BIRCH), so the
+true C is known and easy to find. Real data may have no such C, and then the criteria
+may differ.
 """
 
 import time

@@ -2,12 +2,13 @@
 Clusters from components
 ========================
 
-Rings, moons, filaments and spirals are no Gaussians, and no center is near all of one.
-But hundreds of small components cover any shape, and those of one shape overlap where
-they meet. `merge` joins the two whose union lowers the entropy of the assignment most,
-again and again: a tree, to be cut at any number of clusters. Here are twelve clusters
-of odd shapes, which k-means with twelve centers cuts to pieces, and so does Ward's
-criterion, which joins centers that are near each other.
+Rings, moons, filaments and spirals are not Gaussian, and no single center is near all
+of their points. But hundreds of small components cover any shape, and components of one
+shape overlap where they meet. `merge` repeatedly joins the two clusters whose union
+lowers the entropy of the assignment most. This gives a tree, which can be cut at any
+number of clusters. Here are twelve clusters of odd shapes. k-means with twelve centers
+cuts them into pieces, and so does Ward's criterion, which joins centers that are near
+each other.
 """
 
 import time
@@ -26,30 +27,30 @@ rng = np.random.default_rng(0)
 # %%
 # Twelve odd shapes
 # -----------------
-# Each is a line, along which points lie evenly, with noise about it.
+# Each is a line with points evenly spread along it, plus noise.
 
 
 def arc(x, y, radius, begin=0.0, end=1.0):
-    """Part of a circle, in turns."""
+    """Return a part of a circle; begin and end are in turns."""
     angle = 2 * np.pi * np.linspace(begin, end, 400)
     return np.column_stack([x + radius * np.cos(angle), y + radius * np.sin(angle)])
 
 
 def spiral(x, y, begin):
-    """Out from the middle, a little more than one turn."""
+    """Return a spiral from the middle outward, a little more than one turn."""
     t = np.linspace(0, 1, 400)
     angle, radius = 2 * np.pi * (begin + 1.1 * t), 0.4 + 1.9 * t
     return np.column_stack([x + radius * np.cos(angle), y + radius * np.sin(angle)])
 
 
 def wave(y):
-    """Three periods."""
+    """Return three periods of a wave."""
     t = np.linspace(0, 1, 400)
     return np.column_stack([12.4 * t - 2.3, y + 0.45 * np.sin(6 * np.pi * t)])
 
 
 def eight(x, y):
-    """A line that crosses itself."""
+    """Return a line that crosses itself."""
     angle = np.linspace(0, 2 * np.pi, 400)
     return np.column_stack([x + 0.8 * np.sin(2 * angle), y + 1.9 * np.sin(angle)])
 
@@ -65,7 +66,7 @@ shapes = [
 
 
 def points_along(line, noise=0.08, density=100):
-    """About so many for each unit of length."""
+    """Return about `density` noisy points for each unit of length."""
     length = np.append(0, np.cumsum(np.hypot(*np.diff(line, axis=0).T)))
     n = int(density * (length[-1] + 0.5))
     places = np.sort(rng.uniform(0, length[-1], n))
@@ -80,13 +81,13 @@ print(f"{len(X):,} points in {len(shapes)} clusters")
 # %%
 # Three hundred components
 # ------------------------
-# are joined to twelve clusters in a fraction of the time of the fit. The tree suggests
-# a number by itself: the first join that removes less entropy, by a factor, than those
-# before.
+# The components are joined to twelve clusters in a fraction of the time of the fit. The
+# tree suggests a number of clusters: the first join that removes less entropy, by a
+# factor, than those before.
 
 
 def score(labels):
-    """1 is the true clusters, 0 as good as chance."""
+    """Return the adjusted Rand index: 1 for the true clusters, 0 for chance."""
     return f"ARI {adjusted_rand_score(truth, labels):.2f}"
 
 
@@ -103,8 +104,8 @@ print(f"  the joins suggest {tree.elbow()}")
 # %%
 # Other joins
 # -----------
-# Centers of k-means are joined by Ward's criterion, which wants clusters round. By
-# entropy they follow shapes as well: k-means is a mixture of one variance σ².
+# Ward's criterion joins centers of k-means and prefers round clusters. Entropy follows
+# shapes with k-means too, because k-means is a mixture of one variance σ².
 
 many = KMeans(300, random_state=0).fit(X)
 ward, followed = merge(many), merge(many, X, criterion="entropy")
@@ -114,10 +115,11 @@ print(f"k-means, 300 centers joined by entropy: {score(followed.labels(12))}")
 # %%
 # The picture
 # -----------
-# The upper row: twelve centers, 300 components, and what these are joined to. The lower
-# one: 300 centers by Ward's criterion, the last joins of the mixture, with the cut, and
-# the entropy that each join removes. Up to twelve clusters a join unites what overlaps
-# along a line, and then what meets in the tails.
+# The upper row: twelve centers, 300 components, and the clusters they are joined to.
+# The lower row: 300 centers joined by Ward's criterion, the last joins of the mixture
+# with the cut, and the entropy that each join removes. Down to twelve clusters, joins
+# unite components that overlap along a line; later joins unite clusters that overlap
+# only in their tails.
 
 figure, axes = plt.subplots(2, 3, figsize=(10, 7.6), height_ratios=(1, 0.95))
 palette = (

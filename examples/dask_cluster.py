@@ -2,13 +2,14 @@
 k-means on a Dask cluster that loses a worker
 =============================================
 
-A folder holds the points in several files. Each becomes a chunk of a Dask array, and
-`KMeans.fit` runs where the chunks are: on two worker processes of this machine here, on
-any cluster else. The same chunks are then fitted in the memory of one process, and on
-the cluster once more, where one worker is killed on the way (SIGKILL): its chunks, and
-what their points keep, follow anew from the tasks that made them. All three fits are
-the same to the last bit. Two workers on the machine of the client show that it works,
-not how fast a cluster is: they share its processors.
+A folder holds the points in several files. Each file becomes a chunk of a Dask array,
+and `KMeans.fit` runs where the chunks are: here on two worker processes of this
+machine, elsewhere on any cluster. The same chunks are then fitted in the memory of one
+process. Finally they are fitted on the cluster again, and one worker is killed during
+the fit (SIGKILL). Its chunks and the assignments of their points are recomputed from
+the tasks that made them. All three fits are bit-identical. Two workers on the client's
+machine show that this works, not how fast a cluster is, because they share its
+processors.
 """
 
 import logging
@@ -30,9 +31,10 @@ plt.style.use("cprime.style")
 # %%
 # The fits
 # --------
-# What the Dask array knows of the data is how to read them. A callback is told of every
-# iteration; one of them kills. The other worker may be reading from the one that dies;
-# that this fails is meant here, and Dask is told to log it as no error.
+# The Dask array contains only the tasks that read the data. A callback is called after
+# every iteration; one of these callbacks kills a worker. The other worker may be
+# reading from the killed one at that time. Its failure is expected here, so Dask is set
+# not to log it as an error.
 
 N, D, C, CHUNKS, KILL = 200_000, 32, 500, 8, 6
 X = clusters(N, C, D, random_state=0).data
@@ -92,9 +94,9 @@ for name, km in fits.items():
     print(f"{name}: {course}, same bits: {same}")
 
 # %%
-# The course
-# ----------
-# The iteration after the loss makes anew what was lost.
+# Time and error by iteration
+# ---------------------------
+# The iteration after the loss also recomputes what was lost.
 
 figure, (time, error) = plt.subplots(1, 2, figsize=(9, 3.8))
 looks = (("C2", 7), ("C0", 4), ("C1", 1.5))

@@ -1,13 +1,14 @@
 """
-Denoising with factor analysers
+Denoising with factor analyzers
 ===============================
 
-A mixture that was fitted to patches of one photograph knows what patches look like. Of
-a patch that comes with noise it gives the posterior mean: what it most likely was. How
-good that is depends on what a component can say of its pixels. With one variance for
-all, as in k-means, it is a center and a shrinkage towards it; with variances by pixel
-it says a little more. A factor analyser knows directions in which its patches vary,
-edges and gradients, at the price of a few numbers a pixel, not of a matrix.
+A mixture that was fitted to patches of one photograph describes what patches look like.
+For a noisy patch it gives the posterior mean, the best estimate of the patch without
+noise. The quality depends on what a component can describe. With one variance for all
+pixels, as in k-means, it is a center and shrinkage towards it. With a variance per
+pixel it describes a little more. A factor analyzer describes directions in which its
+patches vary, such as edges and gradients, with a few numbers per pixel instead of a
+matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +23,9 @@ plt.style.use("cprime.style")
 # %%
 # Patches
 # -------
-# Patches of 8 x 8 pixels of one photograph for the fits, and of a part of the other
-# one, with noise, to be restored. The mean of a patch is put aside, so that components
-# need not tell bright patches from dark ones.
+# Patches of 8 x 8 pixels of one photograph are used for the fits, and noisy patches of
+# a part of the other one are restored. The mean of each patch is subtracted, so that
+# components need not separate bright patches from dark ones.
 
 SIZE, DEVIATION, N, C = 8, 20.0, 10_000, 50
 china, flower = patches(size=SIZE).images
@@ -37,7 +38,7 @@ seen -= seen.mean(axis=1, keepdims=True)
 
 
 def restored(mixture):
-    """Every patch by its posterior mean; a pixel is the mean of the patches over it."""
+    """Return the image, with each pixel the mean of the patches over it."""
     Y = patches(noisy, SIZE).data
     level = Y.mean(axis=1, keepdims=True)
     found = posterior_mean(mixture, Y - level, DEVIATION**2) + level
@@ -51,7 +52,7 @@ def psnr(image):
 # %%
 # Three mixtures
 # --------------
-# They differ in their covariances alone; each point keeps three components.
+# They differ only in their covariances; each point has three active components.
 
 KINDS = {
     "one variance": {"covariance_type": "tied_spherical"},

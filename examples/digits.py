@@ -2,11 +2,12 @@
 Noisy digits, restored by a codebook: hard and soft
 ===================================================
 
-1,797 pictures of handwritten digits, 8 × 8 pixels each, are buried in noise, and forty
-prototypes are learned from the noisy pictures alone. A picture is then restored from
-the prototypes. k-means takes the nearest one; with C′ > 1 a picture keeps several, and
-is restored by their mean, weighted by the responsibilities: the mean of the posterior,
-which errs least if the model is true. The pictures without noise serve to judge.
+Noise is added to 1,797 pictures of handwritten digits of 8 × 8 pixels, and forty
+prototypes are learned from the noisy pictures alone. Then each picture is restored from
+the prototypes. k-means takes the nearest prototype. With C′ > 1 a picture has several
+active prototypes, and it is restored by their mean, weighted by the responsibilities.
+This is the posterior mean, which has the least error if the model is true. The pictures
+without noise are used only for evaluation.
 """
 
 import matplotlib.pyplot as plt
@@ -21,9 +22,10 @@ plt.style.use("cprime.style")
 # %%
 # Hard and soft fits
 # ------------------
-# All have the same model: forty components of equal weight and one variance σ², which
-# takes up the noise. They differ in C′ alone: 1 is k-means, 40 is exact EM. F is the
-# free energy that a fit raises, L the log-likelihood above it.
+# All fits have the same model: forty components of equal weight and one variance σ²,
+# which describes the noise. They differ only in C′: 1 is k-means, 40 is exact EM. F is
+# the free energy that a fit increases, L the log-likelihood, of which F is a lower
+# bound.
 
 C, NOISE = 40, 8.0
 clean = load_digits().data
@@ -51,8 +53,8 @@ print(f"Without restoring the error is {unrestored:.3f}; white is 0, black is 16
 # %%
 # The pictures
 # ------------
-# Most is gained by the second prototype. Shown are the ten pictures that are least
-# decided between prototypes.
+# The second prototype improves most. Shown are the ten pictures whose prototypes are
+# least certain.
 
 figure = plt.figure(figsize=(10, 5.2))
 books, right = figure.subfigures(1, 2, width_ratios=(1, 1.5))

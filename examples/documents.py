@@ -25,8 +25,8 @@ plt.style.use("cprime.style")
 # %%
 # The documents
 # -------------
-# Functions, classes and public methods with something to say; a text that is there
-# twice counts once.
+# Functions, classes and public methods whose docstrings are long enough; equal texts
+# count once.
 
 LIBRARIES = {
     "standard library": """
@@ -67,7 +67,9 @@ LIBRARIES = {
 
 
 def docstrings(module):
-    """(name, text) of what a module offers, and of the methods of its classes."""
+    """Yield (name, text) of the public members of a module and of the methods of its
+    classes.
+    """
     for name, thing in inspect.getmembers(module, callable):
         yield f"{module.__name__}.{name}", inspect.getdoc(thing)
         for method, function in vars(thing).items() if inspect.isclass(thing) else ():
@@ -101,9 +103,8 @@ print(
 # %%
 # The fit
 # -------
-# `search="graph"` compares a document with the centers near its own only. The
-# certificate says what that has missed: it compares a sample of the documents with all
-# centers.
+# `search="graph"` compares a document only with centers near its own. The certificate
+# estimates what this misses by comparing a sample of the documents with all centers.
 
 C = 40
 begin = time.perf_counter()
@@ -117,8 +118,8 @@ print(f"J is {certificate['relative_excess']:.2%} above that of nearest centers"
 # %%
 # Names
 # -----
-# The five heaviest words of each center; and of the largest clusters the documents that
-# are nearest to it.
+# The five heaviest words of each center, and the documents nearest to the centers of
+# the largest clusters.
 
 words = vectorizer.get_feature_names_out()
 titles = np.array(

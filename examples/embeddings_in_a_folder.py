@@ -2,14 +2,14 @@
 Near-duplicates in a folder of embeddings
 =========================================
 
-Embeddings of documents lie in a folder of Parquet files: an id and a list of numbers a
-row. Some documents are all but copies of others, and one of each pair is to go before
-anything is trained on them. To compare all with all takes N² / 2 products; rows that
-are nearly the same lie in the same cluster nearly always, so it is enough to compare
-within clusters (SemDeDup: Abbas et al. 2023, arXiv:2303.09540). `KMeans` reads the
-folder as it is, `cprime predict --partition-by-cluster` writes a folder of Parquet
-files with a cluster each, and nothing but one cluster is in memory after that. The
-embeddings are **generated**, so it is known which documents are copies.
+A folder of Parquet files has one document per row: an id and its embedding, a list of
+numbers. Some documents are nearly copies of others, and one of each pair has to be
+removed before anything is trained on them. Comparing all pairs takes N² / 2 products.
+Rows that are nearly equal are almost always in the same cluster, so it is enough to
+compare within clusters (SemDeDup: Abbas et al. 2023, arXiv:2303.09540). `KMeans` reads
+the folder directly, and `cprime predict --partition-by-cluster` writes a folder of
+Parquet files for each cluster. After that, only one cluster at a time is in memory. The
+embeddings are **generated**, so the copies are known.
 """
 
 import subprocess
@@ -36,9 +36,9 @@ plt.style.use("cprime.style")
 # %%
 # A folder of embeddings
 # ----------------------
-# Topics lie within themes and documents around topics; directions count for less and
-# less, by i^-0.6, as they do in embeddings of text; all have length 1. One document in
-# ten is a copy of another one with small changes.
+# Topics lie within themes, and documents lie around topics. The variation along each
+# direction decreases by i^-0.6, as it does in embeddings of text; all rows have length
+# 1. One document in ten is a copy of another one with small changes.
 
 N, D, COPIES = 27_000, 96, 3_000
 rng = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def unit(X):
 
 
 def around(centers, n, spread):
-    """n rows around centers drawn at random."""
+    """Return n rows around centers drawn at random."""
     picked = centers[rng.integers(len(centers), size=n)]
     return picked + spread * scale * rng.standard_normal((n, D))
 
@@ -62,7 +62,7 @@ copied = rng.choice(N, COPIES, replace=False)
 changes = rng.lognormal(-3, 0.6, (COPIES, 1)) * rng.standard_normal((COPIES, D))
 order = rng.permutation(N + COPIES)
 X = np.vstack([originals, unit(originals[copied] + scale * changes)])[order]
-places = np.argsort(order)  # where each document has come to lie
+places = np.argsort(order)  # position of each document after shuffling
 pairs = np.column_stack([places[copied], places[N:]])
 
 home = tempfile.TemporaryDirectory()
@@ -97,9 +97,10 @@ print(f"{embeddings.n_rows:,} embeddings, {len(list(clusters.iterdir()))} cluste
 # %%
 # Near-duplicates, cluster by cluster
 # -----------------------------------
-# In each cluster documents are sorted by their distance to the center, and one whose
-# cosine to an earlier one is above 0.97 goes. Of a group of copies the one nearest to
-# the center stays; in the reverse order it is the least typical one.
+# In each cluster, documents are sorted by their distance to the center, and a document
+# is removed if its cosine to an earlier one is above 0.97. Of a group of copies, the
+# one nearest to the center stays; in the reverse order, the least typical one would
+# stay.
 
 CLOSE = 0.03  # 1 - cos
 nearest, gone, n_compared = {}, set(), 0
@@ -128,8 +129,8 @@ print(f"{(marked & ~is_copy).sum()} documents went that are no copies")
 # %%
 # How many clusters?
 # ------------------
-# More clusters leave fewer products. A border between two documents is the likelier,
-# the farther they are from each other: true copies are together at any number.
+# More clusters need fewer products. A border between clusters rarely separates
+# documents that are close to each other, so true copies stay together at any number.
 
 apart = 1 - (X[pairs[:, 0]] * X[pairs[:, 1]]).sum(axis=1)
 edges = np.quantile(apart, np.linspace(0, 1, 13))

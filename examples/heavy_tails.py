@@ -2,14 +2,14 @@
 Clusters in noise
 =================
 
-Two Gaussian clusters, and among them points that belong to neither: noise, uniform in a
-box around both. A Gaussian mixture must explain every point. It widens its components
-and moves them, or gives one up to the noise. A mixture of t distributions has tails for
-such points: one that is far from all components hardly counts in their means and
-covariances, and `score_outliers` tells which these are.
+The data are two Gaussian clusters and noise, uniform in a box around both. A Gaussian
+mixture must explain every point. It widens its components and moves them, or uses one
+for the noise. A mixture of t distributions has heavy tails for such points: a point
+that is far from all components hardly counts in their means and covariances, and
+`score_outliers` shows which points these are.
 
-Truth is known here, and serves to judge: how far the means are off, in standard
-deviations of the clusters, and how much too wide or too narrow the components are.
+The truth is known and used for evaluation: the errors of the means, in standard
+deviations of the clusters, and the ratios of the components' widths to the true ones.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ N = 2000
 
 
 def clusters_in_noise(share, seed=0):
-    """Points (n, 2), the first ones of the clusters in turn, and how many these are."""
+    """Return points (n, 2), those of the clusters first, and the number of these."""
     rng = np.random.default_rng(seed)
     roots = np.linalg.cholesky(COVARIANCES)
     n = N - round(share * N)
@@ -36,7 +36,7 @@ def clusters_in_noise(share, seed=0):
 
 
 def errors(means, covariances):
-    """How far means are off, and the ratio of widths to the true ones, at worst."""
+    """Return the largest error of the means and the worst ratio of widths."""
     order = np.argsort(np.asarray(means)[:, 0])
     off, widths = [], []
     for c, truth, true_center in zip(order, COVARIANCES, CENTERS, strict=True):
@@ -49,9 +49,9 @@ def errors(means, covariances):
 # %%
 # Twenty parts of points, one of them noise
 # -----------------------------------------
-# Σ of a t distribution is the scale of its middle, smaller than the covariance of a
-# Gaussian cluster. So the last line leaves the outliers out, and takes means and
-# covariances of what remains, by cluster.
+# Σ of a t distribution is the scale of its middle, which is smaller than the covariance
+# of a Gaussian cluster. So the last line removes the outliers and computes means and
+# covariances of the remaining points by cluster.
 
 X, n = clusters_in_noise(0.05)
 options = {"n_init": 3, "tol": 1e-5, "max_iter": 500, "random_state": 0}
@@ -79,7 +79,7 @@ print(
 # %%
 # More noise
 # ----------
-# Three data sets for each share of noise; the middle one of each counts.
+# Three data sets for each share of noise; the figure shows the median.
 
 shares = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 kinds = {"Gaussians": GaussianMixture, "t distributions": StudentTMixture}
@@ -98,12 +98,12 @@ for share in shares:
     )
 
 # %%
-# Ellipses hold two standard deviations; dashed ones are the truth. One component of the
-# Gaussians is as wide as the noise, beyond the picture.
+# Ellipses are at two standard deviations; dashed ones are true. One Gaussian component
+# is as wide as the noise and extends beyond the picture.
 
 
 def outline(ax, mean, covariance, **how):
-    """Two standard deviations around a mean."""
+    """Draw the ellipse at two standard deviations around a mean."""
     variances, axes = np.linalg.eigh(covariance)
     angle = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
     sides = 4 * np.sqrt(variances[::-1])

@@ -2,13 +2,13 @@
 Photographs compressed by palettes and patch codebooks
 ======================================================
 
-A palette replaces each pixel by one of C colours; a patch codebook replaces each square
-of 2 × 2 or 4 × 4 pixels by one of C such squares (vector quantisation). Both are
-k-means: of the colours, where a colour that n pixels have is one point of weight n, and
-of the squares that tile the photograph. A pixel or square costs log₂ C bits, and the
-codebook 8 bits a number; both are counted. Beside them are the palettes of Pillow:
-median cut, the same refined by Pillow's own k-means, and its fast octree; and JPEG, a
-transform codec made for photographs, to show how far plain quantisation goes.
+A palette replaces each pixel by one of C colors. A patch codebook replaces each square
+of 2 × 2 or 4 × 4 pixels by one of C such squares (vector quantization). Both are
+k-means: of the colors, where a color of n pixels is one point of weight n, and of the
+squares that tile the photograph. A pixel or square costs log₂ C bits, and the codebook
+8 bits per number; both are counted. They are compared with the palettes of Pillow
+(median cut, the same refined by Pillow's own k-means, and its fast octree) and with
+JPEG, a transform codec for photographs, which shows the limits of plain quantization.
 """
 
 import io
@@ -25,7 +25,7 @@ from cprime import KMeans
 plt.style.use("cprime.style")
 Coded = namedtuple(
     "Coded", ["image", "bits"]
-)  # a photograph as it comes back, and bits a pixel
+)  # the decoded photograph, and bits per pixel
 
 # %%
 # The coders
@@ -33,7 +33,7 @@ Coded = namedtuple(
 
 
 def by_kmeans(image, size, numbers):
-    """Squares of size × size pixels replaced by the nearest of C, for several C."""
+    """Replace squares of size × size pixels by the nearest of C, for several C."""
     height, width, _ = image.shape
     squares = image.reshape(height // size, size, width // size, size, 3).swapaxes(1, 2)
     distinct, index, counts = np.unique(
@@ -60,7 +60,7 @@ def by_kmeans(image, size, numbers):
 
 
 def by_pillow(image, C, method, kmeans=0):
-    """A palette of Pillow's; dithering is better to look at and worse in error."""
+    """Use a palette of Pillow; dithering would look better but have a larger error."""
     reduced = Image.fromarray(image).quantize(
         C, method, kmeans, dither=Image.Dither.NONE
     )
@@ -71,7 +71,7 @@ def by_pillow(image, C, method, kmeans=0):
 
 
 def by_jpeg(image, quality):
-    """JPEG as Pillow writes it, all of the file counted."""
+    """Encode as JPEG with Pillow; the whole file is counted."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
     return Coded(
@@ -81,14 +81,14 @@ def by_jpeg(image, quality):
 
 
 def psnr(image, back):
-    """Peak signal-to-noise ratio in dB, over all pixels and colours."""
+    """Return the peak signal-to-noise ratio in dB, over all pixels and colors."""
     return 10 * np.log10(255**2 / np.square(image.astype(float) - back).mean())
 
 
 # %%
 # Two photographs, several rates
 # ------------------------------
-# What does not fill a square of 4 × 4 is cut off.
+# Borders that do not fill a square of 4 × 4 are cut off.
 
 PALETTES, PATCHES = (4, 16, 64), (16, 64, 256)
 photographs = {
@@ -123,8 +123,8 @@ print(f"{time.perf_counter() - begin:.1f} s for everything")
 # %%
 # Error against rate
 # ------------------
-# Of palettes of a size that of k-means has the least error; squares of pixels are worth
-# more than colours, as neighboring pixels are alike.
+# Among palettes of the same size, that of k-means has the least error. Squares of
+# pixels are better than colors, because neighboring pixels are similar.
 
 COLORS = {"our palette": "C0", "our 2 × 2": "C1", "our 4 × 4": "C4", "JPEG": "black"}
 PLACES = {"our 4 × 4": (8, -5), "median cut": (6, 3), "fast octree": (6, -5)}
@@ -162,8 +162,8 @@ for ax, (name, coders) in zip(axes, results.items(), strict=True):
 # %%
 # What it looks like
 # ------------------
-# At C = 16 the palette of k-means keeps the reds that median cut loses; squares look as
-# good at half the bits.
+# At C = 16 the palette of k-means preserves the reds that median cut loses; squares
+# look as good with half the bits.
 
 # sphinx_gallery_thumbnail_number = 2
 image = photographs["china"]

@@ -3,11 +3,11 @@ More data than memory
 =====================
 
 A folder of Parquet files, written part by part, is fitted by its path:
-`KMeans(…).fit("folder")`. The files are read anew in every iteration, a chunk at a
-time, the next one while the one before is computed; what stays in memory is two chunks,
-the centers, and for each point the number of its center with its distance. A second
-process reads everything first, and fits the same chunks in memory, to the same bits.
-The memory of both is watched from outside.
+`KMeans(…).fit("folder")`. The files are read again in every iteration, one chunk at a
+time; the next chunk is read while the present one is processed. Memory holds only two
+chunks, the centers, and for each point the index of its center with its distance. A
+second process first reads everything and then fits the same chunks in memory; its
+result is bit-identical. The memory of both processes is measured from outside.
 """
 
 import json
@@ -27,7 +27,7 @@ plt.style.use("cprime.style")
 # %%
 # The program
 # -----------
-# `open_data` is only needed to say how large a chunk is; here it is a file.
+# `open_data` is needed only to set the size of a chunk; here a chunk is one file.
 
 PROGRAM = """
 import json, sys, time
@@ -48,7 +48,9 @@ print(json.dumps({"seconds": seconds, "J": km.inertia_, "bits": bits}))
 
 
 def resident(pid):
-    """MB of a process in memory, where the system has /proc; 0 once it has ended."""
+    """Return the MB of a process in memory, if the system has /proc; 0 once it has
+    ended.
+    """
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -59,7 +61,9 @@ def resident(pid):
 
 
 def watched(folder, way):
-    """What the program says, and its memory (n, 2): seconds, MB above its libraries."""
+    """Return the program's output and its memory (n, 2): seconds, MB above its
+    libraries.
+    """
     command = [sys.executable, "-c", PROGRAM, str(folder), way, str(ROWS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
@@ -108,7 +112,7 @@ print(
 # %%
 # Memory
 # ------
-# Above what Python and the libraries take by themselves.
+# MB above the memory that Python and the libraries take.
 
 share = courses["by its path"][:, 1].max() / size
 figure, ax = plt.subplots(figsize=(8, 3.8))

@@ -2,12 +2,12 @@
 Old Faithful by k-means, k-means-C′ and EM
 ==========================================
 
-Four fits of the geyser's eruptions. The first three have one model, six components of
-equal weight with one variance σ², and one start; they differ in how many components a
-point keeps: one in k-means, two in k-means-C′, all six in EM. Each raises a free energy
-F below the log-likelihood L of its parameters, and L − F is what it leaves out by
-keeping fewer. The fourth is EM with two components that have weights and covariance
-matrices of their own.
+Four fits of the geyser's eruptions. The first three have the same model, six components
+of equal weight with one variance σ², and the same initialization. They differ in the
+number of active components per point: one in k-means, two in k-means-C′, all six in EM.
+Each increases a free energy F, a lower bound of the log-likelihood L of its parameters.
+L − F is the cost of having fewer active components. The fourth fit is EM with two
+components that have their own weights and covariance matrices.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ plt.style.use("cprime.style")
 # %%
 # The fits
 # --------
-# Durations and waiting times are standardised, and F and L are nats a point of such
-# data.
+# Durations and waiting times are standardized. F and L are in nats per standardized
+# point.
 
 C = 6
 X = old_faithful().data
@@ -51,7 +51,7 @@ for name, fit in fits.items():
 # %%
 # The clusters
 # ------------
-# Lines are drawn at one and two standard deviations; grey ones part the clusters of
+# Ellipses are at one and two standard deviations; grey lines separate the clusters of
 # k-means.
 
 figure, axes = plt.subplots(2, 2, figsize=(7.5, 7.5), sharex=True, sharey=True)

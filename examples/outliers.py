@@ -2,17 +2,17 @@
 Outliers by density
 ===================
 
-Points are drawn from 30 stretched and turned Gaussians, and outliers are planted among
-them, uniformly in a box around all. Mixtures are fitted to everything, and the points
-of least log-density, `score_samples`, are taken for outliers; beside them is
-scikit-learn's `IsolationForest` with its default settings. Who was planted serves to
-judge alone. With enough components the clusters are described, and a broad one takes up
-the outliers, at low density.
+Points are drawn from 30 stretched and rotated Gaussians, and outliers are added
+uniformly in a box around all. Mixtures are fitted to all points, and the points with
+the least log-density, `score_samples`, are taken as outliers. For comparison there is
+scikit-learn's `IsolationForest` with its default settings. The true outliers are used
+for evaluation only. With enough components, the clusters are described well, and a
+broad component of low density describes the outliers.
 
-The second data set warns. In scikit-learn's handwritten digits some are turned by a
-right angle. These are alike, and with several components they have a dense one of their
-own. There a single Gaussian, which is the Mahalanobis distance from the mean, does
-best.
+The second data set is a warning. Some of scikit-learn's handwritten digits are rotated
+by a right angle. The rotated ones are alike, so among several components they get a
+dense one of their own. Here a single Gaussian, which gives the Mahalanobis distance
+from the mean, is best.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ rng = np.random.default_rng(0)
 
 
 def stretched_clusters(n):
-    """Points (n, 2) around 30 centers, and which of them were planted (n,)."""
+    """Return points (n, 2) around 30 centers, and a mask (n,) of the outliers."""
     centers = rng.uniform(0, 40, (30, 2))
     factors = rng.standard_normal((30, 2, 2)) * np.array([1.5, 0.3])
     owners = rng.integers(0, 30, n)
@@ -47,7 +47,7 @@ def stretched_clusters(n):
 
 
 def turned_digits():
-    """Digits on their 20 principal directions, and which of them were turned."""
+    """Return digits in 20 principal directions, and a mask of the rotated ones."""
     images = load_digits().images.copy()
     planted = rng.random(len(images)) < SHARE
     images[planted] = np.rot90(images[planted], axes=(1, 2))
@@ -64,9 +64,8 @@ data = {
 # %%
 # Four detectors
 # --------------
-# `apart` is the share of the planted points that are in components of which they are
-# the greater part: where it is large and the components are dense, outliers are taken
-# for a cluster.
+# `apart` is the share of the outliers in components of which they are the majority. If
+# it is large and these components are dense, outliers are taken for a cluster.
 
 
 def apart(labels, planted):
@@ -93,10 +92,10 @@ for name, (X, planted) in data.items():
     print(f"  apart, with C = 30: {apart(mixtures[name].labels_, planted):.1%}")
 
 # %%
-# The density and who was found
-# -----------------------------
-# Filled circles are planted points that are among the lowest densities, as many as were
-# planted; rings are those that fell where others are.
+# The density and the outliers found
+# ----------------------------------
+# Filled circles are outliers among the lowest densities, as many as there are outliers;
+# rings are outliers that were missed because they lie in dense places.
 
 X, planted = data["stretched clusters"]
 mixture = mixtures["stretched clusters"]

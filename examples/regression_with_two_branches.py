@@ -2,13 +2,13 @@
 Regression with two branches
 ============================
 
-At what angle was a ball thrown that flew so far? There are two answers, a low arc and a
-high one, and their mean is 45 degrees: the throw that flies farthest, which is wrong
-for every distance but one. A regression gives that mean. A mixture that was fitted to
-throws knows the joint density of distance, time and angle, and so the density of the
-angle once the distance is known: its quantiles lie on the branches, and draws from it
-hit. Once the time of flight is known as well one answer is left, and the same mixture
-gives it.
+A ball flew a known distance: at what angle was it thrown? There are two answers, a low
+arc and a high one. Their mean is 45 degrees, the angle of the farthest throw, which is
+wrong for every distance but one. A regression gives that mean. A mixture that was
+fitted to throws describes the joint density of distance, time and angle, and so the
+density of the angle for a given distance. Its quantiles lie on the branches, and draws
+from it hit the target. If the time of flight is also given, one answer remains, and the
+same mixture gives it.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,8 @@ plt.style.use("cprime.style")
 # %%
 # Throws
 # ------
-# Of a ball at 25 m/s or so, without air: how far it flew, how long, and the angle.
+# A ball is thrown at about 25 m/s, without air resistance: its distance, time of flight
+# and angle.
 
 SPEED, GRAVITY = 25.0, 9.81
 DISTANCE, TIME, ANGLE = range(3)
@@ -37,7 +38,7 @@ def throws(n):
     speed = rng.normal(SPEED, 0.02 * SPEED, n)
     time = 2 * speed * np.sin(np.radians(angle)) / GRAVITY
     X = np.column_stack([reached(angle, speed), time, angle])
-    return X + rng.normal(0, [0.5, 0.05, 0.5], X.shape)  # as measured
+    return X + rng.normal(0, [0.5, 0.05, 0.5], X.shape)  # with errors of measurement
 
 
 X = throws(20_000)
@@ -46,8 +47,9 @@ gm = GaussianMixture(24, n_active=None, tol=1e-4, random_state=0).fit(X)
 # %%
 # Angles for a distance
 # ---------------------
-# p(angle | distance) on a grid is the density of both over that of the distance alone,
-# each a marginal. The mode is where it is greatest, the likelier branch.
+# p(angle | distance) on a grid is the density of both divided by that of the distance
+# alone; each of them is a marginal. The mode is the maximum, on the more probable
+# branch.
 
 distances, angles = np.linspace(25, 62, 149), np.linspace(5, 85, 321)
 pairs = np.stack(np.meshgrid(distances, angles), axis=-1)
@@ -68,7 +70,7 @@ for name, aim in aims.items():
 # %%
 # One more column
 # ---------------
-# Rows are whole here: `regress` looks at the columns that it is told of.
+# Rows are complete here: `regress` reads only the given columns.
 
 new = throws(2_000)
 found = {}
@@ -89,8 +91,8 @@ for name, columns in {
 # %%
 # The branches
 # ------------
-# The quantiles run along the branches, the mean where there are no throws. Near the
-# greatest distance the branches meet.
+# The quantiles follow the branches; the mean lies where there are no throws. Near the
+# largest distance the branches meet.
 
 figure, (left, middle, right) = plt.subplots(
     1, 3, figsize=(10, 3.6), width_ratios=(1.25, 0.8, 1)

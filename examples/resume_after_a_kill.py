@@ -2,13 +2,13 @@
 A fit that is killed, and goes on
 =================================
 
-A program fits clusters to the points of a file, with `checkpoint="folder"`: now and
-then the fit writes down where it stands. It is killed on the way (SIGKILL, which no
-program can answer), called again, killed again, and called a third time. Each time the
-iterations since the last complete state are lost, and done again: states are written as
-seldom as it needs to take three per cent of the time. What comes out is compared, bit
-by bit, with a fit that nothing has disturbed. The folder needs no copy of the points,
-for these have a file of their own.
+A program fits clusters to the points of a file, with `checkpoint="folder"`: the fit
+saves its state from time to time. The program is killed during the fit (SIGKILL, which
+no program can handle), started again, killed again, and started a third time. Each
+time, the iterations after the last complete state are lost and repeated. States are
+saved only so often that it takes three per cent of the time. The result is
+bit-identical to that of a fit without interruption. The folder contains no copy of the
+points, because they are in a file.
 """
 
 import subprocess
@@ -29,8 +29,8 @@ plt.style.use("cprime.style")
 # %%
 # The program
 # -----------
-# It says each iteration. Called again with the same folder, `fit` goes on from the last
-# state there; so does `cprime.resume(folder)`, from anywhere.
+# The program prints each iteration. Started again with the same folder, `fit` continues
+# from the last state there; so does `cprime.resume(folder)` in any program.
 
 PROGRAM = """
 import sys
@@ -48,7 +48,9 @@ km.fit(data).save(model)
 
 
 def call(checkpoint, model, kill_after=None):
-    """The iterations that a call said, and when (n, 2); after one it may be killed."""
+    """Return the printed iterations with their times (n, 2); the program may be killed
+    after one.
+    """
     command = [sys.executable, "-c", PROGRAM, str(data), str(checkpoint), str(model)]
     said = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -93,8 +95,8 @@ for what, a, b in (
     print(f"{what}: {'the same bits' if a.tobytes() == b.tobytes() else 'they differ'}")
 
 # %%
-# The course
-# ----------
+# Iterations over time
+# --------------------
 
 figure, ax = plt.subplots(figsize=(8, 3.8))
 for color, name, course in (

@@ -2,13 +2,13 @@
 A photograph in segments
 ========================
 
-Every pixel is a point of five numbers, colour and position, and a segment is a
-component. The clusters of k-means are round and of a like size in the units that are
-chosen; mixtures with full covariance matrices find regions that are stretched, turned
-and of unlike size, and their likelihood prefers the same ones in any units. All three
-fits have the same start. Fitted softly, a pixel belongs to several segments by its
-responsibilities, whose entropy shows where it is undecided; fitted hard (classification
-EM), it counts for the best one only.
+Every pixel is a point of five numbers, color and position, and a segment is a
+component. The clusters of k-means are round and of similar size in the chosen units.
+Mixtures with full covariance matrices find regions that are stretched, rotated and of
+different sizes, and their likelihood prefers the same regions in any units. All three
+fits have the same initialization. In a soft fit, a pixel belongs to several segments by
+its responsibilities, whose entropy shows where the segment is uncertain. In a hard fit
+(classification EM), it counts for its best segment only.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
 # %%
 # Three fits
 # ----------
-# F ≤ L in nats a pixel. The Rand index compares labels with those of the soft fit, and
+# F ≤ L in nats per pixel. The Rand index compares labels with those of the soft fit and
 # is adjusted for chance.
 
 C = 8
@@ -62,12 +62,14 @@ print(f"{undecided:.1%} of the pixels give no segment of the soft fit as much as
 # %%
 # The segments
 # ------------
-# A segment has the mean colour of its pixels; where they are soft, a pixel mixes the
-# colours of its segments by its responsibilities.
+# A segment has the mean color of its pixels. In soft fits, a pixel mixes the colors of
+# its segments by its responsibilities.
 
 
 def painted(shares):
-    """The picture of mean colours, by each segment's share (n_pixels, C) in a pixel."""
+    """Return the picture of mean colors; shares (n_pixels, C): of each segment in a
+    pixel.
+    """
     colors = shares.T @ image.reshape(-1, 3) / shares.sum(axis=0)[:, np.newaxis]
     return (shares @ colors).clip(0, 1).reshape(image.shape)
 

@@ -3,9 +3,10 @@ Types of single cells
 =====================
 
 Sequencing counts the molecules of thousands of genes in each of thousands of cells, and
-cells of one type are alike. The usual way is followed here: counts are scaled to equal
-depth, their logarithms go to principal components, and these are clustered. The
-counts are **simulated**, Poisson of log-normal rates, so that the true types are known.
+cells of one type have similar counts. The usual steps are followed here: counts are
+scaled to equal depth, principal components of their logarithms are computed, and these
+are clustered. The counts are **simulated**, Poisson with log-normal rates, so the true
+types are known.
 """
 
 import time
@@ -29,9 +30,9 @@ plt.style.use("cprime.style")
 # %%
 # Simulated counts
 # ----------------
-# Seven types, from half of the cells down to one in fifty, have a profile each:
+# Seven types, from half of the cells down to one in fifty, each have a profile:
 # log-rates of all genes, where forty genes are markers of the type. Cells differ from
-# their type by gene, and in how many of their molecules were caught.
+# their type by gene, and in the share of their molecules that were counted.
 
 SHARES = (0.44, 0.2, 0.12, 0.1, 0.07, 0.05, 0.02)
 N_CELLS, N_GENES, N_MARKERS = 8000, 1500, 40
@@ -52,9 +53,9 @@ print(
 # %%
 # Components, clusters
 # --------------------
-# k-means likes clusters of one size and roundness, and the depth of a cell is still in
-# its components: it stretches the clouds. A mixture has a weight and a covariance
-# matrix for each type.
+# k-means prefers clusters of equal size and round shape, but the depth of a cell still
+# affects its components and stretches the clusters. A mixture has a weight and a
+# covariance matrix for each type.
 
 expression = np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True))
 X = PCA(12, random_state=0).fit_transform(expression).astype(np.float32)
@@ -75,9 +76,9 @@ for name, estimator in estimators.items():
 # %%
 # With AnnData
 # ------------
-# Who keeps cells in an AnnData has functions in the manner of scanpy's tools. They take
-# the components from `obsm["X_pca"]` and write the clusters, as categories, into `obs`,
-# and what there is to know of a fit into `uns`.
+# For cells in an AnnData object there are functions like scanpy's tools. They read the
+# components from `obsm["X_pca"]` and write the clusters, as categories, into `obs` and
+# the results of the fit into `uns`.
 
 if AnnData is None:
     print("This part needs anndata: pip install anndata")
@@ -89,14 +90,16 @@ else:
     print(cells.obs.head())
 
 # %%
-# What became of the types
-# ------------------------
-# A row is a true type, the largest at the top; a column is a cluster, beside the type
-# that it matches best. Clusters beyond the diagonal split a type or join two.
+# Types and clusters
+# ------------------
+# A row is a true type, the largest at the top; a column is a cluster, placed at the
+# type that it matches best. Clusters beyond the diagonal split a type or join two.
 
 
 def spread(labels):
-    """Shares of the types in the clusters (C, C), these in the order of their types."""
+    """Return the shares of each type in the clusters (C, C), with clusters in the order
+    of types.
+    """
     table = confusion_matrix(types, labels, normalize="true")
     return table[:, linear_sum_assignment(table, maximize=True)[1]]
 

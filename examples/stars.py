@@ -2,13 +2,13 @@
 Stars, galaxies and quasars by their colours
 ============================================
 
-Surveys of the sky measure colours of many objects and take spectra, which tell what an
-object is, of a few. A mixture of Gaussians with full covariance matrices is fitted to
-the colours of all; the few that have spectra then say what kinds each component holds.
-This gives every object its probabilities of being a star, a galaxy or a quasar, and
-objects unlike all others have a low density. The catalogue is **simulated**, by the
-simple rules below: nothing here was observed, but the truth is known and the
-probabilities can be judged.
+Sky surveys measure the colors of many objects and take spectra, which show the kind of
+an object, of a few. A mixture of Gaussians with full covariance matrices is fitted to
+the colors of all objects. The few objects with spectra then give the kinds of objects
+in each component. So every object gets its probabilities of being a star, a galaxy or a
+quasar, and objects unlike all others have a low density. The catalog is **simulated**
+by the simple rules below: nothing here was observed, but the truth is known and the
+probabilities can be evaluated.
 """
 
 import time
@@ -33,9 +33,9 @@ KINDS = ("stars", "galaxies", "quasars")
 # %%
 # A simulated catalogue
 # ---------------------
-# Stars lie along a curved line from hot to cool; galaxies are blue or red, and redshift
-# stretches both; quasars wander with their redshift, and at a high one lose their u.
-# Some odd objects are strewn in anywhere.
+# Stars lie along a curved line from hot to cool. Galaxies are blue or red, and redshift
+# stretches both groups. Colors of quasars change with their redshift, and at high
+# redshift they lose their u. Some odd objects are placed at random.
 
 rng = np.random.default_rng(0)
 
@@ -91,9 +91,9 @@ print(f"simulated: {', '.join(f'{number:,} {kind}' for number, kind in numbers)}
 # %%
 # The fit, and what the spectra add
 # ---------------------------------
-# The fit sees colours alone. Spectra, of one object in fifty, count the kinds in each
-# component: p(kind | component). With the responsibilities p(component | colours) these
-# are the probabilities of every other object.
+# The fit uses colors alone. Spectra of one object in fifty count the kinds in each
+# component: p(kind | component). Together with the responsibilities p(component |
+# colors) they give the probabilities of every other object.
 
 begin = time.perf_counter()
 mixture = GaussianMixture(
@@ -122,7 +122,7 @@ for kind, name in enumerate(KINDS):
 # %%
 # Odd objects
 # -----------
-# Where no component says that there is anything, the log-density is low.
+# The log-density is low where no component expects objects.
 
 lowest = mixture.score_samples(X).argsort()[: len(odd)]
 found = np.isin(lowest, odd).sum()
@@ -131,7 +131,8 @@ print(f"{found} of the {len(odd)} odd objects are among as many of lowest densit
 # %%
 # A table of astropy
 # ------------------
-# is a catalogue that is fitted as it is; the model then knows the columns by name.
+# A catalog in an astropy table can be fitted directly; the model then has the names of
+# its columns.
 
 if Table is None:
     print("astropy is not installed")
@@ -144,9 +145,9 @@ else:
 # %%
 # The picture
 # -----------
-# The mixture in two of the four colours, with ellipses at two standard deviations; what
-# the objects are taken for, with colours mixed where they are undecided; and whether
-# the probabilities are what they claim to be.
+# The mixture in two of the four colors, with ellipses at two standard deviations; the
+# most probable kinds, with mixed colors if they are uncertain; and the observed shares
+# of kinds by predicted probability.
 
 figure, (components, kinds, claims) = plt.subplots(
     1, 3, figsize=(10, 4.2), width_ratios=(1, 1, 0.8)

@@ -2,11 +2,12 @@
 A stream that drifts
 ====================
 
-Points arrive in batches, and what they come from changes: clusters wander, one fades
-and another grows. `partial_fit` moves the centers by each batch and forgets it. A point
-moves its center by the share n^−κ, n being the points that the center has won so far:
-with `learning_decay=1` centers are means of all that they ever won and stay behind;
-with less they forget, and follow.
+Points arrive in batches, and their distribution changes: clusters move, one shrinks and
+another grows. `partial_fit` updates the centers with each batch, which is not stored. A
+point moves its center by the share n^−κ, where n is the number of points assigned to
+the center so far. With κ = `learning_decay` = 1, centers are means of all their points
+and lag behind; with a smaller κ, old points count less, and centers follow the
+clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ plt.style.use("cprime.style")
 # %%
 # The stream
 # ----------
-# Four clusters of unit variance wander on arcs about the origin. The first fades, the
+# Four clusters of unit variance move on arcs about the origin. The first shrinks, the
 # second grows.
 
 C, N_BATCHES, ROWS = 4, 200, 1000
@@ -57,10 +58,10 @@ for decay, path in paths.items():
     print(f"learning_decay = {decay}: at the end {distance:.2f} from the truth")
 
 # %%
-# Where the centers went, and how large the clusters are
-# ------------------------------------------------------
-# Grey are the points of the last batch and the ways of the true means; dashed, the true
-# shares.
+# Paths of the centers, and sizes of the clusters
+# -----------------------------------------------
+# The points of the last batch and the paths of the true means are grey; the true shares
+# are dashed.
 
 figure, (plane, stream) = plt.subplots(1, 2, figsize=(9, 4.3), width_ratios=(1, 1.1))
 plane.plot(*X.T, ".", color="0.85", markersize=2)

@@ -2,11 +2,11 @@
 A photograph made of two thousand Gaussians
 ===========================================
 
-Points are scattered over a photograph, the denser the darker it is there, and a mixture
+Points are scattered over a photograph, more densely where it is darker, and a mixture
 of 2,000 Gaussians is fitted to them: 2,000 means, covariance matrices and weights. Its
-density is the photograph again. EM would evaluate every Gaussian at every point in each
-of its iterations; here a point keeps the C′ = 5 Gaussians that explain it best, and
-looks for better ones among the neighbors of these only.
+density reproduces the photograph. EM would evaluate every Gaussian at every point in
+each iteration. Here each point has an active set of the C′ = 5 Gaussians that explain
+it best, and looks for better ones only among their neighbors.
 """
 
 import time
@@ -23,8 +23,8 @@ plt.style.use("cprime.style")
 # %%
 # From a photograph to points
 # ---------------------------
-# Darkness, raised to a power for the contrast, is taken for a density. A point is drawn
-# in the square of its pixel.
+# Darkness, raised to a power for contrast, is used as a density. A point is drawn
+# uniformly in the square of its pixel.
 
 POWER = 1.5
 grey = load_sample_image("china.jpg").mean(axis=2)
@@ -38,9 +38,9 @@ print(f"{len(X):,} points in the plane")
 # %%
 # The fit
 # -------
-# `bounds` gives the free energy F, which the fit has raised, and the log-likelihood L,
-# of which F is a lower bound; L takes all Gaussians for each point, here for every
-# fourth. The certificate is an exact search for a sample of the points.
+# `bounds` gives the free energy F, which the fit has increased, and the log-likelihood
+# L, of which F is a lower bound. L evaluates all Gaussians for each point, here for
+# every fourth. The certificate is an exact search for a sample of the points.
 
 C = 2000
 begin = time.perf_counter()
@@ -58,8 +58,8 @@ print(f"certificate: of a sample of points {agreement:.1%} have their best Gauss
 # %%
 # The photograph reappears
 # ------------------------
-# An ellipse is a Gaussian, drawn at one standard deviation and as dark as it is dense.
-# What no Gaussian describes is lost: edges, and the windows.
+# Each ellipse is a Gaussian at one standard deviation, darker if it is denser. Details
+# that no Gaussian describes are lost: edges, and the windows.
 
 variances, directions = np.linalg.eigh(mixture.covariances_)
 deviations = np.sqrt(variances)

@@ -3,11 +3,12 @@ A codebook for vector search
 ============================
 
 An inverted-file index divides vectors into cells around the centers of a codebook, and
-a query looks into the `nprobe` cells nearest to it only. FAISS trains the codebook by
-k-means of its own, with its default settings here (ten iterations, on at most 256
-vectors a center); a second index is trained by `cprime.faiss.train_ivf`, with as many
-iterations of all vectors. Both hold the same vectors and answer the same queries, which
-neither has seen. Recall is the share of the true ten nearest vectors that is found.
+a query searches only the `nprobe` cells nearest to it. FAISS trains the codebook by its
+own k-means, here with its default settings (ten iterations, on at most 256 vectors per
+center). A second index is trained by `cprime.faiss.train_ivf`, with as many iterations
+on all vectors. Both contain the same vectors and answer the same queries, which were
+not used for training. Recall is the share of the true ten nearest vectors that are
+found.
 """
 
 import time
@@ -29,8 +30,8 @@ plt.style.use("cprime.style")
 # %%
 # The vectors
 # -----------
-# Patches of 8 × 8 pixels of two photographs, in random order, without their brightness
-# and most of their contrast.
+# Patches of 8 × 8 pixels of two photographs, in random order, with brightness removed
+# and contrast reduced.
 
 C, K, N_QUERIES = 1500, 10, 500
 X = patches().data
@@ -47,9 +48,9 @@ print(
 # Two indexes
 # -----------
 # The mean squared error is that of the queries to their nearest centers. Cells should
-# hold about as many vectors each, for a query reads whole cells: both start from random
-# vectors, and so have their centers where vectors are many. The imbalance is 1 if all
-# cells are alike.
+# contain about equally many vectors, because a query reads whole cells. Both trainings
+# start from random vectors, so there are more centers where there are more vectors. The
+# imbalance is 1 if all cells are equal.
 
 indexes, seconds = {}, {}
 for name in ("FAISS", "cprime"):
@@ -70,8 +71,8 @@ for name in ("FAISS", "cprime"):
 # %%
 # Search
 # ------
-# The same queries with more and more cells: recall, and how many are answered in a
-# second. Each time is the least of three in which both take turns.
+# The same queries with more and more cells: recall, and queries per second. Each time
+# is the least of three, in which both indexes alternate.
 
 exact = faiss.IndexFlatL2(D)
 exact.add(X)
@@ -97,10 +98,10 @@ for name in indexes:
     print(f"{name}: recall and queries a second {rates}")
 
 # %%
-# What is won
-# -----------
-# The two search alike: more is found in a cell of ours, and a large cell takes longer.
-# They differ in what they cost to train.
+# Comparison
+# ----------
+# Both indexes search almost equally well: with ours, a cell contains more of the
+# neighbors, and a large cell takes longer. They differ in the cost of training.
 
 figure, (search, training) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1.4, 1))
 looks = (("C0", "s"), ("C1", "o"))

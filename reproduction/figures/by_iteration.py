@@ -48,7 +48,7 @@ def _active_labels(axes: Axes, values: dict[str, float]) -> list[tuple[str, floa
 
 
 def k_means(axes: Axes, title: str, panel: dict[str, Any], until: int, gaps: bool = False) -> None:
-    """L (solid) and F (dashed) of single runs and of the mean; with `gaps`, L − F at the end as bars beside them."""
+    """Draw L (solid) and F (dashed) of single runs and the mean; with `gaps`, the final L − F as bars beside them."""
     iterations = panel["iterations"]
     lines = [(panel["mean"], GREY, f"mean of {len(panel['missed'])}")]
     for example, color in zip(panel["examples"], (VERMILION, BLUE, GREEN), strict=False):

@@ -36,7 +36,7 @@ def plan(names: Iterable[str], X: NDArray, C: int) -> tuple[list[str], list[Reco
 
 @contextmanager
 def workers(names: Iterable[str], X: NDArray, n_threads: int) -> Iterator[dict[str, Worker]]:
-    """Start a process for each peer, all with the same data, each with its fastest OpenBLAS kernels."""
+    """Yield a process for each peer by name, all with the same data, each with its fastest OpenBLAS kernels."""
     with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
         path = Path(folder) / "X.npy"
         np.save(path, X)

@@ -33,7 +33,7 @@ Coded = namedtuple(
 
 
 def by_kmeans(image, size, numbers):
-    """Replace squares of size × size pixels by the nearest of C, for several C."""
+    """Return images with squares of size × size pixels replaced by the nearest of C."""
     height, width, _ = image.shape
     squares = image.reshape(height // size, size, width // size, size, 3).swapaxes(1, 2)
     distinct, index, counts = np.unique(
@@ -60,7 +60,7 @@ def by_kmeans(image, size, numbers):
 
 
 def by_pillow(image, C, method, kmeans=0):
-    """Use a palette of Pillow; dithering would look better but have a larger error."""
+    """Return the image with a palette of Pillow, without dithering, for least error."""
     reduced = Image.fromarray(image).quantize(
         C, method, kmeans, dither=Image.Dither.NONE
     )
@@ -71,7 +71,7 @@ def by_pillow(image, C, method, kmeans=0):
 
 
 def by_jpeg(image, quality):
-    """Encode as JPEG with Pillow; the whole file is counted."""
+    """Return the image encoded as JPEG by Pillow; the whole file is counted."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
     return Coded(

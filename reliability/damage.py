@@ -75,7 +75,7 @@ def _attacked(whole: Path, seed: int, n_tries: int, judge: Callable[[Path], str]
 
 
 def parquet_folders(folder: Path, seed: int) -> str:
-    """Damage files in folders of Parquet: a fit to what can be read has finite results."""
+    """Damage files of Parquet folders and check that fits of readable rows are finite; return the counts as text."""
     import pyarrow as pa
     from pyarrow import parquet
 

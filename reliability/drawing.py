@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Draw(Protocol):
-    """A source of choices."""
+    """Source of random choices."""
 
     def integer(self, low: int, high: int) -> int:
         """Return an integer from low to high, both included."""

@@ -41,7 +41,9 @@ def rows_beyond_32_bits(folder: Path) -> str:
 
 
 def _fitted(path: Path, n: int, D: int, marked: dict[int, int]) -> str:
-    """Check a fit with two clusters, one of zeros and one of rows of 200, whose exact result is known."""
+    """Check a fit with two clusters, of zeros and of rows of 200, whose exact result is known; return a line of
+    results.
+    """
     start = np.array([np.zeros(D), np.full(D, 200.0)])
     model = KMeans(2, init=start, max_iter=3, n_threads=2, random_state=0).fit(str(path))
     expected = np.zeros(n, dtype=np.int32)

@@ -45,11 +45,11 @@ def with_others(
 def with_others_in_chunks(
     X: NDArray, chunk_rows: int, where: str, w: ArrayLike | None = None, extra: int = 1, seed: int = 5
 ) -> tuple[NDArray, NDArray[np.float64], NDArray[np.int64]]:
-    """Add points of weight 0 to every chunk, so that chunks of `chunk_rows + extra` rows have the points they had
-    before.
+    """Add points of weight 0 to every chunk; return the rows, their weights, and the indices of the rows of X.
 
-    The law needs this, because an exchange step limits, for each chunk, how many points it reassigns to farther
-    centers.
+    Chunks of `chunk_rows + extra` rows then have the points they had before. The law needs this, because an exchange
+    step
+    limits, for each chunk, how many points it reassigns to farther centers.
     """
     w = np.ones(len(X)) if w is None else np.asarray(w)
     parts = [

@@ -1,11 +1,11 @@
-"""References in NumPy and mpmath: nearest centers, sums of squares, densities, cuts of a line.
+"""References in NumPy and mpmath: nearest centers, sums of squares, densities, optimal cuts of a line.
 
 NaN is a missing value. A row with missing values has the marginal density of its observed columns.
 
-Tolerances follow from what rounding of the inputs can change. A squared distance of D terms is right to D + 4 units in
+Tolerances follow from the effect of rounding the inputs. A squared distance of D terms is accurate to D + 4 units in
 the last place of the data's type. The density of a Gaussian depends on the rounding of points, means and covariances,
-multiplied by the condition of the covariance of the observed columns. Terms that allow an error of the implementation
-beyond that have a name: _FARTHEST, _ABOUT_ORIGIN, _OF_FACTORS, _PROJECTION.
+multiplied by the condition of the covariance of the observed columns. The constants _FARTHEST, _ABOUT_ORIGIN,
+_OF_FACTORS and _PROJECTION allow for further errors of the implementation.
 """
 
 import math
@@ -121,8 +121,9 @@ def _in_noise(loadings: NDArray, noise: NDArray) -> tuple[Floats, Floats, Floats
 def _factor_squares(X: Floats, mean: Floats, loadings: Floats, noise: Floats) -> tuple[Floats, float]:
     """Return (x − μ)ᵀ (Λ Λᵀ + diag(ψ))⁻¹ (x − μ) for each row of X (n, D), and half the logarithm of the determinant.
 
-    In units of the noise, where the covariance is I + W Wᵀ, its eigenvalues may differ by any power of ten. If float64
-    would lose digits to that, the computation has as many digits more.
+    In units of the noise, the covariance is I + W Wᵀ, whose eigenvalues may differ by any power of ten. If float64
+    would
+    lose digits because of that, the computation uses as many more digits.
     """
     root, axes, lengths = _in_noise(loadings, noise)
     largest = float(np.square(lengths).max(initial=0))
@@ -177,7 +178,9 @@ def _log_densities(
 ) -> tuple[Floats, Floats]:
     """Return log densities and their error bounds (n, C) of rows that have the same observed columns `there`.
 
-    P (C, D, D): factors of the precisions    spread: of each component, see `_spread`    extent (D,): of data and means
+    P (C, D, D): factors of the precisions    spread: result of `_spread` for each component    extent (D,): range of
+    data
+    and means
     """
     means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # value for components without points

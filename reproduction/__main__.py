@@ -58,7 +58,7 @@ def run_all(output: Path, runs: int | None, random_state: int, threads: int | No
 @_OUTPUT
 @one_line_errors
 def redraw_all(output: Path) -> None:
-    """Draw pictures and page again from the JSON files of a folder."""
+    """Draw the pictures and the page again from the JSON files of a folder."""
     command.redraw(output)
 
 

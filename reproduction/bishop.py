@@ -61,7 +61,7 @@ def half_steps(X: NDArray[np.float64], start: NDArray[np.float64], context: Cont
 
 
 def steps_by_start(X: NDArray[np.float64], context: Context) -> dict[str, int]:
-    """Count starts by the number of their M-steps: all pairs of grid points from −2 to 2 without an empty cluster."""
+    """Return the number of starts by their M-steps, over pairs of grid points from −2 to 2 without an empty cluster."""
     counts: dict[int, int] = {}
     for pair in combinations(product(range(-2, 3), repeat=2), 2):
         start = np.array(pair, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Figure 9.1 of Bishop: k-means on Old Faithful, from a poor start through E- and M-steps to convergence."""
+"""Figure 9.1 of Bishop: E- and M-steps of k-means on Old Faithful, from a poor start to convergence."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def reproduce(names: Sequence[str], output: Path, *, runs: int | None, random_st
 def _run(
     item: Entry, output: Path, command: Sequence[str], runs: int, random_state: int, threads: int | None
 ) -> Report:
-    """Compute one entry and write its JSON file and its picture."""
+    """Compute one entry and write its JSON file and its picture; return the report."""
     begin = perf_counter()
     with Console(stderr=True).status(item.name) as status:
         context = Context(runs, random_state, threads, lambda text: status.update(f"{item.name}: {text}"))

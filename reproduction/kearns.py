@@ -39,7 +39,7 @@ EXAMPLES = {
 
 
 def samples(Q: Gaussians, context: Context) -> list[NDArray[np.float64]]:
-    """Draw one sample of 10,000 points (n, 1) per run."""
+    """Return one random sample of 10,000 points (n, 1) per run."""
     return [Q.sample(N_POINTS, context.random_state + run) for run in range(context.runs)]
 
 
@@ -51,7 +51,7 @@ def runs(
     weights: str = "equal",
     **options: Any,
 ) -> list[AssignmentFit]:
-    """Fit one algorithm to every sample."""
+    """Return the fits of one algorithm to every sample."""
     context.report(f"{assignment} assignment, weights {weights}")
     return [fit_assignment(X, start, assignment=assignment, weights=weights, **options) for X in data]
 
@@ -71,7 +71,7 @@ def parameter_rows(
     note: str = "",
     tolerance: float = ROUNDED,
 ) -> list[Row]:
-    """Compare μ_0, σ_0, μ_1, σ_1, in this order, with the published values."""
+    """Return rows that compare μ_0, σ_0, μ_1, σ_1, in this order, with the published values."""
     return [
         compare(f"{name}: {symbol}", value, [get(g) for g in found], 1, tolerance, note)
         for (symbol, get), value in zip(_PARAMETERS, published, strict=True)

@@ -1,4 +1,4 @@
-"""Figure 7 of Kearns, Mansour & Ng: hard and posterior assignment find components that overlap less than EM's."""
+"""Figure 7 of Kearns, Mansour & Ng: components of hard and posterior assignment overlap less than those of EM."""
 
 from __future__ import annotations
 

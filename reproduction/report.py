@@ -50,7 +50,7 @@ class Count:
 
 
 def count(rows: Iterable[Row]) -> Count:
-    """Count the rows with a published value by agreement."""
+    """Return the numbers of rows with a published value, by agreement."""
     met = [row.met for row in rows if row.published is not None]
     return Count(met.count(True), met.count(False), met.count(None))
 

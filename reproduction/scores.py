@@ -22,5 +22,5 @@ class Agreement(NamedTuple):
 
 
 def agreement(target: NDArray[np.integer], labels: NDArray[np.integer]) -> Agreement:
-    """Compute both scores; mutual information is divided by the mean of the two entropies, as in the same book."""
+    """Return both scores; mutual information is divided by the mean of the two entropies, as in the same book."""
     return Agreement(purity(target, labels), float(normalized_mutual_info_score(target, labels)))

@@ -93,7 +93,7 @@ def lower_bound(X: Floats, q: Floats, at: Parameters) -> float:
 
 
 def expectation_maximisation(X: Floats, start: Parameters, n_cycles: int) -> Cycles:
-    """Run n_cycles E- and M-steps from given parameters."""
+    """Run n_cycles E- and M-steps from given parameters; return parameters, responsibilities and bounds."""
     parameters, responsibilities, bounds = [start], [], []
     for _ in range(n_cycles):
         before = parameters[-1]

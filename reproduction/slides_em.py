@@ -105,7 +105,7 @@ def _count(quantity: str, found: int, tried: int, note: str = "") -> Row:
 
 
 def _k_means_steps(X: Floats, runs: list[HalfSteps], rng: np.random.Generator) -> list[Row]:
-    """Check the statements on every E-step and every M-step of k-means."""
+    """Check the statements on every E-step and every M-step of k-means; return a row for each."""
     rises = [np.diff(run.errors.ravel()) / run.errors.ravel()[:-1] for run in runs]
     moves = moves_tried = shifts = shifts_tried = 0
     off, newton = [], []
@@ -149,7 +149,7 @@ def _k_means_steps(X: Floats, runs: list[HalfSteps], rng: np.random.Generator) -
 
 
 def _k_means_runs(X: Floats, starts: list[Floats], runs: list[HalfSteps], context: Context) -> list[Row]:
-    """Check the statements on whole runs of k-means."""
+    """Check the statements on whole runs of k-means; return a row for each."""
     ended = [bool((run.centers[-1] == run.centers[-2]).all()) for run in runs]
     cycles = [len(run.labels) for run in runs]
     residuals = []
@@ -182,7 +182,7 @@ def _k_means_runs(X: Floats, starts: list[Floats], runs: list[HalfSteps], contex
 
 
 def _line(x: Floats, context: Context) -> tuple[list[Row], dict[str, Any]]:
-    """Compare k-means in one dimension: the exact optimum, and the results from random points."""
+    """Compare k-means from random points with the exact optimum in one dimension; return rows and data for JSON."""
     column = x[:, np.newaxis]
     program = slides.line_optimum(x, _LINE_CLUSTERS)
     optimum = KMeans1D(_LINE_CLUSTERS, n_threads=context.n_threads).fit(column).inertia_
@@ -216,7 +216,7 @@ def _line(x: Floats, context: Context) -> tuple[list[Row], dict[str, Any]]:
 
 
 def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
-    """Compare γ and the parameters of every cycle between the formulas and the library."""
+    """Compare γ and the parameters of every cycle between the formulas and the library; return a row for each."""
     sums, gammas, weights, means, covariances, totals = ([0.0] for _ in range(6))
     for run in runs:
         for ours, gamma in zip(run.models, run.formulas.responsibilities, strict=False):
@@ -244,7 +244,9 @@ def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
 
 
 def _bounds(X: Floats, runs: list[Both], rng: np.random.Generator) -> list[Row]:
-    """Check how the steps of EM change the lower bound and the log-likelihood, in nats per point."""
+    """Check how the steps of EM change lower bound and log-likelihood [nats per point]; return a row for each
+    statement.
+    """
     n = len(X)
     e_falls, m_falls, falls, library_falls, gaps, apart = ([0.0] for _ in range(6))
     jensen = [-np.inf]
@@ -291,7 +293,7 @@ def _changed(at: Parameters, scale: float, rng: np.random.Generator) -> Paramete
 
 
 def _hard_limit(X: Floats, starts: list[Floats], context: Context) -> tuple[list[Row], dict[str, Any]]:
-    """Check the limit of hard assignment, with equal weights and one variance: as it goes to zero, and for C′ = 1."""
+    """Check the limit of hard assignment (one variance that shrinks to 0) and C′ = 1; return rows and data for JSON."""
     differences = np.zeros((len(starts), len(_VARIANCES)))
     moved = points = 0
     centers = []

@@ -141,7 +141,7 @@ def _varied_row(name: str, ours: int, number: str, error: float) -> Row:
 
 
 def _rows(name: str, setting: Setting, published: Published, found: dict[str, Any]) -> list[Row]:
-    """Compare speed-ups and error of a setting with the published values."""
+    """Return rows that compare speed-ups and error of a setting with the published values."""
     note = (
         f"mean of {found['runs']} run(s); agrees within the spread and {_SPEED_TOLERANCE:.0%} of a speed-up, "
         f"{_ERROR_TOLERANCE} points of an error"

@@ -67,7 +67,7 @@ def mean_and_best(values: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def compute(context: Context) -> Result:
-    """Do all runs on all data sets; there are as many data sets as runs, but between 5 and 20."""
+    """Run all algorithms on all data sets; there are as many data sets as runs, but between 5 and 20."""
     n_data_sets = min(max(context.runs, LEAST_DATA_SETS), MOST_DATA_SETS)
     content: dict[str, Any] = {"data_sets": n_data_sets, "runs": context.runs, "algorithms": {}, "dbscan": {}}
     rows = []
@@ -133,7 +133,7 @@ def _record(pairs: list[tuple[NDArray, NDArray]]) -> dict[str, Any]:
 
 
 def _rows(kind: str, name: str, pairs: list[tuple[NDArray, NDArray]], context: Context) -> list[Row]:
-    """Compare the published mean and best, from one data set, with ours over several data sets."""
+    """Return rows that compare the published mean and best, from one data set, with ours over several data sets."""
     rows = []
     note = f"mean over {len(pairs)} data sets of {context.runs} runs; agrees if one data set may lie so far from it"
     for column, label in enumerate(MEASURES):

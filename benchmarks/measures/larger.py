@@ -104,7 +104,7 @@ def _generate(path: Path, N: int, D: int, n_clusters: int) -> None:
 
 @contextmanager
 def _watched() -> Iterator[list[int]]:
-    """Record the peak memory of the process [bytes] during the context: resident pages that belong to no file."""
+    """Yield a list whose item is the process's peak memory [bytes] during the context: resident pages of no file."""
     peak, ended = [0], threading.Event()
 
     def watch() -> None:

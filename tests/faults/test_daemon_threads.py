@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# Each process forks before it has threads, so that modules are imported once; children end as the script does.
+# Forked processes need not import modules again; each forks before it starts threads and then ends like a script.
 SCRIPT = """
 import os
 import threading

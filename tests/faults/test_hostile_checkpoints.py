@@ -50,7 +50,7 @@ def test_a_state_cut_short_or_changed_at_any_byte_is_never_read(name, folder):
 
 
 def described(folder, **changes):
-    """Replace entries of the checkpoint's description; its checksum stays correct. Return the folder."""
+    """Replace entries of the checkpoint's description; its checksum stays correct."""
     description = cprime.checkpoints.read(folder) | changes
     checkpoints._describe(folder, description)
 

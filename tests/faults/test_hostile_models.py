@@ -83,7 +83,7 @@ def header_of(path):
 
 
 def forged(path, header, data):
-    """Write a model file with a correct checksum and return its path.
+    """Write a model file with a correct checksum.
 
     header: an object, or text that is written unchanged.
     """

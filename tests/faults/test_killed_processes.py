@@ -52,7 +52,7 @@ def test_a_killed_fit_ends_in_the_same_bits(kill, expected, seconds, tmp_path):
     estimator, given = fits(folder)[number]
     if (folder / "data.npy").exists() or (folder / "model.safetensors").exists():
         found = cprime.resume(folder)
-    else:  # killed before the data were there
+    else:  # killed before the data were stored
         found = estimator.fit(given)
     for name in ("cluster_centers_", "means_", "covariances_", "labels_", "lower_bound_", "n_iter_", "neighbors_"):
         if hasattr(expected[number], name):

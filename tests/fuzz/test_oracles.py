@@ -64,7 +64,7 @@ class Correlated:
 
 
 def test_tolerances_of_marginal_densities_follow_the_observed_columns():
-    """With two columns and their sum, complete rows are ill conditioned, but rows of any two columns are not."""
+    """Complete rows of two columns and their sum are ill conditioned, but rows of any two columns are not."""
     mixture = Correlated(np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 2 + 1e-12]]))
     x = np.array([[0.5, -1.0, -0.5], [0.5, -1.0, np.nan], [0.5, np.nan, -0.5], [np.nan, -1.0, -0.5]])
     found, errors = log_densities(mixture, x, np.float64)

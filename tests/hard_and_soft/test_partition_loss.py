@@ -1,4 +1,4 @@
-"""The partition loss and its parts against closed forms, plain integrals and the theorems of Kearns, Mansour & Ng."""
+"""The partition loss and its parts agree with closed forms, integrals and theorems of Kearns, Mansour & Ng."""
 
 from itertools import pairwise
 

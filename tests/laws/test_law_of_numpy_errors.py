@@ -35,7 +35,7 @@ ESTIMATORS = estimators()
 
 
 def extreme_data():
-    """Return tables whose squares, variances or weights underflow in the arithmetic of their type."""
+    """Yield a name and a table whose squares, variances or weights underflow in the arithmetic of its type."""
     rng = np.random.default_rng(0)
     base = rng.standard_normal((30, 3))
     for dtype, small, large in ((np.float32, 1e-15, 1e17), (np.float64, 1e-70, 1e66)):

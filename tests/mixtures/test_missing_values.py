@@ -369,9 +369,7 @@ def test_scikit_learn_knows_whether_gaps_are_taken():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_densities_of_nearly_dependent_columns_are_those_of_the_columns_that_are_there(covariance_type, dtype):
-    """With two columns and their sum, the covariance has condition 1e14, but that of any two columns is well
-    conditioned.
-    """
+    """Two columns and their sum have a covariance of condition 1e14, but any two columns are well conditioned."""
     rng = np.random.default_rng(0)
     X = rng.normal(50000, 10000, (500, 2))
     X = np.column_stack([X, X.sum(axis=1)]).astype(dtype)

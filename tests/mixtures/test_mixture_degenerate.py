@@ -230,7 +230,7 @@ def test_several_starts_are_of_different_kinds(monkeypatch):
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
 @pytest.mark.parametrize("family", [GaussianMixture, StudentTMixture])
 def test_single_precision_sees_narrow_components_that_lie_far_apart(family, covariance_type, n_active):
-    """With a column of few large values that are exact in float32, the likelihood equals that of a fit in float64."""
+    """The likelihood equals that of a fit in float64 for a column of few large values that are exact in float32."""
     rng = np.random.default_rng(7)
     X = np.column_stack([rng.normal(size=500), rng.choice([1e6, 2000001, 3.5e6], size=500)])
     given = {"covariance_type": covariance_type, "n_active": n_active, "random_state": 0}
@@ -247,7 +247,7 @@ def test_single_precision_sees_narrow_components_of_one_covariance_that_lie_far_
     X = np.column_stack([rng.normal(size=500), rng.choice([1e4, 20001, 3.5e4], size=500)])
     given = {"covariance_type": "tied", "n_active": n_active, "weights": weights, "random_state": 0}
     single, double = (GaussianMixture(3, **given).fit(X.astype(dtype)) for dtype in (np.float32, np.float64))
-    assert single.lower_bound_ == pytest.approx(double.lower_bound_, abs=0.1)  # of a scatter of 10⁸ float64 has 10⁻⁸
+    assert single.lower_bound_ == pytest.approx(double.lower_bound_, abs=0.1)  # float64 resolves 10⁻⁸
     np.testing.assert_allclose(single.score_samples(X.astype(np.float32)).mean(), single.lower_bound_, atol=1e-4)
 
 

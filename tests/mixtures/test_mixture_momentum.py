@@ -52,7 +52,7 @@ def test_auto_is_for_many_components_of_soft_assignment(X):
 
 
 def rules_of(estimator, X):
-    """Return the settings and plan that a fit of this estimator uses."""
+    """Return, in a list, the update rule (EM or momentum) that a fit of this estimator uses."""
     found = []
     plan = estimator._plan
     estimator._plan = lambda data: found.append(plan(data)) or found[0]

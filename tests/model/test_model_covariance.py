@@ -38,7 +38,7 @@ def test_a_covariance_with_a_factor_is_left_alone(caplog):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
 def test_a_singular_covariance_gets_the_least_share_of_its_mean_variance_that_helps(scale, caplog):
-    """Of rank one with mean variance 5/3, a covariance needs 1e-10 of it; the other components are not changed."""
+    """A covariance of rank one with mean variance 5/3 needs 1e-10 of it; the other components are not changed."""
     line = np.array([2.0, 0.0, 1.0])
     given = np.stack([matrices()[0], scale * np.outer(line, line), matrices()[1]])
     before = given.copy()

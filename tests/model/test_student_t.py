@@ -224,7 +224,7 @@ def test_the_free_energy_never_falls(kind, shared, n_kept):
 
 @pytest.mark.parametrize("kind", ["tied", "tied_spherical"])
 def test_tails_that_differ_pull_a_shared_covariance_up(kind):
-    """With components of different ν, one common α is not the mean of u; with it, F would decrease here."""
+    """If components differ in ν, one common α is not the mean of u; with it, F would decrease here."""
     tails, of, rng = np.array([0.1, 30, 1e6, 0.2]), np.arange(N) % C, np.random.default_rng(5)
     model = model_of(kind, tails, estimated=False)
     scale = 0.1 * np.where(tails > 100, 30, 1)[of][:, np.newaxis]

@@ -62,5 +62,5 @@ def test_a_fit_stays_within_max_memory(name, tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_the_measure_sees_what_is_not_limited(tmp_path):
-    """Without a limit, the same fit takes more than the limit of the test above."""
+    """A fit without a limit takes more than the limit of the test above."""
     assert peak(KMEANS, (200_000, 24), tmp_path / "x.npy") > 2 * 16_000_000

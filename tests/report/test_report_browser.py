@@ -26,7 +26,7 @@ OVERLAPS = """() => {
 
 @pytest.fixture(scope="module")
 def tables():
-    """Return the report of two mixtures on a table whose first column has a name with dangerous characters."""
+    """Return the report of a mixture and a k-means on a table with a column name full of special characters."""
     frame = pd.DataFrame(grid(), columns=[NASTY, 'waiting & "time"'])
     gm = GaussianMixture(25, n_active=3, random_state=0).fit(frame)
     return gm.report(frame, compare=KMeans(6, random_state=1).fit(frame), title=NASTY)

@@ -76,7 +76,7 @@ def test_j_falls_by_what_is_said_before(dtype, weighted):
 
 @pytest.mark.parametrize(("C", "found"), [(16, True), (400, False)])
 def test_halves_of_a_cluster_find_each_other_where_no_list_has_them(C, found):
-    """Two halves of a cluster are joined without lists, unless all center distances cost more than a pass."""
+    """Two halves of a cluster are found as a pair that no list has, unless all distances cost more than a pass."""
     X = separate(C, 10, 4)
     labels = (np.arange(len(X)) // 10).astype(np.int32)
     labels[labels == 1] = 0

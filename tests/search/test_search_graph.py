@@ -1,4 +1,4 @@
-"""The graph search: when its lists are renewed and grow, beyond the sizes of exact lists too, and predictions by it."""
+"""The graph search: renewal and growth of its lists, large numbers of components, and predictions."""
 
 from dataclasses import replace
 
@@ -83,9 +83,7 @@ def test_lists_of_mixtures_are_audited(family, monkeypatch):
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 def test_beyond_the_size_of_exact_lists(monkeypatch):
-    """Lists from cells and from neighbors of neighbors are as good as exact ones, keep F monotone and bear degenerate
-    data.
-    """
+    """Lists from cells and neighbors of neighbors are as good as exact ones, monotone, and work on degenerate data."""
     X = clustered(1500, 3, n_clusters=60)
     within = kmeans(120, "graph").fit(X)
     monkeypatch.setattr(graph, "EXACT_LISTS", 10)

@@ -174,7 +174,7 @@ def test_coarse_centers_lower_the_error_of_random_rows():
 
 
 def estimated_lists(distances, looked, winners, weights, G):
-    """Compute lists by eq. (8) of Forster & Lücke: mean distance to c̃ of points of c that evaluated c̃; d_cc = 0."""
+    """Return lists by eq. (8) of Forster & Lücke: by mean distance to c̃ of points of c that evaluated c̃; d_cc = 0."""
     sums, counts, C = {}, {}, distances.shape[1]
     for n, winner in enumerate(winners):
         for c in looked[n]:

@@ -16,7 +16,7 @@ distant_methods = pytest.mark.parametrize("method", [kmeans_plusplus, afk_mc2], 
 
 
 def layouts(X, folder):
-    """Yield the data as a Fortran array, a strided view, a read-only array and a read-only memory map."""
+    """Return the data as a Fortran array, a strided view, a read-only array and a read-only memory map."""
     wide = np.full((2 * len(X), 2 * X.shape[1]), np.nan, dtype=X.dtype)
     wide[::2, ::2] = X
     frozen = X.copy()

@@ -137,7 +137,7 @@ def test_a_long_chain_comes_to_the_draw_of_kmeans_plusplus(w):
 @pytest.mark.parametrize("n_clusters", [2, 64, 65, 66, 150])
 @pytest.mark.parametrize("use_weights", [False, True])
 def test_afk_mc2_is_the_published_loop(n_clusters, use_weights):
-    """With the same random numbers, algorithm 1 as published, with all distances recomputed, gives the same centers."""
+    """Algorithm 1 as published, with all distances recomputed, gives the same centers from the same random numbers."""
     data = clustered(700, 3)
     m = 6
     w = np.random.default_rng(1).exponential(size=700) if use_weights else None

@@ -26,7 +26,7 @@ def test_shares_sum_to_c_and_leave_no_cell_overdrawn(n_clusters):
 
 
 def test_shares_follow_the_distortion_by_zadors_power():
-    """100 cells lower J from 100 to 10, so J falls with the number of cells as k^(-2/4): the power is 4/6."""
+    """J falls with the number of cells as k^(-2/4), because 100 cells lower J from 100 to 10, so the power is 4/6."""
     distortion = np.full(100, 0.05)
     distortion[:50] = 0.15
     share = _shares(distortion, 100.0, np.full(100, 10**6), 10**5)

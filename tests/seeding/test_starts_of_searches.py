@@ -81,7 +81,7 @@ def test_named_starts_of_mixtures(init):
 
 
 def test_several_starts_by_several_searches_end_alike():
-    """With n_init, every search selects the best of the same starts."""
+    """Every search selects, with n_init, the best of the same starts."""
     fits = [kmeans(search, init="random", n_init=3).fit(X) for search in SEARCHES]
     for fit in fits[1:]:
         np.testing.assert_allclose(fit.cluster_centers_, fits[0].cluster_centers_, rtol=0, atol=1e-12)

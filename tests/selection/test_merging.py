@@ -1,4 +1,4 @@
-"""Components joined to clusters: brute force with dense responsibilities, SciPy's Ward, and what any tree must keep."""
+"""Merging of components agrees with brute force and SciPy's Ward linkage, and trees have the required properties."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Anderson–Darling test: SciPy's statistic, weights as repetition, and the share of Gaussians that it rejects."""
+"""The Anderson–Darling test: SciPy's statistic, weights as repetitions, and the rejected share of Gaussians."""
 
 import numpy as np
 import pytest

@@ -98,7 +98,7 @@ def test_held_out_points_are_a_share_of_all(holdout):
 
 
 def test_a_longer_path_is_no_worse_and_never_falls():
-    """From C to C + 1 the warm start can only lower J, with or without fresh starts."""
+    """The warm start can only lower J from C to C + 1, with or without fresh starts."""
     X = birch(5, random_state=2).data
     found = sweep(KMeans(), X, range(1, 30), holdout=None, criteria=(), n_init=1, random_state=0)
     assert (np.diff(found.inertia) < 0).all()

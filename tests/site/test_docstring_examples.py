@@ -1,4 +1,4 @@
-"""Every public name is on the page of the API with an example, and every example of a docstring gives what it says."""
+"""Every public name has an example and is on the API page, and every docstring example prints the stated output."""
 
 import doctest
 import importlib

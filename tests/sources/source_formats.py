@@ -111,7 +111,7 @@ def _zarr_array(folder: Path, X: NDArray) -> Any:
 
 
 def _lance(folder: Path, X: NDArray) -> Path:
-    """Write fragments of 29 rows, some of them deleted; the remaining rows are X."""
+    """Write fragments of 29 rows, some of them deleted; the remaining rows are X. Return their path."""
     lance = pytest.importorskip("lance")
     path = folder / "x.lance"
     table = _table(np.insert(X, 31, -7.5, axis=0))

@@ -57,7 +57,7 @@ def test_zero_laziness_is_k_means_and_more_is_not():
 
 
 def test_great_laziness_moves_nothing():
-    """With large ε, no point is reassigned after the first E-step, so the first clusters' means are the result."""
+    """If ε is large, no point is reassigned after the first E-step, so the first clusters' means are the result."""
     X = clustered(250, 2, seed=4, spread=1.5)
     km = KMeans(8, init=X[:8], tol=0, epsilon=1e6).fit(X)
     first = squared_distances(X, X[:8]).argmin(axis=1)
@@ -78,7 +78,7 @@ def test_labels_and_error_of_the_fit_are_those_of_the_nearest_centers():
 
 
 def lazy_step(X, model, epsilon, before=None):
-    """Run an E-step of lazy-k-means in one thread."""
+    """Run an E-step of lazy-k-means in one thread; return assignments and sufficient statistics."""
     look = Full().look(None, model.components(), Key(0))
     with computing(1):
         return HardEStep(model, Lazy(look, epsilon))(Block(as_rows(X)), before)

@@ -18,7 +18,7 @@ def start(X, C, seed=0):
 
 
 def lloyd(X, centers, n_iter, weight=None):
-    """Run scikit-learn's Lloyd algorithm for at most n_iter iterations."""
+    """Return scikit-learn's k-means after at most n_iter iterations of Lloyd's algorithm."""
     estimator = sklearn.cluster.KMeans(len(centers), init=centers, n_init=1, max_iter=n_iter, tol=0, algorithm="lloyd")
     return estimator.fit(X, sample_weight=weight)
 

@@ -164,7 +164,7 @@ def _name(figure: Figure, axes: Axes, curves: list[Curve]) -> None:
 
 
 def _box(text: Annotation, renderer: RendererBase) -> Bbox:
-    """Return the box of the text without the line to the point."""
+    """Return the box of an annotation's text in pixels, without the line to its point."""
     text.update_positions(renderer)
     return Text.get_window_extent(text, renderer)
 

@@ -62,8 +62,7 @@ def repeat(
     """Do every run once per round, with seed r and the same initial centers in round r; return one record per run.
 
     A run that fails or takes longer than `limit` seconds is left out of later rounds, and so are later, costlier runs
-    of
-    the same peer.
+    of the same peer.
     scored: rows for evaluating a result, by default X    further: function that returns more entries of a result's
     record
     afresh: whether every fit has a new process, so that no memory of an earlier fit remains

@@ -97,7 +97,7 @@ def parquet_folders(folder: Path, seed: int) -> str:
 
 
 def checkpoint_folders(folder: Path, seed: int) -> str:
-    """Damage files in folders of checkpoints: a resumed fit is bit-identical to one that was never interrupted."""
+    """Damage files of checkpoints and check that resumed fits are bit-identical; return the counts as text."""
     X = np.random.default_rng(seed).standard_normal((900, 3))
     source = folder / "X.npy"
     np.save(source, X)

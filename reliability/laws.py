@@ -48,8 +48,7 @@ def with_others_in_chunks(
     """Add points of weight 0 to every chunk; return the rows, their weights, and the indices of the rows of X.
 
     Chunks of `chunk_rows + extra` rows then have the points they had before. The law needs this, because an exchange
-    step
-    limits, for each chunk, how many points it reassigns to farther centers.
+    step limits, for each chunk, how many points it reassigns to farther centers.
     """
     w = np.ones(len(X)) if w is None else np.asarray(w)
     parts = [

@@ -1,9 +1,8 @@
 """Run many threads at once: `python -m reliability load --minutes 10 --threads 16 --seed 0`.
 
 Each thread repeats jobs in its own random order: fits with all searches and covariances, on shared arrays and files,
-and
-predictions of shared estimators, with one, two or three threads of the library. Every result must be bit-identical to
-that of the job run alone with one thread before.
+and predictions of shared estimators, with one, two or three threads of the library. Every result must be bit-identical
+to that of the job run alone with one thread before.
 
 Memory: the resident set of the process is sampled all the time. The first quarter of the run is warm-up; the median of
 the last quarter must be at most 5 % above that of the second one. This is checked in runs of a minute or more.

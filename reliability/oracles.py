@@ -122,8 +122,7 @@ def _factor_squares(X: Floats, mean: Floats, loadings: Floats, noise: Floats) ->
     """Return (x − μ)ᵀ (Λ Λᵀ + diag(ψ))⁻¹ (x − μ) for each row of X (n, D), and half the logarithm of the determinant.
 
     In units of the noise, the covariance is I + W Wᵀ, whose eigenvalues may differ by any power of ten. If float64
-    would
-    lose digits because of that, the computation uses as many more digits.
+    would lose digits because of that, the computation uses as many more digits.
     """
     root, axes, lengths = _in_noise(loadings, noise)
     largest = float(np.square(lengths).max(initial=0))
@@ -179,8 +178,7 @@ def _log_densities(
     """Return log densities and their error bounds (n, C) of rows that have the same observed columns `there`.
 
     P (C, D, D): factors of the precisions    spread: result of `_spread` for each component    extent (D,): range of
-    data
-    and means
+    data and means
     """
     means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # value for components without points

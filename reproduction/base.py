@@ -57,8 +57,7 @@ class Result:
     """Result of an entry. It is written as JSON, and the picture is drawn from the JSON.
 
     runs: number of runs    data: all numbers of the picture, and the statistics behind the rows: numbers, text, lists,
-    NumPy
-    arrays (lists when drawn) and dictionaries with text keys; None in place of NaN
+    NumPy arrays (lists when drawn) and dictionaries with text keys; None in place of NaN
     skipped: the parts that could not be computed here, each with its reason
     """
 

@@ -79,7 +79,7 @@ def parameter_rows(
 
 
 def unmoved_rows(name: str, start: Gaussians, found: Sequence[Gaussians]) -> list[Row]:
-    """Compare the parameters with the initial ones, which are exact: they agree if these lie in our mean's interval."""
+    """Return rows that compare parameters with the exact initial ones, which agree if our mean's interval has them."""
     rows = []
     for symbol, get in _PARAMETERS:
         values = [get(g) for g in found]

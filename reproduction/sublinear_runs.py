@@ -185,7 +185,7 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
         labels, distances = as_rows(X).nearest(centers, hint=labels, n_threads=n_threads)
         errors.append(float(distances.sum(dtype=np.float64)))
         if "likelihood" in setting.watched and iteration > 0:
-            if not setting.soft and iteration < len(history):  # σ² of the E-step with these centers (eq. 14)
+            if not setting.soft and iteration < len(history):  # σ² of the E-step with these centers
                 variance = history["quantization_error"][iteration] / X.size
             likelihoods.append(_log_likelihood(X, centers, variance, n_threads))
     return Run(

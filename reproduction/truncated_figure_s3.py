@@ -98,7 +98,7 @@ def _equalities(content: dict[str, dict[str, float]]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Draw A to D in two rows, E to G below."""
+    """Draw panels A to D in two rows, E to G below."""
     from reproduction.figures import by_iteration as drawing
 
     figure.set_size_inches(9.5, 10.5)

@@ -136,7 +136,7 @@ def follow(
     for t in sorted(set(states)):
         place, variance = visited[t]
         if isinstance(model, KMeans) or math.isnan(variance):
-            variance = float(errors[t]) / X.size  # eq. (14)
+            variance = float(errors[t]) / X.size  # eq. (14) of Lücke & Forster
         L = log_likelihood(X, place, variance, context)
         measured[t] = {"free_energy": bounds[t], "log_likelihood": L, "quantization_error": float(errors[t])}
         if target is not None:

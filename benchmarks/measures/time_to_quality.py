@@ -79,9 +79,8 @@ def unmatched(records: list[Record]) -> tuple[list[Record], list[Record]]:
     """Return records of peers for which no record of cprime is both as fast and as good, by medians.
 
     The comparison is with `KMeans(C)` from its own initialization; among seeding methods, with all of cprime's. The
-    first
-    list has records better than everything that cprime has by their time, or than its first result. The second list has
-    records that are faster than cprime's first one, and worse.
+    first list has records better than everything that cprime has by their time, or than its first result. The second
+    list has records that are faster than cprime's first one, and worse.
     """
     done = [record for record in records if record.get("seconds")]
     family = [record for record in done if PEERS[record["peer"]].family == "cprime"]

@@ -37,8 +37,7 @@ def mixture(task: Task, covariance_type: str = "spherical", **settings: Any) -> 
     """Fit a mixture from the given means, equal weights, and the variance of k-means with these means.
 
     General mixtures are fitted in double precision, because in single precision fits fail on some data when a
-    covariance
-    is no longer positive definite. Spherical ones are fitted in the data's precision.
+    covariance is no longer positive definite. Spherical ones are fitted in the data's precision.
     """
     from sklearn.mixture import GaussianMixture
 

@@ -72,9 +72,7 @@ def test_what_is_added_to_the_variances_costs_what_it_must(family, n_active, reg
 @pytest.mark.parametrize("n_active", [1, 2, 5, None])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_truncated_em_in_numpy(family, weights, n_active, weighted):
-    """Parameters and F agree with NumPy after each of ten iterations; full search finds the best components by eq.
-    (31).
-    """
+    """Parameters and F agree with NumPy after each of ten iterations; full search finds the best components."""
     X = clustered(N, D, seed=3, n_clusters=6, spread=4.0)
     weight = random_weights(N) if weighted else None
     start = start_of(X, 6, family, weights=weights)

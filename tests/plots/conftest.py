@@ -1,11 +1,11 @@
-"""Fixture for displays: they draw without a screen and leave pyplot unchanged except for new figures."""
+"""Fixture for tests of displays: they draw without a screen and must not change settings of matplotlib."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def quiet_pyplot():
-    """Use the Agg backend; after the test, check that no figure remains and that settings are unchanged."""
+    """Use the Agg backend; after the test, close all figures and check that settings are unchanged."""
     matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")

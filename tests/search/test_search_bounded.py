@@ -21,8 +21,7 @@ def assert_same_fit(X, C, weight=None, **given):
     assert bounded.n_iter_ == full.n_iter_
     assert bounded.n_relocated_ == full.n_relocated_
     assert bounded.converged_ == full.converged_
-    # Sums are updated incrementally if few points are reassigned, so their last digits differ; float32 does not show
-    # it.
+    # Sums are updated incrementally if few points are reassigned. Their last digits then differ, except in float32.
     exact = X.dtype == np.float32
     scale = np.abs(X).max()
     np.testing.assert_allclose(

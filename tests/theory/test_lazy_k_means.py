@@ -1,4 +1,4 @@
-"""lazy-k-means, eq. (21): a point is reassigned only to a center nearer by a factor 1 + ε; the same bound increases."""
+"""lazy-k-means, eq. (21) of Lücke & Forster: points are reassigned only to centers nearer by a factor 1 + ε."""
 
 import numpy as np
 import pytest

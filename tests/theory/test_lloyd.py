@@ -1,4 +1,4 @@
-"""Proposition 2, first half: C′ = 1 is k-means and equals scikit-learn's, step by step, for any variance."""
+"""Proposition 2 of Lücke & Forster: C′ = 1 is k-means and equals scikit-learn's, step by step, for any variance."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_proposition_2_mixture_that_keeps_one_is_k_means_whatever_the_variance(p
 
 
 def mean_square_before_last_e_step(X, fitted, start_centers, n_iter, weight):
-    """Return σ² of eq. (6): mean square per dimension about the new centers, for the labels that gave these centers."""
+    """Return σ² by eq. (6) of Lücke & Forster: mean square about the new centers, for the labels that gave these."""
     before = start_centers if n_iter == 1 else lloyd(X, start_centers, n_iter - 1, weight).cluster_centers_
     labels = np.square(X[:, np.newaxis] - before).sum(axis=2).argmin(axis=1)
     squares = np.square(X - fitted.means_[labels]).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Proposition 4, eq. (20): the bound of k-means-C′ from variance and entropy alone, at and before convergence."""
+"""Proposition 4 of Lücke & Forster: the bound of k-means-C′ from variance and entropy alone, eq. (20)."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_proposition_4_at_convergence(n_active, weighted):
 @pytest.mark.parametrize("n_active", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("variance", [0.3, 1.0, 20.0])
 def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, variance):
-    """F = (20) + (D/2)(1 − σ²_new/σ²), where σ²_new is the mean square of the E-step's q about its centers."""
+    """F = (20) of Lücke & Forster + (D/2)(1 − σ²_new/σ²), where σ²_new is the mean square of q about its centers."""
     X = clustered(N, D, dtype, seed=7)
     weight = random_weights(N)
     model = model_of(X[:C], variance)
@@ -72,7 +72,9 @@ def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, var
 
 @pytest.mark.parametrize("n_active", [1, 2, 4, 6])
 def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
-    """Σ q log p + H(q) for an E-step's q is greatest at eq. (6), where it equals eq. (20) with the new variance."""
+    """Σ q log p + H(q) for an E-step's q is greatest at the M-step, eq. (6) of Lücke & Forster, and equals eq. (20)
+    there.
+    """
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
     statistics = e_step(X, model, n_active)[1].moments

@@ -38,8 +38,7 @@ class Row(NamedTuple):
     quantity: what it is, with its setting    published: the paper's value, None if it gives none
     ours: mean over our runs, or a statement    spread: standard error of that mean, None if there is none
     met: whether it agrees, within the spread or the entry's tolerance; None if nothing is published, or too few runs
-    were
-    made to judge    note: remarks needed to understand the row
+    were made to judge    note: remarks needed to understand the row
     why: the reason if it does not agree, if known
     """
 

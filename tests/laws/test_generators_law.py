@@ -75,6 +75,9 @@ CALLS = {
     "cprime.seeding.seed": lambda: lambda rng: seeding.seed(X, 4, "random", random_state=rng),
     "cprime.seeding.start": lambda: lambda rng: seeding.start(X, 4, "random", random_state=rng).centers,
     "cprime.seeding.two_level": lambda: lambda rng: seeding.two_level(X, 4, random_state=rng)[0],
+    "cprime.selection.stability": lambda: (
+        lambda rng: selection.stability(X, 7, n_resamples=1, random_state=rng).agreement
+    ),
     "cprime.selection.sweep": lambda: (
         lambda rng: selection.sweep(cprime.KMeans(n_clusters=2), X, [2], n_init=1, random_state=rng).held_out
     ),
@@ -91,6 +94,9 @@ CALLS = {
     "cprime.theory.kl_divergence": lambda: lambda rng: theory.kl_divergence(Q, P, n_samples=50, random_state=rng).value,
     "cprime.theory.partition_loss": lambda: (
         lambda rng: theory.partition_loss(P, Q, n_samples=50, random_state=rng).loss
+    ),
+    "cprime.theory.variation_bounds": lambda: (
+        lambda rng: theory.variation_bounds(P, Q, n_samples=500, random_state=rng).misfits
     ),
     "cprime.theory.variation_distance": lambda: (
         lambda rng: theory.variation_distance(P, n_samples=50, random_state=rng).distance

@@ -54,7 +54,7 @@ class Pass:
     dense: bool = True
 
 
-class Watched:
+class TimedEStep:
     """E-step that is timed chunk by chunk, on one core."""
 
     reads = keeps = True
@@ -79,7 +79,7 @@ class Simulated(Local):
         start = perf_counter()
         if isinstance(job, HardEStep):
             self.seen = Pass(job=n_bytes(job))
-            watched, before = Watched(job, self.seen), process_time()
+            watched, before = TimedEStep(job, self.seen), process_time()
             total = super().each(watched)
             self.seen.merging = process_time() - before - self.seen.computing
         else:

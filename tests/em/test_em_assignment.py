@@ -111,7 +111,7 @@ def test_a_share_of_nothing_has_no_entropy():
 
 
 def test_draws_fall_where_the_sums_of_shares_pass_them():
-    class Given:
+    class ConstantDraws:
         def __init__(self, uniform):
             self.numbers = np.array([uniform])
 
@@ -120,8 +120,8 @@ def test_draws_fall_where_the_sums_of_shares_pass_them():
 
     shares = np.array([[0.25, 0.25, 0.5]])
     for uniform, place in ((0.0, 0), (0.2499, 0), (0.25, 1), (0.4999, 1), (0.5, 2), (0.9999, 2)):
-        assert SampledAssignment(KEY).places(Given(uniform), shares).tolist() == [[place]]
-    assert SampledAssignment(KEY).places(Given(1 - 1e-16), np.array([[0.5, 0.5 - 1e-12]])).tolist() == [[1]]
+        assert SampledAssignment(KEY).places(ConstantDraws(uniform), shares).tolist() == [[place]]
+    assert SampledAssignment(KEY).places(ConstantDraws(1 - 1e-16), np.array([[0.5, 0.5 - 1e-12]])).tolist() == [[1]]
 
 
 def win(b, after, before=None, follow=False):

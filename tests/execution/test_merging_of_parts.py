@@ -45,7 +45,7 @@ def test_the_pairs_are_those_of_a_binary_counter():
 def test_few_are_alive_at_a_time():
     alive, most = 0, 0
 
-    class Counted:
+    class Instance:
         def __init__(self):
             nonlocal alive, most
             alive += 1
@@ -56,9 +56,9 @@ def test_few_are_alive_at_a_time():
             alive -= 1
 
         def __add__(self, other):
-            return Counted()
+            return Instance()
 
-    merge(Counted() for _ in range(1000))
+    merge(Instance() for _ in range(1000))
     assert most <= 14
 
 

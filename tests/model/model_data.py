@@ -15,7 +15,7 @@ CENTERS = np.array([[0.0, 1.0, -1.0], [2.0, 0.5, 0.0], [-1.5, -1.0, 2.0], [0.5, 
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCovariances:
     """A model, and the covariance matrices (C, D, D) of its components."""
 
     model: object
@@ -49,16 +49,18 @@ def known(name, free=False, reg_covar=0.0):
     weights, each = SHARES if free else None, matrices()
     options = {"weights": weights} | ({"reg_covar": reg_covar} if reg_covar else {})
     if name == "tied_spherical":
-        return Known(TiedSpherical(CENTERS, 0.7, 1e-20, weights), np.repeat(0.7 * np.eye(D)[np.newaxis], C, axis=0))
+        return KnownCovariances(
+            TiedSpherical(CENTERS, 0.7, 1e-20, weights), np.repeat(0.7 * np.eye(D)[np.newaxis], C, axis=0)
+        )
     if name == "spherical":
         variances = np.array([0.5, 1.0, 2.0, 0.8])
-        return Known(Spherical(CENTERS, variances, **options), variances[:, None, None] * np.eye(D))
+        return KnownCovariances(Spherical(CENTERS, variances, **options), variances[:, None, None] * np.eye(D))
     if name == "diag":
         variances = np.diagonal(each, axis1=1, axis2=2).copy()
-        return Known(Diag(CENTERS, variances, **options), variances[:, :, np.newaxis] * np.eye(D))
+        return KnownCovariances(Diag(CENTERS, variances, **options), variances[:, :, np.newaxis] * np.eye(D))
     if name == "tied":
-        return Known(Tied(CENTERS, each[0], **options), np.repeat(each[:1], C, axis=0))
-    return Known(FullCovariance(CENTERS, each, **options), each)
+        return KnownCovariances(Tied(CENTERS, each[0], **options), np.repeat(each[:1], C, axis=0))
+    return KnownCovariances(FullCovariance(CENTERS, each, **options), each)
 
 
 def points(n=N, seed=1):

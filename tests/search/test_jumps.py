@@ -24,7 +24,7 @@ def placed(X, labels, C, weights=None):
     """Return data assigned to these labels, their k-means model, their statistics, and J."""
     data = local(X, weights)
     data.begin(keep=False)
-    data.each(Given(labels))
+    data.each(SetLabels(labels))
     data.commit()
     w = np.ones(len(X)) if weights is None else weights
     counts = np.bincount(labels, w, C)
@@ -35,7 +35,7 @@ def placed(X, labels, C, weights=None):
     return data, model, data.each(HardMoments(model)), J
 
 
-class Given:
+class SetLabels:
     """Pass over the data that assigns the given labels."""
 
     reads, keeps = False, True

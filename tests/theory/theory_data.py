@@ -99,7 +99,7 @@ def k_means_c_prime(X, centers, variance, n_active, n_iter, weight=None):
 
 
 @dataclass
-class Given:
+class GivenActiveSets:
     """Search step that returns given active sets, whatever the distances."""
 
     ids: np.ndarray
@@ -132,7 +132,7 @@ def bound_of(X, model, n_active, kept=None, weight=None):
         _, totals = e_step(X, model, n_active, weight)
     else:  # sets of any size, including all components
         key = Key(0)
-        _, totals = em.EStep(model, Given(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
+        _, totals = em.EStep(model, GivenActiveSets(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
             Block(as_rows(X), weight), None
         )
     return em.free_energy(model, totals.tally)

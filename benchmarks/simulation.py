@@ -21,7 +21,8 @@ from cprime import open_data
 from cprime._random import Key
 from cprime.block import ActiveSet, Block
 from cprime.em.expectation import Totals
-from cprime.em.k_means import ClusterSums, Exchange, HardEStep, ReassignmentSums, Settings
+from cprime.em.hard import ClusterSums, HardEStep
+from cprime.em.k_means import Exchange, ReassignmentSums, Settings
 from cprime.em.loop import FitPlan, Run, begin, iterate
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk

@@ -7,7 +7,8 @@ from em_data import KEY, C, block, kept, model, plain, points, squares
 from cprime.block import ActiveSet, Block
 from cprime.em import EStep, ExactEStep, Hard, HardEStep, Soft, Totals
 from cprime.em.expectation import CostPass, CostTally, HardMoments, NearestStart, moved
-from cprime.em.k_means import ClusterSums, Lazy, ReassignmentSums
+from cprime.em.hard import ClusterSums, Lazy
+from cprime.em.k_means import ReassignmentSums
 from cprime.em.repair import SumByComponent
 from cprime.execution import local
 from cprime.execution.local import Local

@@ -26,7 +26,8 @@ from cprime.em import (
     Warmup,
     hard_free_energy,
 )
-from cprime.em.k_means import Lazy, Progress, ReassignmentSums, _all_sums
+from cprime.em.hard import Lazy
+from cprime.em.k_means import Progress, ReassignmentSums, _all_sums
 from cprime.execution import local
 from cprime.model import Diag, Scatter, TiedSpherical
 from cprime.model.tied_spherical import factors_of

@@ -22,7 +22,7 @@ from cprime import em, kernels, search
 from cprime._random import Key
 from cprime.block import Block
 from cprime.kernels import as_rows, computing
-from cprime.model.base import Responsibilities
+from cprime.model.interface import Responsibilities
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5

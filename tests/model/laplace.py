@@ -18,8 +18,9 @@ from scipy.special import ndtr
 from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Family, Responsibilities
+from cprime.model.base import Family
 from cprime.model.covariance import checked_precisions
+from cprime.model.interface import Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 

@@ -15,7 +15,7 @@ from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
-from cprime.model.base import Responsibilities
+from cprime.model.interface import Responsibilities
 from cprime.search import Graph
 
 C, D, H = 6, 9, 2

@@ -9,7 +9,8 @@ from cprime.block import Block
 from cprime.execution import local
 from cprime.kernels import as_rows
 from cprime.model import Scatter, TiedSpherical
-from cprime.model.base import Responsibilities, means_of, winner_error
+from cprime.model.base import means_of, winner_error
+from cprime.model.interface import Responsibilities
 from cprime.model.scatter import ScatterOf
 from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import SphericalMoments

@@ -8,7 +8,7 @@ from cprime import KMeans
 from cprime._random import Key
 from cprime.block import Block
 from cprime.em import HardEStep
-from cprime.em.k_means import Lazy
+from cprime.em.hard import Lazy
 from cprime.kernels import as_rows, computing
 from cprime.search import Full
 

@@ -2,7 +2,8 @@
 
 from cprime.em.assignment import Hard, SampledAssignment, Soft, assignment_of
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
-from cprime.em.k_means import Exchange, HardEStep, Lloyd, Settings, hard_free_energy
+from cprime.em.hard import HardEStep
+from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, history, proceed, reached, run, sampler
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step

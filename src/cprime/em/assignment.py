@@ -10,7 +10,7 @@ from cprime._random import Key, Purpose
 from cprime.block import ActiveSet, Block
 from cprime.kernels import posterior
 from cprime.model import Model
-from cprime.model.base import Responsibilities
+from cprime.model.interface import Responsibilities
 
 
 class Assigned(NamedTuple):

@@ -14,8 +14,8 @@ from cprime.block import ActiveSet, Block
 from cprime.em.assignment import Assignment, SampledAssignment
 from cprime.kernels import Floats, changed
 from cprime.model import Model
-from cprime.model.base import Expected, Responsibilities
 from cprime.model.embedded import rows_of_piece
+from cprime.model.interface import Expected, Responsibilities
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally

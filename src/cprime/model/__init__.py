@@ -1,9 +1,10 @@
 """Mixture models: densities of components, and M-steps that compute parameters from moments."""
 
-from cprime.model.base import FAMILIES, Model, register
+from cprime.model.base import FAMILIES, register
 from cprime.model.diag import Diag
 from cprime.model.factors import Factors
 from cprime.model.full import FullCovariance
+from cprime.model.interface import Model
 from cprime.model.pooled import PooledSpherical
 from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter

@@ -1,15 +1,15 @@
-"""Interface and base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
+"""Base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
 
-To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model`, and `register` it
-under a name. `Family` derives some members from the others, slowly; kernels for a family make them fast. Other packages
-use only the members of `Model`.
+To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model` (interface.py),
+and `register` it under a name. `Family` derives some members from the others, slowly; kernels for a family make them
+fast. Other packages use only the members of `Model`.
 """
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,234 +20,12 @@ from cprime.components import Components
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.conditional import Conditional
 from cprime.model.covariance import scaled_along
+from cprime.model.interface import Expected
 from cprime.model.weights import Weights
 
 logger = logging.getLogger("cprime")
 
 _BLOCK = 2**20  # number of table entries (rows × components) that are computed at a time
-
-
-class Responsibilities(NamedTuple):
-    """Responsibilities of the H components in the active set of each point.
-
-    ids (n, H): components    responsibilities (n, H): q_nc, None if H = 1 and all are 1
-    cost: Σ_n w_n Σ_c q_nc cost_nc    costs (n, H): cost_nc    Both are None if costs are unknown.
-    """
-
-    ids: NDArray[np.int32]
-    responsibilities: NDArray[np.float64] | None
-    cost: float | None
-    costs: Floats | None = None
-
-
-class Expected(NamedTuple):
-    """Result of an exact E-step: moments, and sums over points.
-
-    log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats], where log_scale is a constant left out of all log densities
-    entropy: −Σ w_n r_nc log r_nc [nats], with responsibilities r_nc
-    error: J as returned by `Model.error_of`, for the best of all components of each point
-    """
-
-    moments: Any
-    log_sum: float
-    entropy: float
-    error: float = math.nan
-
-
-class Model(Protocol):
-    """Parameters Θ of a mixture. They are immutable; an M-step returns new ones.
-
-    log p(c, x) = log_scale + scale · cost, where `components` compute the cost of points transformed by `embed`. Each
-    family has its own type of moments (sufficient statistics). Moments can be added; they have a method `scaled` and
-    an attribute `counts` (C,) = Σ w_n q_nc.
-    """
-
-    covariance_type: ClassVar[str]  # the family's name
-    exact: ClassVar[bool]  # whether the family has an exact E-step of its own, `expect_all`
-    accelerates: ClassVar[bool]  # whether parameters can be extrapolated (momentum)
-    settles: ClassVar[bool]  # whether a second M-step with the same responsibilities changes nothing (complete rows)
-    in_place: ClassVar[bool]  # whether M-steps of many components reuse the memory of the moments
-    scale_free: ClassVar[bool]  # whether fits do not depend on the units of columns
-    has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
-    full: ClassVar[bool]  # whether a cost takes D² products instead of D
-    finds_variance: ClassVar[bool]  # whether `with_variance` computes a first σ² from costs, if weights are equal
-    attribute_names: ClassVar[tuple[str, ...]]  # keys of `attributes`
-    sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
-    options: ClassVar[tuple[str, ...]]  # names of estimator arguments for this family only, passed to `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # those names in `options` that are also attributes of the model
-
-    @property
-    def centers(self) -> Floats:
-        """Centers μ_c (C, D) [data units]."""
-        ...
-
-    @property
-    def weights(self) -> Weights:
-        """Weights π_c (C,), None for 1/C each."""
-        ...
-
-    @property
-    def n_components(self) -> int: ...
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters."""
-        ...
-
-    @property
-    def n_normals(self) -> int:
-        """Number of standard normal numbers that `noise` needs to draw one point."""
-        ...
-
-    @property
-    def scale(self) -> float:
-        """Factor of a cost in log p(c, x) = log_scale + scale · cost."""
-        ...
-
-    @property
-    def log_scale(self) -> float:
-        """Part of log p(c, x) that is the same for every component and point [nats]."""
-        ...
-
-    @property
-    def least_variances(self) -> NDArray[np.float64] | None:
-        """Least variance of a coordinate of each component, given its other coordinates: (C,) [data unit²]; None if the
-        components share one covariance.
-        """
-        ...
-
-    @property
-    def n_collapsed(self) -> int:
-        """Number of collapsed components: points lie in a plane or are equal, so `reg_covar` is their variance."""
-        ...
-
-    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """Transform X into the space in which costs are computed (for example, whiten it).
-
-        before: the result of the last call for the same X, whose memory may be reused
-        """
-        ...
-
-    def components(self) -> Components:
-        """Return the components with which a search compares embedded points."""
-        ...
-
-    def summarise(self, block: Block, shares: Responsibilities) -> Any:
-        """Compute the moments of a block from the responsibilities `shares`."""
-        ...
-
-    def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J = Σ_n w_n ‖x_n − μ‖² about the best component of each point, the first in `kept` [data unit²]; NaN
-        if the family does not compare points by squared distances.
-        """
-        ...
-
-    def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step over all components; only families that are `exact` have it."""
-        ...
-
-    @property
-    def prior(self) -> Any:
-        """Job that makes a pass over the data for sums that the M-step needs as `prior`; None if it needs none."""
-        ...
-
-    def maximise(self, moments: Any, prior: Any = None) -> Self:
-        """Do the M-step. It overwrites the moments, because the parameters may reuse their memory."""
-        ...
-
-    def extrapolated(self, before: Self, share: float) -> Self:
-        """Return extrapolated parameters, for momentum: these plus a share below 1 of the step from `before` to these.
-
-        Means are extrapolated in data units; of weights and variances, the logarithms are extrapolated.
-        """
-        ...
-
-    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Return moments and a prior from which an M-step computes these parameters.
-
-        shares (C,): counts of the moments, with sum 1
-        """
-        ...
-
-    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
-        """Return log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
-        ...
-
-    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        """Return p(c | x) of every row for all components: (n, C)."""
-        ...
-
-    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, n_normals)."""
-        ...
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes for the covariances (or what the family has instead) by name, in the dtype of
-        the centers and in scikit-learn's shapes.
-        """
-        ...
-
-    def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of these parameters in scikit-learn's mixture of covariance type `sklearn_type`."""
-        ...
-
-    @classmethod
-    def from_attributes(
-        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
-    ) -> Self:
-        """Return the parameters with these centers, weights and `attributes`, some of which may be missing."""
-        ...
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        """Return the shape of `covariances_` and precisions; None if the family has none."""
-        ...
-
-    @classmethod
-    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Return starting parameters with these centers, with precisions given by users (None for any), and with the
-        family's `options` if it has any.
-
-        Raises ValueError that names `precisions_init` if the precisions are not valid.
-        """
-        ...
-
-    def with_gaps(self) -> "Model":
-        """Return a model with the same components for rows with missing values.
-
-        Raises ValueError if the family has no marginal densities.
-        """
-        ...
-
-    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
-        """Return rows whose missing values are replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
-
-        ids, q (n, H): components of each row, and their responsibilities    x_o: observed values of a row
-        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
-        """
-        ...
-
-    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the Mahalanobis distance of each row's observed values to the component of its label: (n,)."""
-        ...
-
-    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the covariances P Σ_c Pᵀ (C, k, k) of all components along k directions P (k, D) [data unit²]."""
-        ...
-
-    @property
-    def variances(self) -> NDArray[np.float64]:
-        """Variances of every component and column: (C, D) [data unit²]."""
-        ...
-
-    def marginal(self, columns: NDArray[np.intp]) -> Self:
-        """Return the marginal mixture of the columns with these indices, in this order."""
-        ...
-
-    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """Return the conditional distributions of the other columns, in their order, given these columns."""
-        ...
 
 
 FAMILIES: dict[str, Any] = {}  # class of each family, by `covariance_type`

@@ -7,9 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.block import Block
 from cprime.kernels import Floats
-from cprime.model.base import Responsibilities
+from cprime.model.interface import Responsibilities
 from cprime.statistics import Sums
 
 TOGETHER = 2**26  # maximum size in bytes of directions U, and of rows, that are in memory if components are many
@@ -41,6 +42,42 @@ class FactorMoments(Sums):
         """Return moments without points, all 0. H is the length of z, which may differ from the number of factors."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
+
+    def accumulate(
+        self,
+        cross: NDArray[np.float64],
+        y: NDArray[np.float64],
+        q: NDArray[np.float64],
+        along: NDArray[np.float64],
+        roots: NDArray[np.float64],
+    ) -> None:
+        """Add the moments of rows about one origin, in place; `cross` (D, C·H) takes those of y zᵀ.
+
+        y (n, D): rows minus the origin    q (n, C): weighted responsibilities    along (n, C, H), roots (C, H, H): the
+        factors of row n are z = along[n, c] @ roots[c].T
+        """
+        n, C, H = along.shape
+        weighted = np.empty((n, C, H))
+        for c in range(C):
+            z = along[:, c] @ roots[c].T
+            np.multiply(z, q[:, c, np.newaxis], out=weighted[:, c])
+            self.second[c] += z.T @ weighted[:, c]
+        cross += y.T @ weighted.reshape(n, C * H)
+        self.counts[...] += q.sum(axis=0)
+        self.sums[...] += q.T @ y
+        self.squares[...] += q.T @ np.square(y)
+        self.means[...] += weighted.sum(axis=0)
+
+    def about(self, places: NDArray[np.float64], cross: NDArray[np.float64]) -> Self:
+        """Return moments about one place of each component (C, D), from those about the origin and `cross` (D, C·H)."""
+        C, H = self.means.shape
+        counts = self.counts[:, np.newaxis]
+        moved = (
+            cross.reshape(places.shape[1], C, H).transpose(1, 0, 2)
+            - places[:, :, np.newaxis] * self.means[:, np.newaxis]
+        )
+        squares = self.squares - 2 * places * self.sums + counts * np.square(places)
+        return replace(self, sums=self.sums - counts * places, squares=np.maximum(squares, 0), cross=moved)
 
     def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) and noise (C, D).

@@ -1,5 +1,7 @@
 """M-steps of factor analyzers: loadings by regression of x on E[z | x], and first loadings from random directions."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,16 @@ _ROUNDED = 16 * np.finfo(np.float64).eps
 _RIDGE = 1e-12  # added to the variances of z, so that the regression for a single point is not singular
 
 Doubles = NDArray[np.float64]
+
+
+class FactorRoots(NamedTuple):
+    """Values of all components for E- and M-steps.
+
+    roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
+    """
+
+    roots: NDArray[np.float64]
+    log_determinants: NDArray[np.float64]
 
 
 def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray, NDArray]:

@@ -8,7 +8,7 @@ D·(H + 1) parameters, and a cost takes O(D·H) time. In the family "ppca", mixt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from cprime.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
-from cprime.model.base import Expected, Gaussian, Responsibilities, register
+from cprime.model.base import Gaussian, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -34,19 +34,13 @@ from cprime.model.covariance import (
 from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
-from cprime.model.factor_steps import leading, regressed
+from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.full import FullCovariance
+from cprime.model.interface import Expected, Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MORE = 4  # first loadings are computed from H + _MORE random directions
 _FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it
-
-
-class _Inner(NamedTuple):
-    """Cached values of all components: roots L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ, and log |Σ| (C,)."""
-
-    roots: NDArray[np.float64]
-    log_determinants: NDArray[np.float64]
 
 
 @register
@@ -89,9 +83,9 @@ class Factors(Gaussian):
         return self.noise_variances.size
 
     @cached
-    def _inner(self) -> _Inner:
+    def _inner(self) -> FactorRoots:
         C, _, H = self.loadings.shape
-        found = _Inner(np.empty((C, H, H)), np.empty(C))
+        found = FactorRoots(np.empty((C, H, H)), np.empty(C))
 
         def some(part: slice) -> None:
             loadings, noise = self.loadings[part], self.noise_variances[part]
@@ -229,21 +223,8 @@ class Factors(Gaussian):
             q = r if weight is None else r * weight[:, np.newaxis]
             log_sum += float(likely.log_sum.sum() if weight is None else weight @ likely.log_sum)
             cost += float((q * each).sum())
-            y = np.subtract(X, origin, dtype=np.float64)
-            weighted = np.empty((len(y), C, H))
-            for c in range(C):
-                z = along[:, c] @ roots[c].T
-                np.multiply(z, q[:, c, np.newaxis], out=weighted[:, c])
-                found.second[c] += z.T @ weighted[:, c]
-            cross += y.T @ weighted.reshape(len(y), C * H)
-            found.counts[...] += q.sum(axis=0)
-            found.sums[...] += q.T @ y
-            found.squares[...] += q.T @ np.square(y)
-            found.means[...] += weighted.sum(axis=0)
-        place, counts = np.subtract(self.centers, origin, dtype=np.float64), found.counts[:, np.newaxis]
-        about = cross.reshape(D, C, H).transpose(1, 0, 2) - place[:, :, np.newaxis] * found.means[:, np.newaxis]
-        squares = found.squares - 2 * place * found.sums + counts * np.square(place)
-        moments = replace(found, sums=found.sums - counts * place, squares=np.maximum(squares, 0), cross=about)
+            found.accumulate(cross, np.subtract(X, origin, dtype=np.float64), q, along, roots)
+        moments = found.about(np.subtract(self.centers, origin, dtype=np.float64), cross)
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def _expect_each(self, block: Block) -> Expected:

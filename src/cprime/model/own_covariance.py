@@ -15,8 +15,9 @@ from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.components import GaussianCosts
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
-from cprime.model.base import Expected, Gaussian, Responsibilities, expect_gaussians, means_of
+from cprime.model.base import Gaussian, expect_gaussians, means_of
 from cprime.model.covariance import DataScale, checked_precisions, inverted, n_collapsed, within
+from cprime.model.interface import Expected, Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 

@@ -23,11 +23,12 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, pull
-from cprime.model.base import Expected, Responsibilities, expect_gaussians
+from cprime.model.base import expect_gaussians
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
 from cprime.model.diag import Diag
 from cprime.model.full import FullCovariance
+from cprime.model.interface import Expected, Responsibilities
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
 from cprime.model.weights import Weights, new_weights

@@ -16,7 +16,7 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import Expected, Responsibilities, expect_gaussians, means_of, register
+from cprime.model.base import expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -31,6 +31,7 @@ from cprime.model.covariance import (
     within,
 )
 from cprime.model.embedded import Embedded, rows_of_piece
+from cprime.model.interface import Expected, Responsibilities
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights

@@ -20,10 +20,11 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import Expected, Responsibilities, expect_gaussians, register, winner_error
+from cprime.model.base import expect_gaussians, register, winner_error
 from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
+from cprime.model.interface import Expected, Responsibilities
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights

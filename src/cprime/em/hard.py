@@ -1,0 +1,131 @@
+"""E-steps of k-means: each point is assigned to its nearest center, and the sums of the clusters are updated."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.block import ActiveSet, Block
+from cprime.components import Components, Reweighted
+from cprime.em.expectation import ReassignmentSums, Totals, moved, tally_of
+from cprime.kernels import Rows
+from cprime.model import TiedSpherical
+from cprime.search import Look, Lookup, SearchStats
+from cprime.search.full import FullLookup
+from cprime.statistics import Tally
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """Sums of a k-means E-step over the points of each center; additive.
+
+    counts (C,): Σ w_n    members (C,): number of points of positive weight
+    sums (C, D): Σ w_n x_n [data units], or `ReassignmentSums`, their change since the previous pass
+    """
+
+    counts: NDArray[np.float64]
+    members: NDArray[np.int64]
+    sums: NDArray[np.float64] | ReassignmentSums
+
+    def __add__(self, other: "ClusterSums") -> "ClusterSums":
+        counts, members = self.counts + other.counts, self.members + other.members
+        return ClusterSums(counts, members, self.sums + other.sums)  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class HardEStep:
+    """E-step of k-means: assigns every point to its nearest center.
+
+    reweighting: two arrays (C,) of factors by which squared distances are multiplied: for the distance to a point's
+    own center, and for that to any other center    follow: whether only the change of the sums by reassigned points
+    is computed
+    """
+
+    model: TiedSpherical
+    look: Look
+    reweighting: tuple[NDArray, NDArray] | None = None
+    follow: bool = False
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
+        if isinstance(self.look, FullLookup) and self.reweighting is None and not self.follow:
+            return self._at_once(block, before)
+        model, C, weight = self.model, self.model.n_components, block.sample_weight
+        components = reweighted_centers(model, self.reweighting)
+        kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
+        others = moved(kept, before)
+        winners = kept.winners
+        sums: NDArray[np.float64] | ReassignmentSums
+        if self.follow:
+            assert before is not None
+            counts = np.bincount(winners, weight, C).astype(np.float64, copy=False)
+            sums = _reassignment_sums(block, np.flatnonzero(others), before.winners, winners, C)
+        else:
+            counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
+        members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
+        tally = tally_of(block, others, n_distances, model.error_of(block, kept))
+        return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
+
+    def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
+        """Make the E-step by one kernel, which is possible for an exact search without `reweighting` and `follow`."""
+        model = self.model
+        known = None if before is None or before.ids.shape[1] != 1 else before.ids
+        won = block.X.win(model.centers, known, block.sample_weight)
+        kept = ActiveSet(won.kept, won.costs)
+        n_distances, error = len(block) * model.n_components, model.error_of(block, kept)
+        tally = Tally(block.weight, 0.0, 0.0, n_distances, won.n_moved, error)
+        return kept, Totals(tally, ClusterSums(won.counts, won.members, won.sums), SearchStats(block.n_weighted))
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """Search of lazy-k-means, eq. (21) of Lücke & Forster 2019.
+
+    A point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.
+    """
+
+    look: Look
+    epsilon: float
+
+    def __call__(
+        self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
+    ) -> Lookup:
+        found = self.look(block, points, kept, components, n_kept)
+        after = found.kept
+        if kept is None:
+            return found
+        assert after.costs is not None
+        movers = np.flatnonzero(after.winners != kept.winners)
+        old = kept.winners[movers]
+        there = block.X[movers].own_distances(components.centers, old)
+        stay = (1 + self.epsilon) ** 2 * after.costs[movers, 0].astype(np.float64) >= there
+        ids, costs = after.ids.copy(), after.costs.copy()
+        ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
+        return found._replace(kept=ActiveSet(ids, costs, after.bounds))
+
+
+def reweighted_centers(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None) -> Components:
+    return model.components() if reweighting is None else Reweighted(model.components().centers, *reweighting)
+
+
+def _reassignment_sums(
+    block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
+) -> ReassignmentSums:
+    """Return the change of the sums Σ w x of clusters that is caused by reassigned points.
+
+    rows: indices of the reassigned points    before, after (n,): labels of all points
+    """
+    there = np.column_stack([before[rows], after[rows]])
+    touched = np.zeros(n_components, dtype=bool)
+    touched[there] = True
+    ids = np.flatnonzero(touched).astype(np.int32)
+    sums = np.zeros((len(ids), block.X.shape[1]))
+    if len(ids):
+        place = np.empty(n_components, dtype=np.int32)
+        place[ids] = np.arange(len(ids), dtype=np.int32)
+        sign = np.broadcast_to([-1.0, 1.0], there.shape)
+        block.X.accumulate(place[there], sign, block.sample_weight, n_components=len(ids), rows=rows, onto=sums)
+    return ReassignmentSums(ids, sums)

@@ -16,9 +16,9 @@ from cprime.model.interface import Responsibilities
 class Assigned(NamedTuple):
     """Result of an assignment for one block.
 
-    shares: the responsibilities and costs
+    shares: responsibilities q_nc and costs of the components in active sets
     log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]; log_scale is a constant left out of log densities
-    entropy: −Σ w_n q_nc log q_nc [nats] of the truncated posterior q, 0 for hard assignments
+    entropy: −Σ w_n q_nc log q_nc [nats] of the responsibilities q_nc, with point weights w_n; 0 for hard assignments
     """
 
     shares: Responsibilities
@@ -78,7 +78,7 @@ class SampledAssignment:
     def places(
         self, block: Block, responsibilities: NDArray[np.float64], rows: slice = slice(None)
     ) -> NDArray[np.intp]:
-        """Draw for each row the index of a column, with the probabilities `responsibilities` (n, H): (n, 1)."""
+        """Draw a column index for each row, with the probabilities `responsibilities` (n, H); return it as (n, 1)."""
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]
         below = (np.cumsum(responsibilities, axis=1) <= uniform[:, np.newaxis]).sum(axis=1, keepdims=True)
         return np.minimum(below, responsibilities.shape[1] - 1)

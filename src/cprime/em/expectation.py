@@ -1,7 +1,7 @@
 """Jobs that make one pass over the data: E-steps, and passes that only find labels or sums.
 
 An E-step finds the active sets K(n) by a search and the responsibilities q_nc by an assignment, and sums moments for
-the M-step. A job is a pure function of a block: (block, old active sets) -> (new active sets, additive totals).
+the M-step. A job is a pure function of a block of rows: (block, old active sets) -> (new active sets, additive totals).
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _BLOCK = 2**20  # number of responsibilities computed at a time if components ar
 class Totals(Sums):
     """Sums of an E-step over all data.
 
-    tally: sums for the EM loop    moments: sufficient statistics, of the model's own type
+    tally: sums for the EM loop, such as J and Σ w_n    moments: sufficient statistics, of the model's own type
     stats: sums for the search's update of its state
     """
 
@@ -102,7 +102,7 @@ class DrawFromAll:
 
 @dataclass(frozen=True)
 class CostPass:
-    """Pass that finds active sets and sums only the least costs; used for initial active sets, labels or σ²."""
+    """Pass that finds active sets and sums each point's least cost; used for initial active sets, labels or σ²."""
 
     model: Model
     look: Look
@@ -122,7 +122,7 @@ class CostPass:
 class Label:
     """Pass that finds the best of all components for each point, and stores it as the point's active set.
 
-    Only some rows are embedded at a time, to limit memory.
+    Only some rows at a time are transformed for the comparison with components, to limit memory.
     """
 
     model: Model
@@ -153,7 +153,7 @@ class CostTally(Sums):
 
 @dataclass(frozen=True)
 class NearestStart:
-    """Pass that assigns each point to its nearest starting center (C, D): exactly, or approximately by `cells`."""
+    """Pass that assigns each point to its nearest starting center (C, D): exactly, or by coarse `cells`."""
 
     centers: Floats
     cells: Cells | None
@@ -215,7 +215,7 @@ class ReassignmentSums:
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
-    """Return the mask (n,) of points whose active set differs from that of `before`, in components or their order.
+    """Return the mask (n,) of points whose active set differs from that in `before`, in components or order.
 
     If `before` is None, all points differ.
     """
@@ -229,7 +229,8 @@ def tally_of(
 ) -> Tally:
     """Return the sums over one block that the EM loop needs.
 
-    moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances    error: J
+    moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
+    error: J    log_sum, entropy [nats]: as in `Assigned`
     """
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 

@@ -38,8 +38,8 @@ class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
     reweighting: two arrays (C,) of factors by which squared distances are multiplied: for the distance to a point's
-    own center, and for that to any other center    follow: whether only the change of the sums by reassigned points
-    is computed
+    own center, and for that to any other center
+    follow: whether, instead of all sums, only their change by reassigned points is computed
     """
 
     model: TiedSpherical
@@ -70,7 +70,7 @@ class HardEStep:
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        """Make the E-step by one kernel, which is possible for an exact search without `reweighting` and `follow`."""
+        """Make the E-step by one kernel; only for an exact search without `reweighting` and `follow`."""
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.win(model.centers, known, block.sample_weight)
@@ -82,7 +82,7 @@ class HardEStep:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Search of lazy-k-means, eq. (21) of Lücke & Forster 2019.
+    """Search of lazy-k-means with tolerance ε, eq. (21) of Lücke & Forster 2019.
 
     A point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.
     """

@@ -1,9 +1,9 @@
 """Jumps of k-means centers: two clusters are merged, and the center that becomes free splits a third cluster.
 
 Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, the error
-J rises by `union_costs` of the model (for means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with cluster weights W, Ward 1963). If a
-plane through its center splits a cluster, J falls by the cost of merging the two parts. Both are computed before any
-center is moved, so only jumps that are sure to lower J are made.
+J rises by `union_costs` of the model (for k-means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with cluster weights W, Ward 1963). If
+a plane through its center splits a cluster, J falls by the cost of merging the two parts. Both are computed before
+any center is moved, so only jumps that are sure to lower J are made.
 """
 
 import logging
@@ -50,9 +50,9 @@ class ProjectedSums:
     """Pass that sums w p and w p x over the points x of each cluster, with p = (x − center)·direction / scale.
 
     The result is (C, 1 + D), a cluster's sum of w p in the first column; w is the weight of a point.
-    centers, directions (C, D): of the clusters    scale: a typical distance
+    centers, directions (C, D): center and split direction of each cluster    scale: a typical distance
     step: only every step-th point of positive weight is used
-    above: whether p is replaced by 1 if it is positive, and by 0 otherwise
+    above: if true, p is replaced by 1 if it is positive, and by 0 otherwise
     """
 
     centers: Floats
@@ -82,7 +82,7 @@ class Relabelled:
     """Pass that reassigns the points of merged and split clusters.
 
     centers, directions (C, D): a split cluster is divided by the plane through its center, normal to its direction
-    onto (C,): new cluster of the points of each cluster
+    onto (C,): id of the cluster to which the points of each cluster are reassigned (itself if unchanged)
     below (C,): new cluster of the points on the negative side of that plane; −1 for clusters that are not split
     """
 
@@ -113,9 +113,11 @@ def jump(
     sums: NDArray[np.float64],
     key: Key,
 ) -> JumpResult:
-    """Make the jumps that lower J, the cheapest merges first; a cluster takes part in at most one jump.
+    """Merge two clusters and split a third, repeatedly, if this lowers J; a cluster takes part in at most one jump.
 
-    model: its centers are the means of the current clusters    lists (C, G): neighbor lists of components
+    The cheapest merges come first. Returns a `JumpResult`.
+
+    model: its centers are the means of the current clusters    lists (C, G): ids of G neighbors of each center
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters
     """
     centers = model.centers
@@ -143,11 +145,11 @@ def jump(
 
 
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
-    """Return the indices of the nearest centers of each center, mostly including itself: (C, 9 at most).
+    """Return the indices of the nearest centers of each center (C, m <= 9), mostly including the center itself.
 
-    If the computation of all C² distances would take longer than an E-step along neighbor lists, they are read from
-    `lists`. Otherwise they are computed from the current centers, because lists do not contain a center that has just
-    jumped from far away.
+    If the computation of all C² distances would take longer than an E-step along neighbor lists, the indices are read
+    from `lists`. Otherwise they are computed from the current centers, because lists do not contain a center that has
+    just jumped from far away.
     """
     C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
     return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
@@ -180,9 +182,10 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
 def _halves(
     counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
 ) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return weights (n,) and sums Σ w x (n, D) of the upper part of clusters `ids`, then those of the lower part.
+    """Return weights (n,) and sums Σ w x (n, D) of the upper halves of split clusters `ids`, then of the lower halves.
 
-    counts (C,), sums (C, D): of whole clusters    above (C, 1 + D): weights and sums of the upper parts
+    counts (C,), sums (C, D): weights and sums of whole clusters
+    above (C, 1 + D): weights and sums of the upper halves, which lie on the positive side of the splitting plane
     """
     up, upper = above[ids, 0], above[ids, 1:]
     return (up, upper), (counts[ids] - up, sums[ids] - upper)

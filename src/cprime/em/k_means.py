@@ -29,8 +29,8 @@ from cprime.search import Look, Search
 logger = logging.getLogger("cprime")
 
 _EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by more than this many times `tol`
-_JUMP_TOL = 24  # jumps (three passes) are repeated while they lower J by more than this many times `tol`
-_FIRST_JUMPS = 3  # number of exchange steps before the first jumps
+_JUMP_TOL = 24  # jumps of centers (three passes) are repeated while they lower J by more than this many times `tol`
+_FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
 _FEW = 0.25  # largest share of reassigned points at which the next sums are updated for reassigned points only
 _HEAVY = 64.0  # sums are recomputed if the weight of a component has fallen by more than this factor
 
@@ -100,7 +100,7 @@ class _KMeans:
     phase: ClassVar[str | None] = "em"
 
     def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """Return the factors by which the next pass multiplies squared distances, as in `HardEStep`; None for none."""
+        """Return factors (C,) for squared distances to own and to other centers in the next pass; None for none."""
         return None
 
     def components(self, model: TiedSpherical) -> Components:
@@ -187,7 +187,7 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # about the new centers, because both centers moved
+        bound = hard_free_energy(model, J, weight)  # J refers to the new centers
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
@@ -206,9 +206,9 @@ class Exchange(_KMeans):
 
 @dataclass(frozen=True)
 class Jumps:
-    """Function that makes jumps after an exchange step, and chooses the next stage.
+    """Function that makes jumps of centers (merges two clusters, splits a third) and chooses the next stage.
 
-    stage: stage for further exchange steps    weight: Σ w_n
+    stage: stage for further exchange steps    weight: total weight Σ w_n of the points
     goes_on: whether exchange steps continue even if the jumps do not lower J
     """
 
@@ -264,9 +264,9 @@ class Lloyd(_KMeans):
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
-    """Return the free energy of a partition with error J, eq. (15) of Lücke & Forster 2019 [nats per unit of weight].
+    """Return the free energy of a hard partition, eq. (15) of Lücke & Forster 2019 [nats per unit of weight].
 
-    σ² is computed from J by eq. (14).
+    σ² is computed by eq. (14) from J, the sum of weighted squared distances.    weight: Σ w_n
     """
     variance = model.variance_of(J / weight)
     return model.log_scale_of(variance) - 0.5 / variance * J / weight
@@ -275,7 +275,7 @@ def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
 def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Σ w_n x_n of each center (C, D), and its largest weight since its sums were last recomputed (C,).
 
-    wins: sums of this pass    before: state with those of the previous pass
+    wins: sums of this pass, or only their change    before: state with the sums of the previous pass
     """
     counts = wins.counts
     if not isinstance(wins.sums, ReassignmentSums):
@@ -283,7 +283,7 @@ def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # subtracted large sums leave rounding errors
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # subtracting large sums leaves rounding errors
         return data.each(SumByComponent(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums

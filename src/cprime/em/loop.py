@@ -57,9 +57,9 @@ class Run:
     key: random key from the seed, the index of this run among restarts, and the number of passes
     model: the parameters    stage: stage of the next pass, or of the last one if the run is over
     search: state of the search    rows: convergence history, one row per accepted pass
-    bound, error: F per unit of weight [nats] and J [data unit²] of the last pass    counts (C,): its Σ w_n q_nc
+    bound, error, counts (C,): F per unit of weight [nats], J [data unit²] and Σ w_n q_nc of the last pass
     n_relocated: number of empty clusters that were moved to a point    end: reason why the run has ended or will end
-    over: whether the run is over; then the last pass used these parameters
+    over: whether the run is over; then the last pass was evaluated at the parameters `model`
     """
 
     key: Key
@@ -84,8 +84,8 @@ class Run:
         return self.stage.standing(self.model)
 
 
-# Function that is called after every iteration, with a dict (the iteration's row of the history) and the state of the
-# run. If it returns True, the run ends.
+# Callback: a function that is called after every iteration, with a dict (the iteration's row of the history) and the
+# state of the run. If it returns True, the run ends.
 Callback = Callable[[dict[str, Any], Run], bool]
 
 
@@ -98,12 +98,13 @@ class FitPlan:
     regroup: whether rows may be copied and sorted by component, for speed
     finds_variance: whether the first σ² is computed from distances to the nearest starting centers, by eq. (14) of
     Lücke & Forster 2019
-    jumps: whether components jump during the run: if two share one cluster of points, one of them is moved to a
-    component that covers several clusters    improved: whether the initialization makes such jumps before the run
+    jumps: whether components jump during the run: if two share one cluster of points, one of them is moved to the
+    place of a component that covers several clusters
+    improved: whether the initialization makes such jumps before the run
     callback: function called after every iteration; it may end the run
     title: text before the number of the iteration in the log
-    final: last pass over all components after a partial search: "exact" makes it, "found" does not, "auto" makes it
-    if it is cheap
+    final: last pass over all components after a partial search: "exact" makes this pass,
+    "found" does not, "auto" makes it if it is cheap
     """
 
     n_kept: int
@@ -121,7 +122,9 @@ class FitPlan:
 def run(
     data: Data, start: Callable[[], Model], plan: FitPlan, key: Key, save: Callable[[Run], None] | None = None
 ) -> Run:
-    """Run EM from starting parameters to convergence or `max_iter`. The last pass uses the returned parameters.
+    """Run EM from starting parameters to convergence or `max_iter`, and return the final state.
+
+    The last pass is evaluated at the returned parameters.
 
     start: function that returns the starting parameters, so that their memory can be freed after the first step
     save: function that is called with the state of the run after every pass
@@ -141,7 +144,7 @@ def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | N
 
 
 def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
-    """Return the initial state of a run: computes neighbor lists, active sets and, if needed, the first σ²."""
+    """Return the initial state of a run, with neighbor lists, active sets and, if needed, the first σ²."""
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
     all_kept = n_kept == model.n_components > 1 and model.exact
@@ -197,7 +200,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
 
 
 def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...]) -> Run:
-    """Return the state after an accepted pass."""
+    """Return the state of a run after an accepted pass: record it in the history, and update the search."""
     return Run(
         key,
         step.model,
@@ -214,7 +217,7 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 
 
 def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
-    """Return the run after its final assignment, and whether every point is assigned to the best of all components.
+    """Return the run after its final assignment, and whether each point is assigned to the best of all components.
 
     If `plan.final` is "auto", points are compared with all components only if this takes no longer than the fit. The
     times are estimated from distance counts: a distance of an exact search takes at most a quarter of the time of a
@@ -241,7 +244,7 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Return a function that maps indices of rows to these rows, embedded, and their active sets."""
+    """Return a function from row indices to these rows, transformed for the model, and their active sets."""
     return partial(_sample, data, model)
 
 

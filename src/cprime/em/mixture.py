@@ -22,8 +22,8 @@ from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
-# Expected gain of F relative to that of a plain EM step after plain steps: in a plain step after an extrapolated one,
-# and in an extrapolated step.
+# Expected increase of F, as a multiple of that in a plain EM step after plain steps: in a plain step after
+# an extrapolated one (with momentum), and in an extrapolated step.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
@@ -60,7 +60,7 @@ class EM:
     phase: ClassVar[str | None] = "em"
 
     def begun(self, model: Model, data: Data) -> Self:
-        """Return this stage with the prior, which is computed by a pass over the data if the model needs one."""
+        """Return this stage with `Model.prior`: sums over the data that M-steps use, computed by a pass if needed."""
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
     def components(self, model: Model) -> Components:

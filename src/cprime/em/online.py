@@ -36,7 +36,7 @@ def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, 
 
 @dataclass(frozen=True)
 class Batch:
-    """E-step of k-means on a batch: assigns points to the centers that a search finds, and sums over each center."""
+    """E-step of k-means on a batch: assigns points to the centers found by a search; returns `BatchSums`."""
 
     model: TiedSpherical
     look: Look
@@ -106,8 +106,8 @@ def k_means_step(
     places *= rate(n, seen[ids], decay)[:, np.newaxis]
     places += before
     del before
-    # Sums of points that have these means. `recentred` computes the model's centers from sums; for cosine distance,
-    # centers are scaled to length 1.
+    # Sums of points whose means are the new centers. `recentred` computes the model's centers from sums; for cosine
+    # distance, centers are scaled to length 1.
     places *= seen[ids][:, np.newaxis]
     there = few.recentred(seen[ids], places, 0.0)[0].centers
     centers = model.centers.copy()

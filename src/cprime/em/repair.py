@@ -128,5 +128,5 @@ def relocate_empty(
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))
     rounding = 64 * float(np.finfo(np.float64).eps) * error
-    squares = max(squares, 0.0) + rounding  # so that J is not underestimated
+    squares = max(squares, 0.0) + rounding  # add the rounding error, so that J is not underestimated
     return replace(model, centers=centers), after, moments, squares, len(places)

@@ -34,13 +34,13 @@ class Accept(NamedTuple):
     """Result of an accepted pass.
 
     model: parameters for the next pass, or a `DeferredModel` that computes them
-    stage: stage of the next pass, None if this pass already used the parameters that the fit returns
+    stage: stage of the next pass; None if this pass was the final one, evaluated at the parameters that the fit returns
     bound, error: F per unit of weight [nats] and J, for the convergence history    counts (C,): Σ w_n q_nc
     change: value that is compared with the tolerance    end: reason why the run ends, None if it goes on
     n_relocated: number of empty clusters that were moved to a point
     then: function that is called after the search has been updated and before the next pass. Its arguments are the
-    data, this result, the search, the search's state and a key. It returns this result and the search's state, both
-    changed or unchanged
+    data, this result, the search, the search's state and a random key. It returns this result and the search's
+    state, both changed or unchanged
     """
 
     model: Any
@@ -56,7 +56,7 @@ class Accept(NamedTuple):
 
 @dataclass(frozen=True)
 class DeferredModel:
-    """Function that computes the new parameters later, when the memory of the old ones, as large, has been freed."""
+    """Function that computes the new parameters later, after the memory of the old parameters has been freed."""
 
     make: Callable[[], Any]
 
@@ -78,7 +78,7 @@ class Stage(Protocol):
         ...
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of the next pass."""
+        """Return the job of the next pass: a function that is applied to each block of rows."""
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
@@ -86,11 +86,11 @@ class Stage(Protocol):
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of a last pass, which uses the final parameters."""
+        """Return the job of the last pass (a function of a block), which uses the final parameters."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
-        """Return the result of a pass without an M-step: F, J and counts."""
+        """Return the result of a pass without an M-step: F, J and the counts Σ_n w_n q_nc."""
         ...
 
     def standing(self, model: Any) -> Any:
@@ -98,10 +98,10 @@ class Stage(Protocol):
         ...
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return the values with which a certificate compares active sets with exact ones.
+        """Return what a certificate needs to compare active sets with those of an exact search.
 
-        These are the part of active sets that F uses, and the factor by which costs become log-probabilities; None
-        instead of the factor if J is compared.
+        First: the part of the active sets that F uses. Second: the factor by which costs become log-probabilities, or
+        None if J is compared instead of F.
         """
         ...
 
@@ -109,7 +109,7 @@ class Stage(Protocol):
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:
-    """Stage of the last pass, after the stage `of` has ended; it uses the final parameters."""
+    """Stage of the last pass, which follows the stage `of` and uses the final parameters."""
 
     of: Any
     end: End

@@ -63,8 +63,8 @@ class Look(Protocol):
     ) -> Lookup: ...
 
 
-# Function that takes indices into the points of positive weight. It returns these points, embedded for comparison with
-# components, and their active sets.
+# Function that takes indices into the points of positive weight. It returns these points, transformed for comparison
+# with components, and the active sets of these points.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
@@ -93,14 +93,16 @@ class Search(Protocol):
         ...
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
-        """Return the state before the first iteration, and a `Look` that finds initial active sets, or None.
+        """Return the search's state before the first iteration, and a callable that finds initial active sets.
 
-        None means that no initial sets are needed. placed: whether the best component of each point is already known.
+        None instead of the callable means that no initial sets are needed.
+
+        placed: whether the best component of each point is already known
         """
         ...
 
     def refresh(self, state: State, components: Components) -> State:
-        """Return the state with updated neighbor lists; called before each pass over the data."""
+        """Return the search's state with updated neighbor lists; called before each pass over the data."""
         ...
 
     def look(self, state: State, components: Components, key: Key) -> Look:
@@ -110,14 +112,14 @@ class Search(Protocol):
     def learn(
         self, state: State, look: Any, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[State, int]:
-        """Return the state after an accepted pass, and the number of distances that this took.
+        """Return the search's state after an accepted pass, and the number of distances evaluated for it.
 
         Distances are evaluated if a sample of points is searched exactly, to audit the search.
         """
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state after jumps: center one[i] was moved into cluster cut[i], which splits this cluster in two.
+        """Return the state after jumps: center one[i] was moved into cluster cut[i] and splits this cluster in two.
 
         one, cut (n,): indices of components    share: fraction of the points that were reassigned
         """
@@ -135,9 +137,9 @@ class Search(Protocol):
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
-        """Return the neighbor list of each component c as (C, G) int32: c itself first, padded with −1.
+        """Return the list of G neighbors of each component c as (C, G) int32: c itself first, padded with −1.
 
-        None if all components are searched.
+        Returns None if all components are searched.
         """
         ...
 

@@ -32,7 +32,7 @@ _UP = 1 + 1e-6  # factor for upper bounds; exceeds the relative rounding error o
 
 @dataclass(frozen=True)
 class ComparingLookup:
-    """Search among all components that also counts the reassigned points; bounds are used once these are few."""
+    """Search among all components that also counts reassigned points, because bounds are used once these are few."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -47,8 +47,8 @@ class ComparingLookup:
 class BoundedLookup:
     """Search by bounds; evaluates all centers for points whose bounds do not suffice.
 
-    others (C, 3): for points that have no bounds yet, the initial `DistanceBounds.others`; row c is for points whose
-        nearest center is c. None if all points have bounds
+    others (C, 3): initial bounds `DistanceBounds.others` on distances to 3 other centers; row c is for points that
+        have no bounds yet and whose nearest center is c. None if all points have bounds
     """
 
     moves: Moves
@@ -77,8 +77,8 @@ class BoundedState:
 
     bounding: whether bounds are in use    centers (C, D): centers of the last pass
     neighbors (C, G): indices of the nearest centers of each center
-    others (C, 3): initial `DistanceBounds.others`, row c for points whose nearest center is c; None except for the
-    first pass with bounds
+    others (C, 3): initial bounds on distances to 3 other centers, row c for points whose nearest center is c; None
+    except for the first pass with bounds
     """
 
     bounding: bool = False
@@ -145,10 +145,9 @@ class Bounded(Value):
 
 
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
-    """Return the indices of the nearest centers of each center, itself included, and their squared distances.
+    """Return the indices of the G nearest centers of each center, itself included, and their squared distances.
 
-    Both are (C, G), sorted by distance.
-    All C centers are listed if the cost of C² distances is small beside the work for the points.
+    Both are (C, G), sorted by distance. G = C if computing C² distances is cheap compared with the E-step.
     """
     C, D = centers.shape
     G = min(_FEW if D <= _LOW else _MANY, C)

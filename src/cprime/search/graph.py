@@ -36,7 +36,7 @@ _FOUND = 0.94  # required share of points whose best component is found, for lis
 _FOUND_BY_LONGER = 0.96  # the same for longer lists; more is required, because missed components mislead such fits
 _MISSED, _LATE = 0.007, 6  # largest relative excess of J that lists may cause, checked from iteration 6 on
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial length of lists: the component, and 32 or 64 neighbors
-_NEAR = 8  # a center that jumped is added to the lists of so many neighbors; so many are kept beside random components
+_NEAR = 8  # a center that jumped is added to 8 neighbors' lists; mostly random lists contain 8 neighbors
 _MOST_OF_MANY = 65  # maximum length of lists that are computed from neighbors of neighbors
 _MOST_SHARE, _MOST_OF_FEW = 4, 129  # maximum length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
 _EXPLORING, _PERIOD = (
@@ -50,7 +50,8 @@ FEW = 2048  # the initial active sets of a mixture of at most so many components
 class GraphCellLookup:
     """Search for initial active sets: the best component in the cells near a point, and the best of its neighbor list.
 
-    cells: None if each point already has a component    lists (C, G − 1): indices of neighbors of each component
+    cells: index of coarse groups of centers, None if each point already has a component
+    lists (C, G − 1): indices of neighbors of each component
     """
 
     cells: Cells | None
@@ -74,7 +75,7 @@ class ListLookup:
     lists (C, G − 1): indices of neighbors
     active (C,): mask of the components whose points are searched, None for all
     turn: pass number, which determines the component of K(n) whose neighbors are candidates
-    cells: coarse cells in which one more candidate is found for every point, or None
+    cells: index of coarse groups of centers (cells) that adds one candidate per point, or None
     """
 
     lists: NDArray[np.int32]
@@ -144,8 +145,9 @@ class GraphState:
     n_neighbors, first_n_neighbors: G, the length of lists, and its initial value
     lists (C, G − 1): indices of neighbors, without the component itself
     moved: share of points reassigned since the lists were computed, summed over iterations
-    iteration: number of passes so far    last: the last pass, if these lists were used in it
-    in_cells: whether the next pass also uses cells, because the lists miss too many best components
+    iteration: number of passes so far
+    last: parameters and changed components of the last pass; None if that pass used other lists
+    in_cells: whether the next pass also searches coarse cells, because the lists miss too many best components
     agreement: share of sampled points whose best component was found, by the last audit
     several: whether C′ > 1
     """
@@ -308,7 +310,7 @@ class Graph(Value):
 
 
 def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:
-    """Return a mask (C,) of the components whose points must be searched again; None for all.
+    """Return the mask (C,) of components whose points must be searched again; None for all.
 
     The result of a point is the same as in the last pass if its component and all neighbors of this component have
     unchanged parameters and gained or lost no points in that pass.
@@ -335,7 +337,7 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return for each point the nearer of two components: `before`, and the one found by a search of cells: (n,)."""
+    """Return the nearer of two components for each point (n,): `before`, and the one found in coarse cells."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
     return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])

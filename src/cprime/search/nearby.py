@@ -50,7 +50,7 @@ class Nearby:
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return the best components found by walks on the neighbor graph, and their costs: (n, width) each."""
+        """Return the `width` best components found by walks on the neighbor graph, and their costs: (n, width) each."""
         met = self.near.find(points, width)[0]
         met[met[:, 0] < 0, 0] = 0
         asked = np.zeros(met.shape, dtype=bool)
@@ -86,7 +86,8 @@ class CellIndexLookup:
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
     """Search all components for rows with too few results (−1 in the last column of `kept`); changes both in place.
 
-    Results are too few if the cells near a row have too few components, or rounding makes all cells equally near.
+    Results are too few if the coarse cells near a row have too few components, or rounding makes all cells
+    equally near.
     """
     short = np.flatnonzero(kept[:, -1] < 0)
     if len(short):

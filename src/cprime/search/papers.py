@@ -55,7 +55,7 @@ class PapersCellLookup:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
             ids = components.among(points, self.lists, ids, n_kept).kept
-            short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in the cells around
+            short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in near cells
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
         return Lookup(ActiveSet(ids), 0, SearchStats(block.n_weighted))
@@ -87,7 +87,7 @@ class CandidateLookup:
 def _matrix(evidence: Evidence) -> csr_array:
     """Return a sparse (C, C) matrix of evidence: Σ w·distance in the real part, Σ w in the imaginary part.
 
-    Entry (c, c̃) is a sum over points with best component c and candidate c̃.
+    Entry (c, c̃) is a sum over points with weights w, best component c and candidate c̃.
     """
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
@@ -98,7 +98,7 @@ def _matrix(evidence: Evidence) -> csr_array:
 @storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
-    """State of `Papers`: neighbor lists (C, G − 1), and `SearchStats.evidence` of the last pass."""
+    """State of `Papers`: lists (C, G − 1) of neighbors, and the last pass's sums of distances to candidates (C, C)."""
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
@@ -197,7 +197,7 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
     mean[row == evidence.indices] = -np.inf  # d_cc = 0, so that c itself comes first
-    bar = np.full(C, np.inf)  # the G-th least mean in the row of each component
+    bar = np.full(C, np.inf)  # the G-th least mean in the row of each component, G the length of lists
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

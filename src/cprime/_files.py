@@ -17,7 +17,7 @@ CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # number of files that are flushed in parallel
 
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # matches one slash too, because `Path` drops the second one of a URL
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash suffices, because `Path` drops the second one of a URL
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -26,7 +26,7 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def refuse_url(path: str | os.PathLike, what: str) -> None:
-    """Raise ValueError if a path is a URL. what: the operation that is impossible, as in "written", for the message"""
+    """Raise ValueError if a path is a URL. what: the impossible operation, such as "written", for the message"""
     if is_url(path):
         protocol, rest = os.fspath(path).split(":/", 1)
         raise ValueError(
@@ -70,7 +70,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     Returns
     -------
     target : pathlib.Path
-        Its real path.
+        The real path of the file.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file completely or not at all: yield a temporary file in its folder, which replaces it at the end.
+    """Write a file completely or not at all: yield a temporary file, which replaces the file at the end.
 
     The temporary file exists and is empty when its path is yielded. It is flushed to the disk before it is renamed, and
     removed if anything fails. If `path` is a symbolic link, its target is replaced. A replaced file keeps its
@@ -123,7 +123,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
         yield temporary
         _flush(temporary, os.O_RDWR)
-        os.chmod(temporary, mode)  # because a library may have replaced the temporary file, with other permissions
+        os.chmod(temporary, mode)  # a library may have replaced the temporary file by one with other permissions
         os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
@@ -145,7 +145,7 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
     Returns
     -------
     target : pathlib.Path
-        Its real path.
+        The real path of the folder.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Fill a folder completely or not at all: yield a temporary folder beside it, which is renamed to it at the end.
+    """Fill a folder completely or not at all: yield a temporary folder, which is renamed at the end.
 
     The files are flushed to the disk before the renaming, and removed if anything fails.
 

@@ -1,11 +1,14 @@
-"""Narrow types: number types of 8 and 16 bits whose values float32 can represent; rows of them are not converted."""
+"""Narrow types: number types of 8 and 16 bits whose values float32 can represent.
+
+Rows of these types stay as they are, without a converted copy.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes of the core
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes in the core
 _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 

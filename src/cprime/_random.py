@@ -38,7 +38,7 @@ class Purpose(IntEnum):
 
 @storable("_random.Key")
 class Key(NamedTuple):
-    """Position in a fit that determines random numbers: seed, index of the initialization, and pass over the data."""
+    """Position in a fit that determines random numbers: seed, index of the initialization, and number of the pass."""
 
     seed: int
     run: int = 0
@@ -75,7 +75,7 @@ class Key(NamedTuple):
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
 
-_idle: list[np.random.RandomState] = []  # generators that no context uses now
+_idle: list[np.random.RandomState] = []  # generators that no `seeded` context uses now
 
 
 @contextmanager

@@ -9,8 +9,9 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike
 
-# Within these bounds, squares in float32, and fourth powers in float64 (needed for variances of estimates), neither
-# overflow nor underflow, also when summed. The smallest variances, squares of the data's resolution, are float64.
+# Least and greatest absolute values of data. Within these bounds, squares in float32, and fourth powers in float64
+# (needed for variances of estimates), neither overflow nor underflow, also when summed.
+# The smallest variances, squares of the data's resolution, are float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160

@@ -131,7 +131,7 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
     """Return the value that `encode` stored as `node`.
 
-    Classes are accepted only if their names in files have the namespace `room`; "" accepts all.
+    tensors: arrays by name    room: namespace, such as "model", that names of classes must have; "" accepts all
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
@@ -183,7 +183,7 @@ def _record(content: Any, tensors: Tensors, room: str) -> np.ndarray:
 def _csr(content: Any, tensors: Tensors, room: str) -> csr_array:
     parts = [decode(content[part], tensors, room) for part in ("data", "indices", "indptr")]
     found = csr_array(tuple(parts), shape=tuple(content["shape"]))
-    found.check_format(full_check=True)  # because indices out of range would cause invalid memory access
+    found.check_format(full_check=True)  # check, because indices out of range would cause invalid memory access
     return found
 
 
@@ -192,12 +192,12 @@ def _object(content: Any, tensors: Tensors, room: str) -> Any:
     if name not in _classes or not name.startswith(f"{room}." if room else ""):
         raise ValueError(f"there is no {name!r} that can be stored here")
     cls, items = _classes[name], {key: decode(item, tensors, room) for key, item in content["fields"].items()}
-    own = _fields(cls)  # fields that only older versions had are ignored if they are None
+    own = _fields(cls)  # fields of older versions that the class no longer has are ignored if they are None
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 
 def _search(content: Any, tensors: Tensors, room: str) -> Any:
-    """Return the search object stored in a model file of format 1 or 2; later formats encode it in another way."""
+    """Return the search object stored in a model file of format 1 or 2; later formats encode searches differently."""
     options = {"dict": content["options"]}
     return _object({"class": f"search.{content['class']}", "fields": decode(options, tensors, room)}, tensors, room)
 

@@ -18,7 +18,7 @@ BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#F0E442",
 )
 _BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-_NEAR, _FAR = 4, 12  # distance from the panel's edge to a curve's name [points], without and with a connecting line
+_NEAR, _FAR = 4, 12  # distance from the panel's edge to a curve's name [points], without or with a line to it
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
 
@@ -40,9 +40,11 @@ def name_curve(axes: "Axes", text: str, at: tuple[float, float], color: str, **o
 def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: float = 0.075) -> None:
     """Write the names of curves at the right edge of a panel.
 
-    curves: (name, y coordinate of the curve's end in data units, color) of each    gap: least distance of two names, as
-    a share of the panel's height. Names that are too close are moved apart and connected to their curves by lines. The
-    name of a curve that ends outside of the panel is at the edge.
+    curves: (name, y coordinate of the curve's end in data units, color) for each curve
+    gap: least distance of two names, as a share of the panel's height
+
+    Names that are too close are moved apart and connected to their curves by lines. The name of a curve that
+    ends outside of the panel is at the edge.
     """
     from matplotlib.transforms import offset_copy
 

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Made = TypeVar("Made")
 
-# Number of threads that `n_threads=None` means in this context; a fit sets it once for all its steps.
+# Number of threads for calls with `n_threads=None` in this context; a fit sets it once for all its steps.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 
 
@@ -65,7 +65,7 @@ def _pools() -> ThreadpoolController:
 def limited(n_threads: int | None) -> Iterator[None]:
     """Set the number of threads for calls in this context that specify none; None means all allowed threads.
 
-    Inside another such context, None keeps the outer limit.
+    Inside another `limited` context, None keeps the outer limit.
     """
     token = _limit.set(resolve_threads(n_threads))
     try:

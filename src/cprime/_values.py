@@ -21,7 +21,7 @@ def replace(value: T, /, **changes: Any) -> T:
     before, after = value.__dict__, new.__dict__
     if len(before) == len(names):
         after.update(before)
-    else:  # the value has cached properties, which are not copied
+    else:  # `__dict__` also contains cached properties, which are not copied
         for name in names:
             after[name] = before[name]
     after.update(changes)

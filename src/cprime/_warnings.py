@@ -17,7 +17,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def warn_if_few(n_found: int, n_clusters: int) -> None:
-    """Warn if data have fewer distinct rows than the requested number of clusters."""
+    """Warn if the data have fewer distinct rows than the requested number of clusters."""
     if n_found < n_clusters:
         warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "

@@ -1,6 +1,6 @@
 """Blocks of points, the input of an E-step, and the points' active sets, which one iteration passes to the next.
 
-Both are immutable: a pass over the data creates new ones. This module depends on no model or search.
+Blocks and active sets are immutable: a pass over the data creates new ones. This module depends on no model or search.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows
 
-_WITHOUT_WEIGHT = 2**32  # first number of the random streams of rows with zero weight, above all other streams
+_WITHOUT_WEIGHT = 2**32  # random streams of rows with zero weight have numbers from here on, above all others
 
 
 @storable("block.Kept")
@@ -102,7 +102,7 @@ class Block:
         """Return Σ_n w_n values_n in float64."""
         if self.sample_weight is None:
             return float(np.add.reduce(values, dtype=np.float64))
-        return float((self.sample_weight * values).sum())  # not a BLAS product: its rounding depends on threads
+        return float((self.sample_weight * values).sum())  # no BLAS product: its rounding depends on threads
 
     def reordered(self, places: NDArray[np.int64]) -> Block:
         """Return the block with the row at position places_i moved to position i."""
@@ -111,15 +111,15 @@ class Block:
         return Block(self.X.ordered(places), w, self.first, order, self.n_before)
 
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
-        """Return X transformed by `embed` to the space in which it is compared with components, and cache the result.
+        """Return X transformed by `embed` for comparison with components (for example whitened), and cache the result.
 
-        embed: function of X and of its last result for this block (or None), whose memory it can reuse
+        embed: function of X and of the previous result for this block (or None), whose memory can be reused
         """
         self._points[0] = embed(self.X, self._points.get(0))
         return self._points[0]
 
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
-        """Return a random number in [0, 1) for every row: (n,); rows of zero weight use a separate random stream."""
+        """Return a random number in [0, 1) for every row, (n,); rows of zero weight use a separate stream."""
         first = self._first_number
         drawn = key.uniform(purpose, first, len(self), column)
         light = self._light()

@@ -38,7 +38,7 @@ class Components:
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
         """Return the H = n_kept best of all components for every point, (n, H) int32, and their costs (n, H).
 
-        They are sorted by (cost, id).
+        Both are sorted by (cost, id).
 
         hint (n, H): probably good components, which may speed up the search
         """
@@ -63,7 +63,7 @@ class Components:
         return kept[:, 0], costs[:, 0]
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return the n_kept best components of each point among candidates, (n, n_kept), and their costs.
+        """Return the n_kept best of each point's candidate components, ids and costs (n, n_kept) each.
 
         Candidates are the previous active set, `previous` (n, H), and the neighbor list of its first component.
         """
@@ -80,7 +80,7 @@ class Components:
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> SearchResult:
-        """Return the n_kept best components of each point among candidates, with costs.
+        """Return the n_kept best of each point's candidate components, with costs.
 
         Candidates are the active set K(n), `previous` (n, H), the neighbor lists of its components, and `extra`.
         evidence: whether to also return the distances that eq. (8) of Forster & Lücke averages to estimate neighbors
@@ -93,7 +93,7 @@ class Components:
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the arrays that `changed` later compares with the new ones, to find components that have changed."""
+        """Return the parameter arrays with which `changed` later finds the components that have changed."""
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
@@ -101,15 +101,15 @@ class Components:
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the divisor that makes an excess over the points' least costs (n,) relative.
+        """Return the divisor that turns an excess over the sum of least costs `costs` (n,) into a relative excess.
 
-        It is the sum of these costs or, if they are not squared distances, n·D, the expected value of the sum.
+        It is the sum of the least costs or, if costs are not squared distances, n·D, the expected value of the sum.
         """
         return float(costs.size * self.centers.shape[1])
 
 
 class KernelComponents(Components):
-    """Base of components whose costs compiled kernels compute; `measure`: the parameters passed to the kernels."""
+    """Base of components whose costs are computed by compiled kernels; `measure`: the parameters of the kernels."""
 
     measure: Measure
 
@@ -198,7 +198,8 @@ class Reweighted(Centers):
     ) -> tuple[Ids, Floats]:
         """Return each point's best component by scaled distances, and the cost, as `Components.reassign`.
 
-        Only a share of a center's points may be reassigned to a farther center; points of weight 0 do not count in it.
+        Only a share of a center's points may be reassigned to a farther center; points of weight 0 do not
+        count in this share.
         """
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:
@@ -237,7 +238,7 @@ class GaussianCosts(KernelComponents):
         means -= means.mean(axis=0)
         factors, offsets = self.gaussians.factors.astype(np.float64), self.gaussians.offsets
         reach = np.abs(factors).max() * max(np.abs(means).max(), np.abs(self.covariances).max() ** 0.5)
-        if reach > _SQUARED_SUMS:  # scale all costs by one power of two, which keeps their order
+        if reach > _SQUARED_SUMS:  # scale costs by a power of two, so that sums do not overflow; their order stays
             shrink = 2.0 ** -np.ceil(np.log2(reach / _SQUARED_SUMS))
             factors, offsets = factors * shrink, offsets * shrink**2
         if factors.ndim == 3:

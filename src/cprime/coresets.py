@@ -67,11 +67,11 @@ def lightweight(
 ) -> Coreset:
     """Draw a lightweight coreset: m points, half of them uniformly and half by their squared distance to the mean.
 
-    Each is drawn, with replacement, with probability q_n = w_n / 2W + w_n d_n² / (2 Σ_i w_i d_i²), where W = Σ_i w_i
-    and d_n is the distance of point n to the weighted mean, and has the weight w_n / (m q_n). With equal weights this
-    is algorithm 1 of [1]_. For C centers in D dimensions and m of order (D C log C − log δ) / ε², the cost J of the
-    coreset differs from that of all data by at most ε/2 (J + J₁), for any centers, with probability 1 − δ. J₁ is the
-    cost if the mean is the only center (theorem 2).
+    Points are drawn, with replacement, with probability q_n = w_n / 2W + w_n d_n² / (2 Σ_i w_i d_i²), where W = Σ_i w_i
+    and d_n is the distance of point n to the weighted mean. A drawn point has the weight w_n / (m q_n). With equal
+    weights this is algorithm 1 of [1]_. For C centers in D dimensions and m of order (D C log C − log δ) / ε², the cost J of
+    the coreset differs from that of all data by at most ε/2 (J + J₁), for any centers, with probability 1 − δ. J₁ is
+    the cost if the mean is the only center (theorem 2).
 
     X is read twice, in blocks, and not copied; besides the result, this takes about 40 bytes per point.
 
@@ -118,7 +118,7 @@ def lightweight(
     >>> bool(km.score(X) > 1.01 * best.score(X))  # −J of all data, within 1 %
     True
     """
-    with np.errstate(invalid="ignore"):  # sums over infinite numbers raise it
+    with np.errstate(invalid="ignore"):  # sums over infinite numbers would warn
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -136,7 +136,7 @@ def lightweight(
         total, spread = w.sum(), w @ squares
     if not np.isfinite([total, spread]).all():
         raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
-    ratio = np.full(len(data), 1 / total)  # q_n / w_n; if all points are equal, they are drawn by weight only
+    ratio = np.full(len(data), 1 / total)  # q_n / w_n; equal points are drawn by weight only
     if spread > 0:
         ratio += squares / spread
         ratio /= 2
@@ -152,7 +152,7 @@ def _blocks(X: NDArray) -> Iterator[slice]:
 
 def _squares_about_mean(X: NDArray, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the squared distance of each row to the weighted mean, (n,), computed in float64."""
-    origin = X[np.argmax(w)].astype(np.float64)  # near the mean, for precise sums of differences
+    origin = X[np.argmax(w)].astype(np.float64)  # a data row, so that differences are small and their sums precise
     shift = sum(w[rows] @ (X[rows] - origin) for rows in _blocks(X)) / w.sum()
     squares = np.empty(len(X))
     for rows in _blocks(X):

@@ -8,8 +8,8 @@ d_nc is the distance of point n to center c. The module contains a rule for the 
 and the loop that lowers it: it computes the best u for the centers, then the best centers for u. K(n) are the C′
 nearest of all C centers, which are the best C′ for every rule, so neither of the two steps raises the objective. The
 last objective is that of Miyamoto & Umayahara, Σ_n w_n Σ_c (u_nc d²_nc + λ/2 u²_nc), less the constant λ/2 Σ_n w_n. For
-the best u of the second one, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the free
-energy, eq. (7) of Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the
+the best u of the second objective, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the
+free energy, eq. (7) of Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the
 estimators.
 """
 
@@ -72,8 +72,8 @@ class Power:
 class Entropy:
     """Rule of entropy-regularized fuzzy k-means: memberships u_nc ∝ exp(−d²_nc/λ), with distances d_nc.
 
-    They are the responsibilities of the isotropic mixture with σ² = λ/2. A point has the weight u in the mean of a
-    cluster. constant: λ [data unit²]
+    Memberships are the responsibilities of the isotropic mixture with σ² = λ/2. A point has the weight u in the mean of
+    a cluster.    constant: λ [data unit²]
     """
 
     constant: float
@@ -85,8 +85,9 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Rule u_nc = max(0, (ρ_n − d²_nc)/λ), with ρ_n such that memberships sum to 1; masses u.
+    """Rule u_nc = max(0, (ρ_n − d²_nc)/λ), with ρ_n such that memberships sum to 1.
 
+    d_nc: distance of point n to center c. A point has the weight u in the mean of a cluster.
     Memberships are exactly 0 in clusters whose squared distance exceeds the least one by λ [data unit²] or more.
     """
 
@@ -121,7 +122,7 @@ def constant_of_start(
 
 
 def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:
-    """Return the means of the points nearest to each seed, (C, D).
+    """Return the means of the points nearest to each seed, (C, D), as starting centers of fuzzy k-means.
 
     A point at a center belongs to it completely. So centers that start at points would hardly move if the fuzzifier m
     is large, because the weights u^m of all other points in the means are tiny.
@@ -154,6 +155,7 @@ def blocks(
 class FuzzySums(NamedTuple):
     """Sums of one E-step over the points, in which a point has the weight v = w·u^m (or w·u) in each cluster.
 
+    w: point weight    u: membership    m: fuzzifier
     counts (C,): Σ v    sums (C, D): Σ v x    objective: J    squares: Σ v d² over points and clusters [data unit²]
     """
 
@@ -186,7 +188,7 @@ def expect(
 class FuzzyRun:
     """State of a run of fuzzy k-means.
 
-    objective: that of the centers before the last step during the run, and that of `centers` at its end
+    objective: during the run, the objective at the centers before the last step; at the end, that at `centers`
     """
 
     centers: Floats
@@ -197,7 +199,7 @@ class FuzzyRun:
     stopped: bool = False
 
 
-Callback = Callable[[Mapping[str, Any], FuzzyRun, bool], bool]  # arguments: history row, state, whether it is final
+Callback = Callable[[Mapping[str, Any], FuzzyRun, bool], bool]  # arguments: history row, state, whether this is final
 
 
 def run(
@@ -214,8 +216,8 @@ def run(
 ) -> FuzzyRun:
     """Run fuzzy k-means from starting centers, and return the last state.
 
-    It ends after `max_iter` iterations, or if the objective changes by at most `tol` times Σ w u^m d², the weighted sum
-    of squared distances. A cluster without weight keeps its center.
+    The run ends after `max_iter` iterations, or if the objective changes by at most `tol` times Σ w u^m d², the
+    weighted sum of squared distances. A cluster without weight keeps its center.
     X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
     callback: called after every iteration; the run ends if it returns True
     """

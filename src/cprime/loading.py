@@ -1,4 +1,6 @@
-"""`load` and `resume`. Imports all modules with storable classes, because these are registered on import."""
+"""Functions `load` (read a saved estimator) and `resume` (continue an interrupted fit).
+
+The module imports all modules with storable classes, because these classes are registered on import."""
 
 import os
 from pathlib import Path
@@ -80,7 +82,7 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
 
 
 class _MissingCallable:
-    """Placeholder for a parameter that was a function; a checkpoint has only its name, so a call raises ValueError."""
+    """Placeholder for a parameter that was a function; checkpoints store only the name, so a call raises ValueError."""
 
     def __init__(self, name: str):
         self.__qualname__ = name
@@ -92,7 +94,7 @@ class _MissingCallable:
 
 
 def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
-    """Return X and weights of the fit: files are opened again, arrays are read from the checkpoint."""
+    """Return X and weights of a checkpointed fit: open files again, or read arrays from the checkpoint."""
     stored = {}
     for name in description["arrays"]:
         if not (path / f"{name}.npy").exists():

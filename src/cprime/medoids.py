@@ -44,7 +44,7 @@ class MedoidsRun:
 
     medoids (C,): row indices    objectives: Σ_n w_n min_c V at the start and after every iteration
     n_swaps: number of replaced medoids, over all iterations    stopped: whether the callback ended the run
-    begun: start time of the iteration [s]
+    begun: start time of the current iteration [s]
     """
 
     medoids: Places
@@ -55,7 +55,7 @@ class MedoidsRun:
     begun: float = field(default_factory=perf_counter)
 
 
-Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether it is final
+Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether this is final
 
 
 def dissimilarities(
@@ -63,7 +63,7 @@ def dissimilarities(
 ) -> Floats:
     """Return the dissimilarities V(x_n, y_j) of rows of X and Y, (n, m).
 
-    Euclidean ones are computed from differences, all others by scikit-learn's `pairwise_distances`.
+    Euclidean distances are computed from differences, all others by scikit-learn's `pairwise_distances`.
     """
     if metric in EUCLIDEAN and not params:
         squared = Dense(X).distances(Y, n_threads=n_threads).T
@@ -92,7 +92,7 @@ def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray
 
 
 def totals(V: Floats, weights: Weights, columns: Places, rows: Places | None = None) -> NDArray[np.float64]:
-    """Return the total cost Σ_n w_n V[n, j] of the given rows (None: all), for each of the columns j."""
+    """Return Σ_n w_n V[n, j] for each column j: the cost of the rows (None: all) if point j is the only medoid."""
     of_rows = weights if rows is None else weights[rows]
     return np.concatenate([(of_rows[:, np.newaxis] * block).sum(axis=0) for block in _blocks(V, rows, columns)])
 
@@ -100,7 +100,8 @@ def totals(V: Floats, weights: Weights, columns: Places, rows: Places | None = N
 def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
     """Choose medoids by PAM's BUILD: the best single medoid, then repeatedly the point that lowers the sum most.
 
-    Gains are updated only from the points whose nearest medoid has changed, so the time is about O(N² log C).
+    Returns row indices (C,). The gains of candidates are updated only from the points whose nearest medoid has
+    changed, so the time is about O(N² log C).
     """
     candidates = np.flatnonzero(weights)
     best = int(candidates[totals(V, weights, candidates).argmin()])
@@ -121,7 +122,7 @@ def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
 def _gains(
     V: Floats, weights: Weights, columns: Places, rows: Places, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return for each column j how much its gain falls when the rows' costs fall from `before` (N,) to `after` (N,).
+    """Return for each candidate j how much its gain falls when the rows' costs fall from `before` to `after` (N,).
 
     The gain of a point j as a new medoid is Σ_n w_n max(cost_n − V[n, j], 0) over the rows n.
     """
@@ -160,12 +161,14 @@ class Neighbors:
         self._find(np.flatnonzero(lost))
 
     def total(self, weights: Weights) -> float:
-        """Return the objective Σ_n w_n min_c V."""
+        """Return the objective Σ_n w_n min_c V, the weighted cost of the nearest medoids."""
         return float((weights * self.to_first).sum())
 
 
 def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> MedoidsRun:
-    """Run FasterPAM from given medoids, with at most `max_iter` passes over all points, of O(N²) time each.
+    """Run FasterPAM from given medoids, with at most `max_iter` passes over all points, and return the final state.
+
+    A pass takes O(N²) time.
 
     callback: called after every iteration; True ends the run
     """

@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Additive)
 def merge(parts: Iterable[P]) -> P:
     """Return the sum of n parts, added in pairs, pairs of pairs and so on (a binary tree that depends only on n).
 
-    So the sum is bit-identical wherever the parts were computed. At most log₂ n partial sums are in memory at a time.
+    So the sum is bit-identical, no matter where the parts were computed. At most log₂ n partial sums are in memory.
     """
     stack: list[tuple[int, P]] = []
     for part in parts:

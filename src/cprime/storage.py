@@ -5,8 +5,8 @@ file is executed or unpickled.
 
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
-JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of its own digits. Format 1 had no checksum. The
-encoding of values is that of `cprime._storable`.
+JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of the checksum's digits. Format 1 had none.
+The encoding of values is that of `cprime._storable`.
 """
 
 import inspect
@@ -43,7 +43,7 @@ E = TypeVar("E", bound=type[BaseEstimator])
 
 
 def register(cls: E) -> E:
-    """Make an estimator class known to `load` under its own name; usable as a class decorator.
+    """Register an estimator class under its own name, so that `load` finds it; usable as a class decorator.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a safetensors file, completely or not at all.
 
     The file contains the constructor parameters and every attribute whose name ends in an underscore and does not begin
-    with one. An estimator given as a parameter (such as `init`) is stored as the array of its centers. A function or a
-    random generator cannot be stored: the parameter's default is stored instead, and a warning is logged.
+    with an underscore. An estimator given as a parameter (such as `init`) is stored as the array of its centers. A
+    function or a random generator cannot be stored: the parameter's default is stored instead, and a warning is logged.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator : BaseEstimator
-        Of the class that was saved, with the same parameters and fitted attributes: its predictions are
+        An instance of the class that was saved, with the same parameters and fitted attributes: its predictions are
         bit-identical, and `sklearn.base.clone` works on it.
 
     Raises
@@ -280,7 +280,7 @@ def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
     """
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
-    params.pop("callbacks", None)  # callbacks belong to the fit, not to the model
+    params.pop("callbacks", None)  # callbacks are not part of a saved model
     for name, value in params.items():
         if isinstance(value, BaseEstimator):
             params[name] = _centers(value, name)

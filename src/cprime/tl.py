@@ -56,7 +56,7 @@ def kmeans(
     Returns
     -------
     adata : anndata.AnnData or None
-        None, or the copy. It has
+        The copy if `copy`, else None. The results in the AnnData are
 
         `obs[key_added]` : pandas.Categorical of str, the number of each cell's cluster
         `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), inertia (J), and, after a partial search,
@@ -113,7 +113,7 @@ def gaussian_mixture(
     Returns
     -------
     adata : anndata.AnnData or None
-        None, or the copy. It has
+        The copy if `copy`, else None. The results in the AnnData are
 
         `obs[key_added]` : pandas.Categorical of str, the number of each cell's most probable component
         `obs[key_added + "_probability"]` : float, the probability of that component

@@ -49,7 +49,8 @@ class MixtureSettings:
 class EM:
     """Stage of plain EM steps, which end if F has converged.
 
-    prior: sums over the data for M-steps, see `Model.prior`    last: F of the previous iteration [nats per point]
+    prior: sums over all data that M-steps use, None if the model needs none
+    last: F of the previous iteration [nats per point]
     """
 
     settings: MixtureSettings
@@ -60,7 +61,7 @@ class EM:
     phase: ClassVar[str | None] = "em"
 
     def begun(self, model: Model, data: Data) -> Self:
-        """Return this stage with `Model.prior`: sums over the data that M-steps use, computed by a pass if needed."""
+        """Return this stage with the prior: sums over all data that M-steps use, computed by a pass if needed."""
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
     def components(self, model: Model) -> Components:

@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Additive)
 
 
 class Job(Protocol[P_co]):
-    """Function of one pass: called with each block of points, it returns new active sets or None, and a partial result.
+    """Function of one pass: called with each block of points; it returns new active sets or None, and a partial result.
 
     Partial results of several blocks are merged by addition."""
 
@@ -52,7 +52,7 @@ class RowSample(NamedTuple):
 
 
 class Data(Protocol):
-    """All points of the data, in chunks, with their active sets from before and from after the last pass."""
+    """All points of the data, in chunks, with the active sets from before and from after the last pass."""
 
     sizes: tuple[int, ...]  # number of points of each chunk
     n_points: int  # N
@@ -160,11 +160,11 @@ class Data(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a fingerprint of the data, "opened" says how another process can open them."""
+        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return those of the arrays "data" and "weights", by name, that another process cannot read from files."""
+        """Return a dict with those of the arrays "data" and "weights" that no other process can read from files."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:

@@ -19,7 +19,7 @@ from cprime.kernels import Rows, grouped_order
 class Chunk:
     """Active sets of the n points of one chunk of the data, and the order of these points.
 
-    kept: active sets, in this order; None before the first pass
+    kept: active sets, sorted by `order`; None before the first pass
     order (n,) int32 or int64: the original position of each point in the chunk; None for the original order
     """
 
@@ -48,7 +48,7 @@ class Chunk:
         """Return the rows of the chunk as a block in the order of the chunk; X and weights have the original order.
 
         first: index of the chunk's first row in the data
-        n_before: number of points of positive weight before it; None if all points have positive weight
+        n_before: number of points of positive weight before the chunk; None if all points have positive weight
         prepare: function of X, the order, `first` and the weights that returns the block's rows; None only reorders
         """
         order = None if self.order is None else self.order.astype(np.int64)
@@ -70,7 +70,7 @@ class Chunk:
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the positions (n,) of the points in the chunk, sorted by the points' best components."""
+        """Return the permutation (n,) that sorts the points of the chunk by best component."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 
@@ -111,7 +111,7 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
-    """Return the active sets of n rows, assembled from pairs (positions in the result, active sets).
+    """Return the active sets of n rows, assembled from pairs (positions of rows in the result, their active sets).
 
     The result is None if there are no pairs.
     """

@@ -52,8 +52,9 @@ def _as_array(X: Any, name: str) -> Any:
 
 
 def _numeric(X: Any, name: str) -> Any:
-    """Return a table or series with NumPy's number types; other numeric types, and bool among numbers, become floats.
+    """Return a table or series with NumPy's number types.
 
+    Other numeric types, and bool columns beside columns of numbers, become floats.
     Raises ValueError, naming the columns and their types, if columns are not numeric.
     """
     frame = X.to_frame(X.name or "values") if X.ndim == 1 else X

@@ -33,7 +33,7 @@ from cprime.statistics import merge
 logger = logging.getLogger("cprime")
 
 _GROUPS_A_THREAD = 4  # least number of groups per thread, if there are enough chunks
-_LIGHT = 2**20  # bytes of rows up to which groups are joined, as long as every thread has a group
+_LIGHT = 2**20  # groups with fewer bytes of rows are joined, as long as every thread has a group
 _SENT = 2**20  # largest size [bytes] of a job times number of groups for which it is an argument of each task
 _FAN_IN = 8  # number of partial results that one task merges; a power of two
 _CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
@@ -258,7 +258,8 @@ class Distributed:
     ) -> list[Any]:
         """Call a function for each group of chunks on the cluster, and return the futures of the results.
 
-        Its arguments are the group's rows and weights, the index of its first row, `args`, and its entry of `before`.
+        The function's arguments are the group's rows and weights, the index of the group's first row, `args`, and the
+        group's entry of `before`.
         """
         from dask.delayed import delayed
 
@@ -302,7 +303,7 @@ class Distributed:
     def _by_group(self, rows: NDArray[np.int64]) -> dict[int, list[tuple[int, NDArray, NDArray]]]:
         """Split row indices by group of chunks; return a dictionary from the group's index to a list.
 
-        Its items are (index of a chunk in the group, positions in `rows`, row indices in the chunk).
+        Items of the list are (index of a chunk in the group, positions in `rows`, row indices in the chunk).
         """
         found: dict[int, list[tuple[int, NDArray, NDArray]]] = {}
         for i, mine, inside in by_chunk(self.sizes, rows):
@@ -340,7 +341,7 @@ class Distributed:
 def _scratch(client: Any) -> Path | None:
     """Create a folder in Dask's "temporary-directory"; return its path, or None if not all workers can access it.
 
-    It is deleted together with the client.
+    The folder is deleted together with the client.
     """
     folder = Path(tempfile.mkdtemp(prefix="cprime-", dir=dask.config.get("temporary-directory", None)))
     weakref.finalize(client, shutil.rmtree, folder, True)

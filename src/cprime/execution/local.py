@@ -52,7 +52,7 @@ class Local:
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # greatest absolute difference of the rows checked so far from the origin, in any column
+        self._spread = 0.0  # greatest absolute difference of checked rows from `_origin`, in any column
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
@@ -93,7 +93,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return transformed rows. If they are few, narrow types become float32, which is faster for many passes."""
+        """Return rows transformed for the model. Few rows of 8 or 16 bit types become float32, for faster passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property
@@ -168,7 +168,7 @@ class Local:
                 kept.append((mine, self._chunks[i].at(inside)))
         X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
-            for _ in self._each_block(True):  # raises for the chunk with the invalid value
+            for _ in self._each_block(True):  # raises ValueError for the chunk with the invalid value
                 pass
         return RowSample(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
 
@@ -221,7 +221,8 @@ class Local:
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
         """Yield all rows in order, in pieces of bounded memory; n_bytes: size of the result of one row.
 
-        Rows in memory are transformed piece by piece. After the last piece, the source's files are checked for changes.
+        Rows in memory are transformed for the model piece by piece. After the last piece, the source's files are
+        checked for changes.
         """
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
@@ -264,11 +265,11 @@ class Local:
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a fingerprint of the data, "opened" says how another process can open them."""
+        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return those of the arrays "data" and "weights", by name, that another process cannot read from files."""
+        """Return a dict with those of the arrays "data" and "weights" that no other process can read from files."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:
@@ -330,7 +331,7 @@ class Local:
             check_spread(self._spread, self.dtype, self.source.name)
 
     def _check(self, X: Rows, begin: int) -> None:
-        """Raise ValueError unless rows are finite, with squares that their dtype can represent; begin: first index"""
+        """Raise ValueError unless rows are finite and the dtype can hold their squares; begin: first row's index"""
         if self._origin is None or np.isnan(self._origin).any():  # a column has no value so far
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
@@ -348,7 +349,7 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)
-    if data.sizes:  # cache the block, for the shortcut in `each`
+    if data.sizes:  # cache the block, because `each` has a shortcut for cached blocks
         X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
         data._blocks[0] = Block(X.converted(len(rows)), weights, n_before=None if weights is None else 0)
     return data

@@ -94,7 +94,7 @@ def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) ->
     Raises
     ------
     TypeError, ValueError
-        If `out` is none of these.
+        If `out` has any other type, shape or dtype.
     """
     shape, n = (n_rows,) if width is None else (n_rows, width), len(dtypes)
     outs = (None,) * n if out is None else out

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from cprime.execution.chunk import Chunk
 
 PREFIX = "spill-"  # prefix of the files' names, if they have names
-_FILE = 2**30  # bytes of a file, unless one array needs more; many, so that few files are open
+_FILE = 2**30  # bytes per file, unless one array needs more; large, so that few files are open
 _PAGE = 4096  # alignment of arrays in a file [bytes]
 _ZEROS = bytes(2**20)
 
@@ -32,7 +32,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # by name of arrays, the file that is being filled
+        self._files: dict[str, _MappedFile] = {}  # for each name of arrays, the file to which they are written now
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.
@@ -51,7 +51,7 @@ class Spill:
         )
 
     def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """Return an uninitialized array in a file; raise OSError as `placed` does."""
+        """Return an uninitialized array in a file; raise OSError if the disk is full."""
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if not n_bytes:
             return np.empty(shape, dtype)
@@ -87,7 +87,7 @@ class Spill:
 class _MappedFile:
     """A memory-mapped file whose disk blocks are allocated for each array before it is written.
 
-    Without this, a write to an unallocated block of the map on a full disk would end the process by a signal.
+    Without allocation, a write to the map on a full disk would end the process by a signal.
     """
 
     def __init__(self, folder: Path, n_bytes: int):

@@ -1,6 +1,6 @@
 """Functions that the workers of a cluster run on a group of chunks.
 
-They do not change their arguments, because a task may run more than once.
+The functions do not change their arguments, because a task may run more than once.
 """
 
 import os
@@ -25,7 +25,7 @@ from cprime.statistics import merge
 
 
 class GroupState(NamedTuple):
-    """Active sets of a group of chunks, chunk by chunk, and the merged partial result of the pass that made them."""
+    """Active sets of a group of chunks, chunk by chunk, and the merged partial result of the last pass."""
 
     chunks: list[Chunk]
     part: Any = None
@@ -124,7 +124,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """Return how many of the weights are positive."""
+    """Return the number of positive weights."""
     return int(np.count_nonzero(weights > 0))
 
 
@@ -170,7 +170,7 @@ def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
 
 
 def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, NDArray]]) -> Any:
-    """Return X, weights and active sets of rows that are given by pairs (index of chunk, row indices in the chunk)."""
+    """Return X, weights and active sets of rows, given by pairs `inside` (index of chunk, row indices in the chunk)."""
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:

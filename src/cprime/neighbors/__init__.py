@@ -1,4 +1,5 @@
-"""Neighbor lists of components, and coarse cells that find near centers without a previous assignment."""
+"""Neighbor lists of components, and coarse cells (groups of centers) that find near centers
+without a previous assignment."""
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (

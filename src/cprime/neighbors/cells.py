@@ -1,6 +1,7 @@
 """Two-level structure: about √C coarse cells, each with the components whose centers are in it.
 
-It finds a near component for every point in O(N √C D), and neighbor lists in O(C √C D), and needs no previous result.
+With it, a near component of every point is found in O(N √C D), and neighbor lists in O(C √C D), without a previous
+result.
 """
 
 import math
@@ -66,7 +67,7 @@ class Cells:
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
-        self.first = np.arange(C, dtype=np.int32)  # for each component, the first one whose center equals its own
+        self.first = np.arange(C, dtype=np.int32)  # for each component, the first component with the same center
         cell, most = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
         if np.bincount(cell).max() > most:
             self.clumped = True
@@ -79,13 +80,13 @@ class Cells:
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the nearest cell of every row (n,). After a cut, exact distances are used to separate near cells."""
+        """Return the index of the nearest cell of every row (n,). Exact distances are used if large cells were cut."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-        """Cut cells with more than `most` components, and append the centers of new cells.
+        """Cut cells with more than `most` components, and append the centers of the new cells.
 
-        cell (C,): cell of each component before; returns the cell of each component afterwards (C,).
+        cell (C,): index of each component's cell before the cut    Returns the same after the cut (C,).
         """
         coarse = [self.coarse]
         for big in np.flatnonzero(np.bincount(cell) > most):
@@ -101,11 +102,11 @@ class Cells:
         return cell
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
-        """Return the cells nearest to each cell, itself first: (n_cells, min(n_near, n_cells))."""
+        """Return the indices of the cells nearest to each cell, itself first: (n_cells, min(n_near, n_cells))."""
         return Dense(self.coarse).nearest(self.coarse, min(n_near, len(self.coarse)))[0]
 
     def _offered(self, n_near: int) -> NDArray[np.int32]:
-        """Return the components in the cells nearest to each cell: (n_cells, greatest number), padded with −1."""
+        """Return the components in the n_near cells nearest to each cell: (n_cells, largest count), padded with −1."""
         rows = [self._components(near) for near in self._near(n_near)]
         out = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int32)
         for i, row in enumerate(rows):
@@ -118,7 +119,7 @@ class Cells:
         return members[members >= 0]
 
     def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        """Find for every row the nearest component in its cell and nearby cells: ids (n,), squared distances (n,)."""
+        """Return each row's nearest component in its own and near cells: ids (n,), squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
@@ -147,7 +148,7 @@ class Cells:
 
 
 def halved(points: Floats, members: NDArray, most: int) -> list[NDArray]:
-    """Split members (indices of points) into pieces of at most most / 2, by repeated cuts at the median.
+    """Split `members`, indices of points, into pieces of at most `most` / 2 indices by repeated cuts at the median.
 
     Each cut is along the coordinate of widest range.
     """

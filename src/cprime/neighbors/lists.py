@@ -12,13 +12,13 @@ EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed fro
 _BLOCK = 65536  # number of rows per block
 _BLOCK_VALUES = 2**24  # number of distances per block
 _FIRST = 33  # if lists contain all components, only so many entries are sorted by distance
-_EXPANDED = 32  # number of nearest neighbors whose own neighbors are candidates in `refined_lists`
+_EXPANDED = 32  # neighbors of so many nearest neighbors are candidates when lists are refined
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
     """Return neighbor lists without the component to which each belongs; −1 is moved to the end.
 
-    A list that does not contain its component loses its last entry.    first: component of the first row
+    A list that does not contain its component loses its last entry.    first: id of the first row's component
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
     for begin, end in _blocks(len(lists)):
@@ -36,7 +36,7 @@ def _blocks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return neighbor lists with each component prepended to its own list: G_c of Forster & Lücke 2018."""
+    """Return neighbor lists with each component prepended to its own list (G_c of Forster & Lücke 2018)."""
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
@@ -61,7 +61,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
     """Return the nearest components of each component, searched among its neighbors and their nearest neighbors.
 
-    lists: current neighbor lists    Time is at most O(C G² D).
+    lists (C, G): current neighbor lists, of length G    Time is at most O(C G² D).
     """
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])

@@ -11,14 +11,14 @@ from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # maximum number of cells that are searched for a row
-_OF_BATCHES = 8  # the same for mini-batches, for which less accuracy suffices, because each batch moves centers little
+_OF_BATCHES = 8  # the maximum for rows of mini-batches; less accuracy suffices, because each batch moves centers little
 _SPREAD = 4  # bound of a random unit vector's projection on a given direction, in standard deviations
 _ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
-_SHARE = 4  # and if, besides, at least C / _SHARE rows have been processed
+_SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows
 
 
 class CenterIndex:
-    """Search structure for given centers (C, D): coarse cells and the distances between them.
+    """Search structure for given centers (C, D): coarse cells of centers, and the distances between cells.
 
     The centers of another cell are beyond the bisecting plane between that cell's center and the one of the row's cell.
     So a cell is skipped if this plane is farther away than the nearest center found so far. In many dimensions the
@@ -58,7 +58,7 @@ class CenterIndex:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """Return the centers, cell by cell, in the form that kernels for rows like X need; cached by class of X."""
+        """Return the centers, cell by cell, in the form that kernels for rows of X's class need; cached."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
@@ -75,7 +75,7 @@ class CenterIndex:
     def moved(self, places: NDArray[np.int32], centers: Floats) -> Self:
         """Return a copy with the same cells in which some centers are replaced by `centers` (n, D).
 
-        places (n,): positions of these centers in `order`
+        places (n,): positions of these centers in `order`, where centers are sorted by cell
         """
         near = copy(self)
         near.places, near._packed = self.places.copy(), {}
@@ -101,8 +101,9 @@ class OnlineCenterIndex:
         """Set all attributes.
 
         home (m,): cell of each center when the cells were built
-        won: weight of the rows assigned since then    won_astray: the part of it that was assigned to centers that were
-        outside their cells    n_rows: number of rows since then
+        won: weight of the rows assigned since then
+        won_astray: weight of the rows assigned since then to centers that had left their cells
+        n_rows: number of rows since then
         """
         self.centers, self.near, self.home = centers, near, home
         self.won, self.won_astray, self.n_rows = won, won_astray, n_rows
@@ -139,5 +140,5 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether to rebuild cells: centers outside their cells have much weight, and enough rows were used."""
+        """Return whether to rebuild cells: much weight is at centers outside their cells, after enough rows."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 class Start(NamedTuple):
-    """Starting centers (C, D), and for every point the index of a center near it (N,), or None if not computed."""
+    """Starting centers (C, D), and the index (N,) of a center near every point, or None if it was not computed."""
 
     centers: NDArray
     labels: NDArray[np.int32] | None
@@ -132,7 +132,7 @@ def place(
     make_rng: Callable[[], np.random.RandomState],
     chain_length: int = 20,
 ) -> NDArray:
-    """Return starting centers (C, D) for any `Data`, in memory or not.
+    """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, files or a cluster.
 
     If the method computes a center near each point, this center becomes the active set of the point in `data`.
     """

@@ -164,7 +164,7 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 
     Return None if all proposals coincide with chosen centers. Arguments, (m,) each, one entry per proposal:
     distances: squared distance to the nearest chosen center    density: g of the proposal distribution
-    thresholds: uniform random numbers with which acceptance ratios are compared
+    thresholds: uniform random numbers in [0, 1) with which acceptance ratios are compared
     """
     importance = (distances / density).tolist()
     state, current = 0, importance[0]

@@ -36,7 +36,7 @@ def is_given(init: Any) -> bool:
 def in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
     """Return X and the weights if all rows are one chunk in memory; raise ValueError otherwise.
 
-    what: for the message, the initialization that needs the data in memory
+    what: name, in the error message, of the initialization that needs the data in memory
     """
     whole = data.whole()
     if whole is None:

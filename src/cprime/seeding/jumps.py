@@ -1,10 +1,10 @@
 """Initialization by jumps: k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
 
 A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error.
-With few clusters, later iterations cannot repair a bad initialization. This one ends near the best known optimum of
-the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at least
-500), one from each segment of the data, or all rows if these are fewer than twice as many. Many jumps are tried on
-the sample, a few on all rows.
+With few clusters, later iterations cannot repair a bad initialization. This initialization ends near the best known
+optimum of the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at
+least 500), one from each segment of the data, or all rows if there are fewer than twice as many. Many jumps are tried
+on the sample, a few on all rows.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
 
 
 def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
-    """Return the given centers (C, D), improved by jumps of centers if any of those that are tried lower the error."""
+    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another)."""
     return _improved(data, centers, _sample(data, len(centers), key))
 
 
@@ -53,7 +53,7 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
-    """Return a sample of rows, with weights: a random one of each of n equal segments, or all rows if there are few.
+    """Return a sample of rows, with weights: a random row of each of n equal segments, or all rows if there are few.
 
     Rows of zero weight are left out.
     """

@@ -1,8 +1,8 @@
 """Weighted draws of rows without replacement, in one pass over data in any number of chunks.
 
 Each row gets a key log E_n − log w_n, with a random E_n from the standard exponential distribution. The rows with the m
-smallest keys are such a draw (Efraimidis & Spirakis 2006, algorithm A). They are found from the m smallest keys of each
-chunk.
+smallest keys are distinct rows drawn by weight (Efraimidis & Spirakis 2006, algorithm A). They are found from the m
+smallest keys of each chunk.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.block import ActiveSet, Block
 
-_LEAST = -40.0  # lower bound of log E_n; only a uniform random number of exactly 0 gives a smaller value
+_LEAST = -40.0  # lower bound of log E_n; E_n, exponential, is smaller only for a uniform number of exactly 0
 _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in random order
 
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """Indices of the rows with the smallest random keys, and these keys, sorted by key: (m,) each; n: largest m."""
+    """Indices of the rows with the smallest random keys, and these keys, sorted by key: (m,) each, m <= n."""
 
     n: int
     rows: NDArray[np.int64]

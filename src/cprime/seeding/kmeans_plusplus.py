@@ -18,7 +18,7 @@ from cprime.seeding.validation import check_count, check_data, warn_of_duplicate
 
 _MOST_STEPS = 8  # largest number of centers for which candidates are proposed together
 _CENTERS_PER_STEP = 16  # candidates are proposed for one center per this many chosen ones
-_SPARE = 8  # one extra candidate per this many, to replace rejected ones
+_SPARE = 8  # one extra candidate per this many candidates, to replace rejected ones
 _MOST_BYTES = 2**28  # most bytes of distances to proposed candidates
 
 
@@ -106,8 +106,9 @@ def choose_by_kmeans_plusplus(
     """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
     Candidates for several centers are drawn together, so that X is read once for them, with probability proportional to
-    weight times present squared distance. A candidate is accepted later with probability (its squared distance then) /
-    (its squared distance when drawn). So it has the distribution of a later draw (rejection sampling).
+    weight times present squared distance. When later centers are chosen, a candidate is accepted with probability
+    (squared distance now) / (squared distance when drawn). So accepted candidates are distributed like new draws
+    (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
@@ -133,7 +134,7 @@ def choose_by_kmeans_plusplus(
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
-            for i in places:  # a loop, because a generator expression could lose an interruption
+            for i in places:  # no generator expression, in which a KeyboardInterrupt could be lost
                 if closest[proposed[i]] > bars[i]:
                     candidates.append(i)
                     if len(candidates) == n_local_trials:
@@ -161,15 +162,15 @@ def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return how many candidates are drawn together; n_bytes: size of the distances to one candidate."""
+    """Return how many candidates are drawn together. n_bytes: size of the array of distances to one candidate"""
     steps = _steps_ahead(n_chosen, n_trials * n_bytes)
     return n_trials * steps + (n_trials * steps // _SPARE if steps > 1 else 0)
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """Return for how many centers candidates are drawn together: for few at first, because distances change most then.
+    """Return for how many centers candidates are drawn together: at first few, because distances then change most.
 
-    n_bytes: size of the distances to the candidates of one center
+    n_bytes: size of the array of distances to all candidates of one center
     """
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
 
@@ -184,6 +185,9 @@ def order_of_values(X: Rows) -> NDArray:
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:
-    """Return the cumulative sums of w_n d_n² over rows in the given order, (n,) float64. distances: d_n²"""
+    """Return the cumulative sums of weight times squared distance over rows in the given order, (n,) float64.
+
+    distances (n,): squared distances    order (n,): row indices
+    """
     mass = distances if sample_weight is None else distances * sample_weight
     return np.cumsum(mass[order], dtype=np.float64)

@@ -24,7 +24,7 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
 
 _ROUNDS = 5
-_OVERSAMPLING = 2  # ℓ / C, expected number of candidates per round and center
+_OVERSAMPLING = 2  # expected number of new candidates in a round, divided by C
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class UpdateNearest:
     """Job that updates the nearest candidate of every point after new candidates `more` were added.
 
     The partial result (m + 1,) is Σ w d² (d: distance to the nearest candidate), followed by the total weight of the
-    points nearest to each of the m candidates. first: number of earlier candidates
+    points nearest to each of the m candidates, new ones included. first: number of candidates before `more`
     """
 
     more: Floats
@@ -55,9 +55,9 @@ class UpdateNearest:
 
 @dataclass(frozen=True)
 class Draw:
-    """Job that draws each point independently with probability rate · w d², d: distance to the nearest candidate.
+    """Job that draws each point of weight w independently with probability `rate` · w d², and returns the row indices.
 
-    It returns the indices of the drawn rows.
+    d: distance of the point to the nearest candidate
     """
 
     key: Key

@@ -33,7 +33,7 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
     """Draw distinct rows one after another, each with probability proportional to its weight.
 
     Rows of weight zero come last, in random order. Returns indices (n_draws,) int64. The rows with the smallest
-    E_n / w_n, with E_n standard exponential, are such a draw in one pass (Efraimidis & Spirakis 2006, algorithm A).
+    E_n / w_n, with E_n standard exponential, have this distribution (Efraimidis & Spirakis 2006, algorithm A).
     """
     if sample_weight is None:
         indices = sample_without_replacement(n_rows, n_draws, random_state=rng)

@@ -26,9 +26,9 @@ from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
 _CANDIDATES = 4  # number of candidate rows drawn per center
-_TRIALS = 3  # number of candidates that greedy sampling tries per center
+_TRIALS = 3  # number of candidates from which greedy sampling chooses a center
 _MOST_CANDIDATES = 2048  # most candidates in one run of greedy sampling
-_MOST_OFFERED = 16  # in cells with this many times the average number of centers, points are compared with some only
+_MOST_OFFERED = 16  # from this many times the mean number of centers in a cell, its search is approximate
 
 
 def two_level(
@@ -117,7 +117,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     groups, n_chosen = [], []
     for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
-            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # because the time grows with the square of the block size
+            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # because time grows with the square of a block's size
             groups += np.array_split(rows, n_blocks)
             n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
     offsets = np.cumsum([0] + [len(rows) for rows in groups])
@@ -198,9 +198,9 @@ class NearestCells:
 class CandidatesByCell:
     """Rows drawn as candidates for centers, sorted by cell and row.
 
-    counts (n_cells,): number of candidates of each cell    rows (m,): row indices of the candidates
-    keys (m,): random keys of the candidates; those with the smallest keys of a cell are drawn
-    ratios (m,): weight / (draw probability)    most (n_cells,): largest allowed counts
+    counts (n_cells,): number of candidates of each cell    rows (m,): row indices of all candidates
+    keys (m,): random keys of the candidates; the smallest keys of a cell decide which are drawn
+    ratios (m,): weight / (draw probability)    most (n_cells,): upper limits of `counts`
     """
 
     counts: NDArray[np.int64]
@@ -244,7 +244,7 @@ class Candidates:
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
-        with np.errstate(divide="ignore"):  # the rows with the smallest keys are such a draw
+        with np.errstate(divide="ignore"):  # rows with the smallest keys are drawn
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
@@ -258,7 +258,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Job that finds for every point the nearest of its cell's centers.
+    """Job that assigns every point to the nearest of the centers in its own cell.
 
     offered (n_cells, m): indices of the centers of each cell, padded by −1
     crowds: for each cell with very many centers, their indices and a structure for approximate search
@@ -296,7 +296,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     """Return the number of centers for each cell: proportional to distortion^(d/(d+2)), rounded by largest remainder.
 
     The sum is n_clusters, and each number is at most `available`. The total distortion decreases with the number of
-    cells k as k^(−2/d), so d follows from its value for one cell (`spread`) and for all cells.
+    cells k as k^(−2/d), so the intrinsic dimension d follows from its values for one cell (`spread`) and for all cells.
     """
     total = distortion.sum()
     if total > 0 and spread > total and len(distortion) > 1:
@@ -306,7 +306,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # a cell has at most one center per point; the others get the rest
+    while (left := n_clusters - share.sum()) > 0:  # centers beyond one per point of a cell go to other cells
         room = available > share
         ideal = np.where(room, wanted, 0.0)
         ideal *= left / ideal.sum()

@@ -1,6 +1,6 @@
 """Validation of the arguments of the public seeding functions, with their errors and warnings.
 
-It is not used during a fit, because the estimators validate their input themselves and call the private functions.
+This module is not used during a fit, because estimators validate their input themselves and call private functions.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Components:
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> SearchResult:
-        """Return the n_kept best of each point's candidate components, with costs.
+        """Return the n_kept best of each point's candidate components, with costs (n, n_kept) each.
 
         Candidates are the active set K(n), `previous` (n, H), the neighbor lists of its components, and `extra`.
         evidence: whether to also return the distances that eq. (8) of Forster & Lücke averages to estimate neighbors
@@ -88,7 +88,7 @@ class Components:
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return the nearest other components of every component: (C, min(n_neighbors, C) − 1)."""
+        """Return the ids of the nearest other components of every component: (C, min(n_neighbors, C) − 1)."""
         return exact_lists(self.centers, n_neighbors)
 
     @property
@@ -174,7 +174,7 @@ class Centers(KernelComponents):
 
 
 class Reweighted(Centers):
-    """Centers whose squared distances are multiplied by factors when points are reassigned, as in exchange steps.
+    """Centers whose squared distances are multiplied by factors when points are reassigned (exchange steps).
 
     inside (C,): factor of a center for its own points    outside (C,): its factor for all other points    both >= 0
     """
@@ -196,10 +196,10 @@ class Reweighted(Centers):
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Return each point's best component by scaled distances, and the cost, as `Components.reassign`.
+        """Return each point's best component by scaled squared distances, and the cost, (n,) each.
 
-        Only a share of a center's points may be reassigned to a farther center; points of weight 0 do not
-        count in this share.
+        Arguments are those of `Components.reassign`. Only a share of a center's points may be reassigned to a farther
+        center; points of weight 0 do not count in this share.
         """
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:

@@ -69,9 +69,9 @@ def lightweight(
 
     Points are drawn, with replacement, with probability q_n = w_n / 2W + w_n d_n² / (2 Σ_i w_i d_i²), where W = Σ_i w_i
     and d_n is the distance of point n to the weighted mean. A drawn point has the weight w_n / (m q_n). With equal
-    weights this is algorithm 1 of [1]_. For C centers in D dimensions and m of order (D C log C − log δ) / ε², the cost J of
-    the coreset differs from that of all data by at most ε/2 (J + J₁), for any centers, with probability 1 − δ. J₁ is
-    the cost if the mean is the only center (theorem 2).
+    weights this is algorithm 1 of [1]_. For C centers in D dimensions and m of order (D C log C − log δ) / ε², the cost
+    J of the coreset differs from that of all data by at most ε/2 (J + J₁), for any centers, with probability 1 − δ. J₁
+    is the cost if the mean is the only center (theorem 2).
 
     X is read twice, in blocks, and not copied; besides the result, this takes about 40 bytes per point.
 

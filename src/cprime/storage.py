@@ -206,7 +206,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _seal(path: Path) -> None:
-    """Write the checksum of a safetensors file into its header."""
+    """Compute the checksum of a safetensors file and write it into the file's header."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > _MOST_HEADER:

@@ -184,7 +184,7 @@ def _greatest(mixture: GaussianMixture, X: Any) -> NDArray:
 
 
 def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters and results of a fit, in types that an AnnData file can store; None values are left out."""
+    """Return a dict of parameters and results of a fit, in types that an AnnData file can store, without None."""
     params = of_cells | estimator.get_params(deep=False)
     told = {
         "params": {

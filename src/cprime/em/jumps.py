@@ -25,7 +25,7 @@ from cprime.model import TiedSpherical
 logger = logging.getLogger("cprime")
 
 _ENOUGH = 32  # number of points per cluster, on average, that are sampled to find the direction of greatest variance
-_NEAREST = 8  # number of nearest neighbors with which a cluster may be merged
+_NEAREST = 8  # number of nearest clusters with which a cluster may be merged
 _BLOCK_VALUES = 2**19  # number of values processed at a time, so that temporary arrays fit into the cache
 
 
@@ -52,7 +52,7 @@ class ProjectedSums:
     The result is (C, 1 + D), a cluster's sum of w p in the first column; w is the weight of a point.
     centers, directions (C, D): center and split direction of each cluster    scale: a typical distance
     step: only every step-th point of positive weight is used
-    above: if true, p is replaced by 1 if it is positive, and by 0 otherwise
+    above: if true, positive p are replaced by 1, and all others by 0
     """
 
     centers: Floats
@@ -123,7 +123,7 @@ def jump(
     centers = model.centers
     directions = _widest(data, model, key)
     above = data.each(ProjectedSums(centers, directions, 1.0, above=True))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains count as 0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains of a jump count as 0
         gains = _cuts(model, counts, sums, above)
         partners, costs = _unions(model, counts, sums, _near(centers, lists, data.n_weighted))
     one, other, cut = _chosen(gains, partners, costs)
@@ -192,7 +192,7 @@ def _halves(
 
 
 def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
-    """Return by how much the error J falls if a cluster is split in two, for each cluster: (C,)."""
+    """Return for each cluster by how much the error J falls if it is split in two: (C,)."""
     gains = np.empty(len(counts))
     for part in _blocks(sums):
         upper, lower = _halves(counts, sums, above, part)
@@ -221,7 +221,8 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
 def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
     """Return jumps that lower J, as ids (3, n): in each column the first two clusters are merged, the third is split.
 
-    gains (C,): decrease of J if a cluster is split    partners, costs (C,): best merge of each cluster, and rise of J
+    gains (C,): decrease of J if a cluster is split
+    partners, costs (C,): cluster with which a merge raises J least, and this rise
     """
     free, chosen = np.ones(len(gains), dtype=bool), []
     cuts = iter(np.argsort(-gains, kind="stable").tolist())

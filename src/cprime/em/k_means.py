@@ -32,7 +32,7 @@ _EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by more than this 
 _JUMP_TOL = 24  # jumps of centers (three passes) are repeated while they lower J by more than this many times `tol`
 _FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
 _FEW = 0.25  # largest share of reassigned points at which the next sums are updated for reassigned points only
-_HEAVY = 64.0  # sums are recomputed if the weight of a component has fallen by more than this factor
+_HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor
 
 
 @storable("em.Settings")
@@ -57,7 +57,7 @@ class Settings:
 class Progress:
     """State of a k-means run after a pass.
 
-    last: error J of this pass    n_steps: number of passes so far    stepped: whether there has been an M-step
+    last: error J of the pass    n_steps: number of passes so far    stepped: whether an M-step was made
     counts (C,): Σ w_n per center    n_weighted: number of points of positive weight
     sums (C, D): Σ w_n x_n per center, None if they must be recomputed    peak (C,): the largest of `counts` since the
     sums were last recomputed    few: whether few points were reassigned

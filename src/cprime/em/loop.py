@@ -35,7 +35,7 @@ from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
-CHEAPER = 4  # a distance is at least this many times faster in an exact search than along neighbor lists
+CHEAPER = 4  # one distance takes at most 1 / CHEAPER as long in an exact search as along neighbor lists
 
 HISTORY = np.dtype(
     [
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def standing(self) -> Any:
-        """Parameters that the fit returns if the run ends now."""
+        """Return the parameters that the fit returns if the run ends now."""
         return self.stage.standing(self.model)
 
 

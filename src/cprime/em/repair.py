@@ -100,7 +100,7 @@ def relocate_empty(
     if np.count_nonzero(counts) == len(counts):
         return model, counts, sums, error, 0
     empty = np.flatnonzero(counts == 0)
-    resolution = 4 * model.n_features * model.variance_floor  # smaller squared distances may be rounding errors
+    resolution = 4 * model.n_features * model.variance_floor  # squared distances below this may be rounding errors
     far = data.each(FindFarthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
     points = taken.X.dense()
@@ -123,7 +123,7 @@ def relocate_empty(
         return model, counts, sums, error, 0
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
-    if cancelled:  # a point was so heavy that only rounding errors are left of the other points
+    if cancelled:  # a moved point was so heavy that the sums of the other points are mostly rounding errors
         anew = data.each(SumByComponent(len(counts)))
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))

@@ -71,10 +71,10 @@ class Undo(NamedTuple):
 class Stage(Protocol):
     """Part of a run that proposes its passes over the data and evaluates their results."""
 
-    phase: ClassVar[str | None]  # name in the history; None for a pass that is not recorded
+    phase: ClassVar[str | None]  # name of the stage in the history; None for a pass that is not recorded
 
     def components(self, model: Any) -> Components:
-        """Return the components with which the next pass compares points."""
+        """Return the `Components` (centers or densities) with which the next pass compares points."""
         ...
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:

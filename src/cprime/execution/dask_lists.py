@@ -42,7 +42,7 @@ def _array(frame: Any, width: int, dtype: np.dtype) -> Any:
 
 
 def _matrix(table: Any, width: int, dtype: np.dtype) -> NDArray:
-    """Return the lists of a partition as a matrix; raise ValueError unless width and type match the first row's."""
+    """Return the lists of a partition as a matrix; raise ValueError unless list length and type are as given."""
     if not len(table):
         return np.empty((0, width), dtype)
     found = matrix_of_lists(table_of(table))

@@ -2,7 +2,7 @@
 
 One task processes a group of consecutive chunks. Group sizes are a power of two, so that partial results are merged in
 the same pairs as in a local fit. The rows and active sets of a group stay in the memory of the workers. A job (the
-function of a pass) is an argument of its tasks or, if it is large, the result of one task. Tasks merge partial results
+function of a pass) is an argument of all tasks or, if it is large, the result of one task. Tasks merge partial results
 until few are left. If a worker is lost, Dask recomputes its results, including the passes since the last write to disk:
 this takes time and does not change the result.
 """
@@ -73,7 +73,7 @@ class Distributed:
         self._kept: list[Any] | None = None
         self._before: list[Any] | None = None
         self._passes = 0
-        self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
+        self._heavy: NDArray[np.int64] | None = None  # number of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
         """Set the function that transforms all rows before a model uses them, and return the data."""
@@ -288,7 +288,7 @@ class Distributed:
         return step
 
     def _sent(self, job: Any) -> Any:
-        """Return what is passed to all tasks as the job: the job itself or, if it is large, a future of it."""
+        """Return what tasks get as the job: the job itself or, if it is large, a future of the job."""
         buffers: list[Any] = []
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:

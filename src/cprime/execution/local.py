@@ -207,7 +207,7 @@ class Local:
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
         opened = places(self.n_points, width, dtypes, out if several else (out,))
-        with opened as found, np.errstate(under="ignore"):  # values too small for the type become 0
+        with opened as found, np.errstate(under="ignore"):  # values too small for the dtype become 0, without a warning
             first = 0
             for X in self._pieces(n_bytes):
                 made = function(X, first) if numbered else function(X)
@@ -332,7 +332,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and the dtype can hold their squares; begin: first row's index"""
-        if self._origin is None or np.isnan(self._origin).any():  # a column has no value so far
+        if self._origin is None or np.isnan(self._origin).any():  # no value so far in some column
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

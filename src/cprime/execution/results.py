@@ -31,7 +31,7 @@ def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
 
 
 class Result:
-    """Output for the results of n_rows rows: `write` appends a block, `value` is the result after the last one.
+    """Output for the results of n_rows rows: `write` appends a block, `value` is the complete result.
 
     The result is an array (n_rows,) or (n_rows, width), or a CSR array with equally many entries in each row. A single
     block with all rows is not copied unless `out` is given.

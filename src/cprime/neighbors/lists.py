@@ -61,7 +61,8 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
     """Return the nearest components of each component, searched among its neighbors and their nearest neighbors.
 
-    lists (C, G): current neighbor lists, of length G    Time is at most O(C G² D).
+    lists (C, G − 1): ids of current neighbors, without the component itself
+    Returns (C, min(n_neighbors, C) − 1) in at most O(C G² D) time.
     """
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
@@ -75,7 +76,7 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
 
 
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
-    """Return for each component the others of least value in its row of a (C, C) table.
+    """Return for each component c the other components of least value in row c of a (C, C) table.
 
     values: function that computes the rows [begin, end) of the table    Returns (C, min(n_neighbors, C) − 1).
     """

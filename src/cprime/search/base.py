@@ -121,7 +121,7 @@ class Search(Protocol):
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
         """Return the state after jumps: center one[i] was moved into cluster cut[i] and splits this cluster in two.
 
-        one, cut (n,): indices of components    share: fraction of the points that were reassigned
+        one, cut (n,): indices of components    share: fraction of the points that jumps reassigned
         """
         ...
 

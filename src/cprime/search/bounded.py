@@ -26,7 +26,7 @@ from cprime.search.full import FullLookup
 _OTHERS = 3  # number of other centers per point that have a bound of their own
 _FEW_MOVE = 0.15  # bounds are used once at most this share of the points is reassigned in an iteration
 _FEW, _MANY = 15, 63  # lengths of the lists of nearest centers, in up to _LOW dimensions and in more
-_LOW = 4  # in up to so many dimensions, few other centers are near a center
+_LOW = 4  # in at most so many dimensions, a center has few near centers
 _UP = 1 + 1e-6  # factor for upper bounds; exceeds the relative rounding error of a sum of squares in float64
 
 

@@ -33,7 +33,7 @@ _STALE = 0.3  # neighbor lists are recomputed once this share of the points has 
 _AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
 _FOUND = 0.94  # required share of points whose best component is found, for lists of the initial length
-_FOUND_BY_LONGER = 0.96  # the same for longer lists; more is required, because missed components mislead such fits
+_FOUND_BY_LONGER = 0.96  # required share for longer lists; higher, because missed components mislead such fits
 _MISSED, _LATE = 0.007, 6  # largest relative excess of J that lists may cause, checked from iteration 6 on
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial length of lists: the component, and 32 or 64 neighbors
 _NEAR = 8  # a center that jumped is added to 8 neighbors' lists; mostly random lists contain 8 neighbors
@@ -113,9 +113,9 @@ class ListLookup:
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return K(n), reordered: first comes the component whose neighbors are candidates.
+        """Return the active sets (n, C′), reordered: first comes the component whose neighbors are candidates.
 
-        It is the best one in even turns, and another one in odd turns.
+        This component is the best one in even turns, and another one of the active set in odd turns.
         """
         turn, other = divmod(self.turn, 2)
         place = 1 + turn % max(ids.shape[1] - 1, 1)
@@ -131,7 +131,7 @@ class ListLookup:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """Parameters of the components in the last pass, and indices (m,) of those that gained or lost points in it."""
+    """Parameters of components in the last pass, and indices (m,) of components that then gained or lost points."""
 
     snapshot: tuple[NDArray, ...]
     touched: NDArray[np.int32]
@@ -321,7 +321,7 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     active[state.last.touched] = True
     if active.all():
         return None
-    return active | np.append(active, False)[state.lists].any(axis=1)  # index −1 reads the appended False
+    return active | np.append(active, False)[state.lists].any(axis=1)  # index −1 (no neighbor) reads the appended False
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:

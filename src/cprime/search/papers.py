@@ -85,7 +85,7 @@ class CandidateLookup:
 
 
 def _matrix(evidence: Evidence) -> csr_array:
-    """Return a sparse (C, C) matrix of evidence: Σ w·distance in the real part, Σ w in the imaginary part.
+    """Return a sparse complex (C, C) matrix: Σ w·distance in the real part, Σ w in the imaginary part.
 
     Entry (c, c̃) is a sum over points with weights w, best component c and candidate c̃.
     """
@@ -187,7 +187,7 @@ class Papers(Value):
 
 
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
-    """Return for each component the others of least mean distance, eq. (8) of Forster & Lücke 2018.
+    """Return for each component the other components of least mean distance, eq. (8) of Forster & Lücke 2018.
 
     The result is (C, min(n_neighbors, C) − 1), padded with −1.
     """
@@ -196,7 +196,7 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     mean = evidence.data.real / evidence.data.imag
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
-    mean[row == evidence.indices] = -np.inf  # d_cc = 0, so that c itself comes first
+    mean[row == evidence.indices] = -np.inf  # the distance of c to itself is least, so that c comes first
     bar = np.full(C, np.inf)  # the G-th least mean in the row of each component, G the length of lists
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):

@@ -3,7 +3,7 @@
 The first candidate is one random point. In each of five rounds, every point becomes a candidate with probability
 ℓ w d² / Σ w d², where d is its distance to the nearest candidate so far. Greedy k-means++ then chooses among the
 candidates, each weighted by the total weight of the points nearest to it. Six passes read the data, with about N·ℓ
-distances each.
+distances each; ℓ is the expected number of new candidates per round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Seeding in two levels: about √C coarse cells, and in each cell its share of the C centers.
+"""Seeding in two levels: about √C coarse cells, and in each cell a share of the C centers.
 
 The share of a cell is proportional to J_cell^(d/(d+2)), where J_cell is the cell's sum of squared distances to its
 center and d the intrinsic dimension of the data, estimated from the cells. So every cluster has about the same sum of

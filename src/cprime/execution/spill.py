@@ -27,7 +27,7 @@ _ZEROS = bytes(2**20)
 class Spill:
     """Writer of the arrays of chunks to files of a folder.
 
-    Arrays of the same name (such as "ids" or "costs") share files, because they are needed for similar times.
+    Arrays of the same name (such as "ids" or "costs") share files, because such arrays are freed at similar times.
     """
 
     def __init__(self, folder: Path):

@@ -11,7 +11,7 @@ from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # maximum number of cells that are searched for a row
-_OF_BATCHES = 8  # the maximum for rows of mini-batches; less accuracy suffices, because each batch moves centers little
+_OF_BATCHES = 8  # maximum number of cells for rows of mini-batches, which need less accuracy
 _SPREAD = 4  # bound of a random unit vector's projection on a given direction, in standard deviations
 _ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
 _SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows

@@ -11,11 +11,11 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import CenterIndex
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components all are evaluated, because this is about as fast
+_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components all are evaluated, about as fast as a search
 _NEIGHBORS = 65  # length of neighbor lists, the component itself included
-_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in the walk: _WIDTH · n_kept, at least _LEAST_WIDTH
+_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk along lists: _WIDTH · n_kept, at least _LEAST_WIDTH
 _ROUNDS = 4  # maximum number of neighbor lists that are searched for a row
-_ROWS = 2**16  # rows per block
+_ROWS = 2**16  # rows searched at a time
 
 
 class Nearby:

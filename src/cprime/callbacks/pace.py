@@ -53,10 +53,7 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the predicted time until this start of the fit ends.
-
-        [s], or None where it cannot be said.
-        """
+        """Return the predicted time until this start of the fit ends [s]; None if too few iterations are known."""
         left = self.iterations_left
         if left is None or not self._recent:
             return None

@@ -40,7 +40,7 @@ class Approximate:
         raise NotImplementedError
 
     def _searched_by(self) -> tuple[str, ...]:
-        """Return the names of the fitted attributes from which the search structure is built."""
+        """Return the names of the fitted attributes from which the index of the approximate search is built."""
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:

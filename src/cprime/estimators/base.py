@@ -36,7 +36,7 @@ logger = logging.getLogger("cprime")
 # Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
 SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
-_ANY = Key(0)  # key for calls that draw no random numbers
+_ANY = Key(0)  # random key, for calls that need one as an argument but draw no random numbers
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ class ConditionalMixtures:
         return self._each(found, ((1 + spread) * self.n_features,))
 
     def _means(self, some: _RowBatch) -> NDArray[np.float64]:
-        """Return the conditional means of the components in the active set of each row: (b, H, M)."""
+        """Return the conditional means (b, H, M) of b rows: of M unknown columns, for H active components."""
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(some.X)
         return self._conditional.means(some.X, some.ids)

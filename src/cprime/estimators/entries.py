@@ -8,9 +8,9 @@ from cprime.kernels import Floats
 
 
 def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
-    """Return an array (n, C), CSR or dense, that is zero except for H values in each row.
+    """Return an array (n, C), CSR or dense, that is zero except for H entries in each row.
 
-    kept (n, H): indices of these columns, distinct in each row    values (n, H): their values
+    kept (n, H): columns of the entries, distinct in each row    values (n, H): their values
     """
     n, H = kept.shape
     if sparse:

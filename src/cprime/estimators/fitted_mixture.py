@@ -142,7 +142,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         )
 
     def _check_goes_on(self, what: str) -> None:
-        """Raise ValueError if the arguments differ from those of the fit to continue, or a batch cannot be added to it.
+        """Raise ValueError if this fit cannot be continued: other arguments were set, or it has no sums for batches.
 
         what: "partial_fit" or "warm_start"
         """

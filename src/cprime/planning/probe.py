@@ -121,7 +121,7 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
-    """Return the value at `to` of the line through (before, a) and (last, b), with its slope limited to 0 … b/last."""
+    """Extrapolate the line through (before, a) and (last, b) to `to`; the slope is limited to the range 0 to b/last."""
     slope = (b - a) / (last - before) if last > before else b / last
     return b + min(max(slope, 0.0), b / last) * (to - last)
 

@@ -114,7 +114,7 @@ class ArrowSource(Source):
         return self._where(int(rows[row]))
 
     def _count(self) -> None:
-        """Count the rows, if the format does not store their number."""
+        """Count the rows by reading the file; formats that store the number of rows have nothing to do here."""
 
     def _cursor(self, row: int) -> "Cursor":
         """Return a cursor that is at or before `row`, in the piece of this row; the existing cursor if possible."""

@@ -96,7 +96,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether an array of type `stored` represents this source completely, apart from weights."""
+        """Return whether an array of dtype `stored` holds all features of this source, so that only weights are missing."""
         return False
 
     @property
@@ -344,7 +344,7 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """Return how many adjacent rows are read together when single rows are requested."""
+        """Return the number of adjacent rows that are read together if single rows are requested."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:

@@ -145,7 +145,7 @@ class Columns:
         return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
 
     def _pick(self, block: NDArray) -> NDArray:
-        """Return the chosen columns of a block of all stored columns."""
+        """Return the chosen columns of a block (n, number of stored columns)."""
         return block if self._chosen is None else block[:, np.asarray(self._chosen)]
 
     def _numbers(self, columns: str | Sequence[str | int]) -> tuple[int, ...]:

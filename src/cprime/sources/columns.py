@@ -48,7 +48,9 @@ def width_of(column: Any) -> int | None:
 
 
 def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
-    """Return the lists of an Arrow array as rows (n, width), a view if possible; a missing list is a row of NaN.
+    """Return the lists of an Arrow array as a matrix (n, width); a missing list is a row of NaN.
+
+    The matrix is a view of the array if no list is missing.
 
     where: function that describes a row, for the message about a list of another length
     """

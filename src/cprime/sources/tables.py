@@ -48,7 +48,7 @@ class TableSource(ArraySource):
             self._array[:, k] = _values(self._table, j, self._array.dtype)
 
     def _matrix(self, j: int) -> NDArray:
-        """Return the lists of a column as rows; a view if they are one Arrow array without missing lists."""
+        """Return a column of lists as a matrix, one row per list; a view if it is one chunk without missing lists."""
         if not len(self._table):
             raise ValueError(f"{self.name} must have at least one row, got none")
         pieces = _lists(self._table, j)
@@ -189,7 +189,7 @@ def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
 
 
 def _kind_of_objects(column: Any) -> Kind:
-    """Return the type of a pandas column of Python objects: of numbers, of arrays or lists of numbers, or of others."""
+    """Return the kind of a pandas column of Python objects: numbers, arrays or lists of numbers, or anything else."""
     values = column[column.notna().to_numpy()].to_numpy()
     value = values[0] if len(values) else None
     if not isinstance(value, np.ndarray | list | tuple):

@@ -96,7 +96,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether an array of dtype `stored` holds all features of this source, so that only weights are missing."""
+        """Return whether an array of dtype `stored` holds this source completely, apart from the weights of its rows."""
         return False
 
     @property

@@ -96,7 +96,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether an array of dtype `stored` holds this source completely, apart from the weights of its rows."""
+        """Return whether an array of dtype `stored` holds this source completely, apart from weights of its rows."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""Functions that read centers and feature names of any fitted estimator."""
+"""Functions that read the model, centers and feature names of a fitted estimator, and open data for it."""
 
 import copy
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
+
+from cprime.execution import Data
+from cprime.model import Model
 
 
 def centers_of(estimator: Any) -> NDArray[np.float64]:
@@ -15,6 +18,18 @@ def centers_of(estimator: Any) -> NDArray[np.float64]:
             return np.asarray(getattr(estimator, name), dtype=np.float64)
     check_is_fitted(estimator)
     raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
+
+
+def model_of(estimator: Any) -> Model:
+    """Return the fitted parameters of an estimator of this library as a model, which can evaluate rows."""
+    model: Model = estimator._parameters()
+    return model
+
+
+def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
+    """Return X as `Data` in the dtype of a fitted estimator, after the checks of its `predict`."""
+    data: Data = estimator._opened(X, sample_weight)
+    return data
 
 
 def feature_names(estimator: Any) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
-from cprime.estimators.fitted import centers_of, without_names
+from cprime.estimators.fitted import centers_of, model_of, without_names
 from cprime.model import Model
 from cprime.search import Full
 from cprime.sources.checked import checked
@@ -99,7 +99,7 @@ def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[M
     def watch(row: dict[str, Any], standing: Any) -> None:
         if row["iteration"] == 1:
             runs.append([])
-        runs[-1].append((row, standing._parameters()))
+        runs[-1].append((row, model_of(standing)))
 
     refit.set_params(callbacks=watch).fit(X, sample_weight=sample_weight)
     refit.set_params(callbacks=None)

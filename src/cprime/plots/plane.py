@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import Voronoi
 
 from cprime.estimators.columns import resolve_columns
-from cprime.estimators.fitted import centers_of, feature_names
+from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
@@ -36,7 +36,7 @@ class Projection:
         C = len(centers_of(estimator))
         P = self.directions
         if hasattr(estimator, "covariance_type_"):
-            return estimator._parameters().covariances_along(P)
+            return model_of(estimator).covariances_along(P)
         if not hasattr(estimator, "covariances_"):
             if not hasattr(estimator, "variance_"):
                 return None

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._style import BLUE, VERMILION, frame
+from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, check_point
@@ -86,7 +87,7 @@ class ResponsibilitiesDisplay:
         display : ResponsibilitiesDisplay
         """
         check_fitted(estimator)
-        model = estimator._parameters()
+        model = model_of(estimator)
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
         exact = model.responsibilities(as_rows(row))[0]
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)

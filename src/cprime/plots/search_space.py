@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._style import BLACK, BLUE, GREEN, frame
-from cprime.estimators.fitted import centers_of
+from cprime.estimators.fitted import centers_of, model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, check_point
@@ -124,7 +124,7 @@ class SearchSpaceDisplay:
         """
         check_fitted(estimator)
         check_integer(max_steps, "max_steps", 1)
-        model = estimator._parameters()
+        model = model_of(estimator)
         centers = centers_of(estimator)
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
         lists = _lists(estimator, neighbors, len(centers))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.fitted import centers_of, feature_names, without_names
+from cprime.estimators.fitted import centers_of, data_for, feature_names, model_of, without_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
@@ -160,7 +160,7 @@ def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
     if hasattr(estimator, "_opened"):
-        return estimator._opened(X, sample_weight)
+        return data_for(estimator, X, sample_weight)
     X = estimator._validated(X, reset=False)
     return local(X.reshape(len(X), -1), check_weights(sample_weight, X))
 
@@ -168,7 +168,7 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
 def _products(estimator: Any, centers: NDArray) -> int:
     """Return the number of multiplications to compare one row with all components."""
     C, D = centers.shape
-    model = estimator._parameters() if hasattr(estimator, "_parameters") else None
+    model = model_of(estimator) if hasattr(estimator, "_parameters") else None
     return C * D * (D if model is not None and model.full else 1)
 
 

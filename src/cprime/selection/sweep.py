@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from cprime._random import check_random_state
 from cprime.estimators import KMeans
+from cprime.estimators.fitted import data_for, model_of
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.execution import rows_of
@@ -202,7 +203,7 @@ def _in_memory(
 
     All rows if the data are in memory; at most 2¹⁷ random rows if the data are read from files.
     """
-    opened = fit._opened(data.X, data.weights)
+    opened = data_for(fit, data.X, data.weights)
     whole = opened.whole()
     if whole is not None:
         X, weights = whole
@@ -242,7 +243,7 @@ def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict
     """Return one row of a `Sweep`: the criteria and other results of one fit."""
     exact = "bic" in criteria or "aic" in criteria
     L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
-    F, W, n_parameters = float(fit.lower_bound_), data.weight, fit._parameters().n_parameters
+    F, W, n_parameters = float(fit.lower_bound_), data.weight, model_of(fit).n_parameters
     values = {
         "bic": bic(L, W, n_parameters),
         "aic": aic(L, W, n_parameters),
@@ -252,7 +253,7 @@ def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict
         **{name: value if name in criteria else np.nan for name, value in values.items()},
         "log_likelihood": L,
         "free_energy": F,
-        "inertia": fit._opened(data.X, data.weights).each(Inertia(centers_of(fit))),
+        "inertia": data_for(fit, data.X, data.weights).each(Inertia(centers_of(fit))),
         "n_parameters": n_parameters,
         "weight": W,
         "converged": bool(fit.converged_),

@@ -17,6 +17,7 @@ from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
+from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_weights
 from cprime.model import TiedSpherical
 from cprime.sources.checked import checked
@@ -255,7 +256,7 @@ def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample
     bounds = estimator.bounds(X, sample_weight)
     data = checked(X, dtype=np.float64)
     weights = check_weights(sample_weight, data)
-    model = _model_of(estimator)
+    model = _compared_model(estimator)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)
     dtype = model.centers.dtype
     tolerance = _RESOLUTION * float(np.finfo(dtype).eps) * (1 + abs(bounds.free_energy) + data.shape[1])
@@ -286,11 +287,11 @@ def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample
     )
 
 
-def _model_of(estimator: KMeans | GaussianMixture | StudentTMixture) -> _Model:
+def _compared_model(estimator: KMeans | GaussianMixture | StudentTMixture) -> _Model:
     if isinstance(estimator, KMeans):
         return _Model(estimator.cluster_centers_, float(estimator.variance_), 1)
     n_active = estimator.n_active_
-    model = estimator._parameters()
+    model = model_of(estimator)
     if isinstance(model, TiedSpherical) and model.weights is None:
         return _Model(model.centers, model.variance, n_active)
     return _Model(estimator.means_, None, n_active, as_mixture(estimator, "estimator"))

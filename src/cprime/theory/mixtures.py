@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._random import check_random_state
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
+from cprime.estimators.fitted import model_of
 from cprime.model.covariance import inverses
 from cprime.model.degrees_of_freedom import log_normalizer
 
@@ -167,7 +168,7 @@ class Gaussians:
         if isinstance(estimator, KMeans):
             return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
         means = np.asarray(estimator.means_, dtype=np.float64)
-        covariances = estimator._parameters().covariances_along(np.eye(means.shape[1]))
+        covariances = model_of(estimator).covariances_along(np.eye(means.shape[1]))
         return cls(means, covariances, estimator.weights_)
 
     @property
@@ -292,7 +293,7 @@ class StudentTs:
         """Return the components of a fitted estimator."""
         check_is_fitted(estimator)
         means = np.asarray(estimator.means_, dtype=np.float64)
-        model = estimator._parameters()
+        model: Any = model_of(estimator)  # a `StudentT`
         return cls(Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_), model.dof)
 
     @property

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cprime.block import ActiveSet, Block
 from cprime.estimators.base import Clusterer
+from cprime.estimators.fitted import data_for
 from cprime.estimators.validation import check_weights
 from cprime.kernels import computing, posterior
 from cprime.model import Model
@@ -64,7 +65,7 @@ def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components
     They come from an E-step of the fit's own model or, if it has none, from `predict_proba`.
     """
     if isinstance(fitted, Clusterer):
-        data = fitted._opened(X, sample_weight)
+        data = data_for(fitted, X, sample_weight)
         with computing(fitted.n_threads):
             return _together(data.each(SeenShares(fitted._model_of(data), n_kept)))
     return _together(list(_by_probabilities(fitted, X, sample_weight, n_kept, n_components)))

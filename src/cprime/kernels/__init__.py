@@ -2,7 +2,7 @@
 
 Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the protocol of the classes
 of rows. `Dense` is for rows of float arrays, `StoredRows` for narrow types, `SparseRows` for sparse rows, and
-`Reference` calls the twins instead of compiled kernels. Kernels that need no rows are functions.
+`Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain functions.
 """
 
 from cprime.kernels.among import Evidence, SearchResult

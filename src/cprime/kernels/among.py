@@ -15,11 +15,12 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 
 
 class Evidence(NamedTuple):
-    """Sums over points with best component c and candidate c̃, for the means of eq. 8 of Forster & Lücke (2018).
+    """Sums of distances for pairs (c, c̃) of components, for the mean distances of eq. 8 of Forster & Lücke (2018).
 
-    They form a sparse matrix (C, C): row c has entries for the candidates c̃ in indices[indptr[c] : indptr[c + 1]],
-    ascending.    sums: Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
-    Points of weight 0 are left out.
+    The sums of a pair are over the points n whose best component is c and that have the candidate c̃; points of weight 0
+    are left out. All pairs form a sparse matrix (C, C): row c has entries for the candidates c̃ in
+    indices[indptr[c] : indptr[c + 1]], ascending.
+    sums: Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
     """
 
     indptr: NDArray[np.int64]
@@ -35,9 +36,10 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Return the sums over terms that belong to the same pair of components.
+        """Return an instance in which the terms of each pair (c, c̃) of components are added.
 
-        pairs (m,): number c · C + c̃ of each term's pair, in any order    sums, weights (m,): the terms
+        pairs (m,): number c · C + c̃ of each term's pair, in any order
+        sums, weights (m,): the terms, weighted distances and weights
         """
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
@@ -45,7 +47,7 @@ class Evidence(NamedTuple):
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the sums over the points of both objects."""
+        """Return the sums over the points of this instance and of `other`."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
@@ -53,7 +55,11 @@ class Evidence(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Result of a partial search in which each row has its own candidates; fields are explained in `among`."""
+    """Result of the search `among`, in which each row has its own candidates.
+
+    kept (n, H): components found    costs (n, H): their costs    counts (n,): number of candidates of each row
+    evidence: sums of distances for each pair of best component and candidate, or None
+    """
 
     kept: NDArray[np.int32]
     costs: Floats
@@ -73,14 +79,16 @@ def among(
     sample_weight: Floats | None = None,
     n_threads: int | None = None,
 ) -> SearchResult:
-    """Find the `n_kept` components of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
+    """Find for each row n the `n_kept` components of least cost in its set of candidates G(n).
+
+    G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n)
 
     components: centers (C, D) or Gaussians    lists (C, G) int32: neighbor list G_c of each component
     previous (n, H′) int32: active sets K(n)    extra (n, E) int32: further candidates
     In all three −1 means no component, and repetitions are allowed.
     ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1;
-    counts (n,): |G(n)|, the number of evaluated distances; with `evidence` the sums of distances (not squared), or of
-    costs of Gaussians, weighted by `sample_weight` (n,).
+    counts (n,): |G(n)|, the number of evaluated distances; if `evidence` is true, also sums of distances (not squared),
+    or of costs of Gaussians, weighted by `sample_weight` (n,), for each pair of best component and candidate.
     If two costs are equal up to rounding, either may be the lesser, because the order of summation varies between rows.
     """
     measure, n = check.measure(components, X), len(X)

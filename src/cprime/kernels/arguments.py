@@ -51,7 +51,10 @@ class CoreRows(Protocol):
     def jump(
         self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
     ) -> float:
-        """Improve centers in place by jumps, as `jumps.jumped` describes, and return J."""
+        """Improve centers (C, D) in place by jumps, and return the error J; arguments are those of `jumps.jumped`.
+
+        A jump removes a center where it helps least and places it in another cluster.
+        """
         ...
 
     def times(self, factors: Floats) -> "CoreRows":
@@ -60,7 +63,7 @@ class CoreRows(Protocol):
 
 
 def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
-    """Return the array as C-contiguous and aligned, as the compiled core needs it; a copy only if it is not."""
+    """Return the array in C-contiguous and aligned form, as compiled kernels need it, without a copy if possible."""
     own = isinstance(array, np.ndarray) and (dtype is None or array.dtype == dtype)
     if own and array.flags.c_contiguous and array.flags.aligned:
         return array  # shortcut, because checks take a notable part of the time of small fits
@@ -73,12 +76,13 @@ _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
     """Check that an array is a float matrix, and return it with contiguous rows.
 
-    name: argument that errors name    like: array or rows whose number of columns and dtype it must have, or None
+    name: name of the argument in error messages
+    like: array or rows that must have the same number of columns and the same dtype, or None
     """
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
         flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
         if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
-            return array  # shortcut, as in `contiguous`
+            return array  # shortcut, because the checks below take time
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
@@ -101,7 +105,7 @@ def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> F
 
 
 def centers(array: Floats, X: CoreRows | Floats) -> Floats:
-    """Check centers as `matrix` does, and that there is at least one; return them with contiguous rows."""
+    """Check that centers are a float matrix like X with at least one row; return them with contiguous rows."""
     array = matrix(array, "centers", X)
     if not len(array):
         raise ValueError("centers must have at least one row, got none")
@@ -127,9 +131,9 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
-    """Check components and return the arrays that compiled kernels take.
+    """Check components (centers or Gaussians), and return the arrays that compiled kernels take.
 
-    These are (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions.
+    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions.
     """
     if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
@@ -145,7 +149,7 @@ def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
 def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
     """Return weights divided by a power of two, and this power.
 
-    It is near the largest weight, so that the quotients are in the range of float32.
+    The power is near the largest weight, so the quotients are in the range of float32.
     """
     found = weights(sample_weight, n)
     largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))

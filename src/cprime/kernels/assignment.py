@@ -12,7 +12,7 @@ from cprime.kernels.measures import Floats
 
 
 class AssignResult(NamedTuple):
-    """Result of `win`.
+    """Result of `win`, the E-step of k-means, for n rows and C centers.
 
     kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over the rows of each center, as from `accumulate`

@@ -1,4 +1,4 @@
-"""Search by bounds for rows for which the core has no kernel, such as sparse rows: tables of many rows at a time."""
+"""Nearest-center search by distance bounds, many rows at a time, for rows without a compiled kernel (sparse rows)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,11 @@ _VALUES = 2**22  # maximum number of entries in a block of a table
 def nearest_bounded_by_tables(
     X: Rows, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """Compute `nearest_bounded` for many rows at a time, for classes of rows that have no compiled kernel for it."""
+    """Find the nearest center of every row by distance bounds, for classes of rows without a compiled kernel for it.
+
+    Arguments and results are those of `nearest_bounded`: squared distances (n,) and the number of evaluated distances;
+    `bounds` are updated in place. Blocks of many rows are processed at a time.
+    """
     centers = check.centers(centers, X)
     check_state(bounds, len(X), len(centers), X.dtype)
     check_moves(moves, len(centers), X.dtype)
@@ -79,10 +83,10 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """Set labels of some rows to the nearest evaluated center, and update `others` and their bounds, in place.
+    """Set labels of some rows to the nearest evaluated center, in place; also update B other centers of each row.
 
-    rows (m,): indices of the rows    ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and
-    squared distances, nearest first
+    lows: lower bounds of the distances to these other centers, updated in place    rows (m,): indices of the rows
+    ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and squared distances, nearest first
     """
     before, winner = bounds.labels[rows], ids[:, 0]
     bounds.labels[rows], squared[rows] = winner, distances[:, 0]

@@ -1,8 +1,8 @@
 """Nearest center of every row, by bounds that are carried between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
 After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of distances are
-    lows_b − drift_b for another center b that has its own bound,
-    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers,
+    lows_b − drift_b for another center b that has its own bound lows_b and has moved by drift_b,
+    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers, which have the common bound rest,
 because a center nearer to c than reach_cr has moved by at most spread_cr, and any other center is at least reach_cr − u
 away by the triangle inequality. The distance to b is evaluated only if its bound does not exceed the least distance so
 far. If in the end the bound of the remaining centers does not exceed the least distance, all centers are evaluated and
@@ -31,7 +31,7 @@ class DistanceBounds(NamedTuple):
     A bound of 0 or less excludes no center, so initial bounds can be 0, with any labels and others.
 
     labels (n,) int32: nearest center of each row
-    others (n, B) int32: distinct other centers that have a bound of their own
+    others (n, B) int32: B distinct other centers of each row that have a bound of their own
     lows (n, B): lower bounds of the distances to `others`
     rest (n,): lower bound of the distance to every remaining center
     """
@@ -47,8 +47,9 @@ class Moves(NamedTuple):
     """Upper bounds of the moves of centers since `DistanceBounds` were computed, of the dtype of X [data unit].
 
     drift (C,): bound of the move of each center
-    reach, spread (C, R): all centers b ≠ c whose distance to center c is less than reach_cr moved by at most spread_cr;
-    spread_cr is −∞ if there are none. Both are ascending in r, and the last reach is ∞.
+    reach, spread (C, R), for R radii around each center: all centers b ≠ c whose distance to center c is less than
+    reach_cr moved by at most spread_cr; spread_cr is −∞ if there are none. Both are ascending in r, and the last reach
+    is ∞.
     """
 
     drift: Floats

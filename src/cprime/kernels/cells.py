@@ -1,4 +1,4 @@
-"""Search for near centers of rows, in those cells of centers that can contain a nearer center."""
+"""Search for the nearest centers of rows. Centers are grouped in cells; cells without a nearer center are skipped."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ Found = tuple[NDArray[np.int32], Floats, int]
 
 
 class CenterCells:
-    """Centers sorted by cell, packed once for many searches.
+    """Centers sorted by cell (a group of centers near a cell center), packed once for many searches.
 
     places (g + C, D): centers m_i of the g cells, then the C centers that are searched, cell by cell
     begins (g + 1,) int64, ascending from 0 to C: cell i contains the centers begins_i … begins_{i+1} − 1
@@ -48,9 +48,10 @@ class CenterCells:
     def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
         """Return near centers of every row, squared distances [data unit²], and the number of evaluated distances.
 
-        First a row's own cell is searched. Then, of the `most` nearest cells, those are searched that can contain a
-        center nearer than the farthest of the n_kept found in its own cell. Nearest cells are determined up to
-        rounding. The first two results are (n, n_kept), nearest first, padded with −1 and infinity.
+        First the cell whose cell center is nearest to the row is searched. Then, of the `most` nearest cells, those are
+        searched that can contain a center nearer than the farthest of the n_kept found in the first cell. Nearest cells
+        are determined up to rounding. The first two results are (n, n_kept), nearest first, padded with −1 and
+        infinity.
         """
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
@@ -68,7 +69,8 @@ def search_cells(
 ) -> Found:
     """Search as `CenterCells.find` does, with a function that searches one cell for each of some rows.
 
-    near: the nearest cells of every row, and squared distances to the cells' centers    between: as in `CenterCells`
+    near: the nearest cells of every row, and squared distances to the cells' centers
+    between (g, g): numbers for g cells by which distances are bounded from below, as in `CenterCells`
     improve(rows, cells, kept, squares): searches one cell for each of these rows, updates the centers `kept` found so
     far and their squared distances in place, and returns the number of evaluated distances
     """

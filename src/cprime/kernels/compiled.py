@@ -84,7 +84,8 @@ def among(
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
     """Return rows of a narrow type as the object that kernels take if they compute in `dtype`.
 
-    code: number of the narrow type (uint8, float16 ...)    order, lengths: as in `StoredRows`
+    code: number of the narrow type (uint8, float16 ...)    order (n,): indices of the rows in `array`, or None for all
+    lengths: numbers by which the rows of `array` are divided when they are read, or None
     """
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
     return kind(array, code, order, lengths)

@@ -23,7 +23,7 @@ _LOG_2PI = math.log(2 * math.pi)
 # x − μ, because the rounding error of products would exceed that of the means.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 _ROWS = 512  # rows of one matrix product
-_SEGMENT, _SEGMENTS = 2**13, 32  # minimum number of rows in a segment that is summed separately; maximum of segments
+_SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a separately summed segment; maximum number of segments
 _TERMS = 2**22  # maximum number of values in a block of products x, x² and mask
 
 
@@ -68,8 +68,9 @@ class DiagonalMarginals(TabulatedCosts):
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Return moments of rows with responsibilities q (n, H) for components `kept` (n, H).
+        """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).
 
+        kept, q (n, H): components of each row and their responsibilities
         They are computed from sums of x, x² and the mask; for components far from the origin, from differences x − μ.
         """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
@@ -86,7 +87,7 @@ class DiagonalMarginals(TabulatedCosts):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Set moments about the means, in place in `sums`.
+        """Set first and second moments about the means, in place in `sums`, from sums over rows.
 
         linear (C, 3 D): weighted sums of x, x² and the mask    mass (C,): sums of responsibilities
         """
@@ -114,7 +115,7 @@ class DiagonalMarginals(TabulatedCosts):
     def respond(
         self, points: CoreRows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
+        """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
 
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
         moments: whether moments are computed

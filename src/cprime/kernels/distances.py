@@ -51,7 +51,7 @@ def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: F
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
     """Return the greatest |x_nk| and the greatest |x_nk − origin_k| [data unit]; 0, 0 if X has no entries.
 
-    The first is infinite or NaN if some x_nk is.    origin (D,): None means the first row
+    The first result is infinite or NaN if some x_nk is.    origin (D,): None means the first row
     """
     if not len(X) or not X.shape[1]:
         return 0.0, 0.0

@@ -20,7 +20,10 @@ from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
 class Posterior(NamedTuple):
-    """Result of `posterior`: responsibilities (n, H), log Σ exp (n,), and mean values under responsibilities (n,)."""
+    """Result of `posterior` for n rows with H given components each.
+
+    responsibilities (n, H)    log_sum (n,): log Σ_h exp(a_nh) of exponents a    mean (n,): Σ_h q_nh values_nh
+    """
 
     responsibilities: NDArray[np.float64]
     log_sum: NDArray[np.float64]
@@ -57,7 +60,7 @@ def posterior_twin(
 
 
 class Expectation(NamedTuple):
-    """Result of an exact E-step with one variance: sums over points; see `expect_all`."""
+    """Result of `expect_all`, an exact E-step with one variance: sums over points, with the equations given there."""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -123,7 +126,7 @@ def expect_all_twin(
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,); d_nc is the distance to center c.
 
-    It is the term of each point in the log-likelihood, eq. (3) and (16) of Lücke & Forster 2019.
+    Up to a constant, it is the term of each point in the log-likelihood, eq. (3) and (16) of Lücke & Forster 2019.
     """
     centers, variance = check.centers(centers, X), check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
@@ -148,7 +151,12 @@ def log_sum_exp_twin(
 
 
 class Responses(NamedTuple):
-    """Result of `respond`, an exact E-step. labels, log_sum and mean are per row, the others per component."""
+    """Result of `respond`, an exact E-step over all C components for n rows.
+
+    labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): mean costs
+    counts (C,), first (C, D), second (C, D) or (C, D, D): weighted sums over rows, and moments about the means
+    shares, logs (C,): further sums for t distributions, empty for Gaussians
+    """
 
     labels: NDArray[np.int32]
     log_sum: NDArray[np.float64]
@@ -161,7 +169,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Join results for consecutive ranges of rows: concatenate the values per row, add those per component."""
+    """Join results of E-steps for consecutive ranges of rows: concatenate values per row, add values per component."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -183,8 +191,9 @@ def respond(
     log Σ_c exp(−cost_nc/2) (n,), and the mean cost Σ_c r_nc cost_nc (n,). Returned for every component, as sums with
     weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D), and second = Σ (x − μ_c)² (C, D), or
     Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) if factors have that shape. Without `moments`, these sums are empty. For t
-    distributions, their weights are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ = ‖A_c (x − μ_c)‖², and there are
-    also shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
+    distributions of ν degrees of freedom, the weights of these sums are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ
+    is the squared Mahalanobis distance, and there are also shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc
+    (C,), which are empty for Gaussians.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))

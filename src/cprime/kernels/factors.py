@@ -1,4 +1,4 @@
-"""Costs, searches and moments of factor analyzers, O(D·H) for a row and a component."""
+"""Costs, searches and moments of factor analyzers with H factors: O(D·H) time for a row and a component."""
 
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ Ids = NDArray[np.int32]
 
 
 class FactorAnalysers(NamedTuple):
-    """Parameters of C factor analyzers x = μ_c + Λ_c z + noise of variances ψ_c, in the form that kernels take.
+    """Parameters of C factor analyzers x = μ_c + Λ_c z + noise, in the form that kernels take.
 
-    The cost of x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², where y = x − μ_c; the factors z have the mean
-    E[z | x] = R_c U_c y.
+    z are H factors, Λ_c loadings, ψ_c the variances of the noise. The cost of x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖²,
+    where y = x − μ_c; the factors z have the mean E[z | x] = R_c U_c y.
     means (C, D) of the data's dtype. The others are float64: precisions (C, D): 1/ψ    loadings (C, D, H): Λ
     directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
     """
@@ -72,9 +72,10 @@ def factor_costs_twin(
 def keep_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
-    """Find the `n_kept` components of least cost among K(n) and the neighbor list of the first component in K(n).
+    """Find the `n_kept` components of least cost in each row's active set K(n) and the neighbor list of its first one.
 
-    previous (n, H′): active sets K(n), best first    lists (C, G): neighbor lists    Results are as for `partial.keep`.
+    previous (n, H′): active sets K(n), best first    lists (C, G): neighbor lists
+    ->  ids and costs (n, n_kept), sorted by (cost, id), padded with −1 and infinity
     """
     given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
     C = len(given.means)
@@ -124,7 +125,8 @@ def factor_moments(
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
     """Return weighted sums over points of 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H).
 
-    Weights are w q, sample weight times responsibility. y = x − μ_c, z = R_c U_c y    means (C, D): μ
+    Weights are w q, sample weight times responsibility. y = x − μ_c; z = R_c U_c y are the expected factors.
+    means (C, D): μ    responsibilities (n, m): q, or None for ones
     kept (n, m): components of each point
     directions: U (C, H, D), or (1, H, D) if common to all    roots: R (C, H, H), or None for identity matrices
     """

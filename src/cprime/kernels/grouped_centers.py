@@ -23,7 +23,7 @@ class GroupedCenters:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so no row is assigned to an origin
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so that candidates are preferred
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":
         """Return a copy in which the centers with these ids are replaced."""
@@ -39,7 +39,9 @@ class GroupedCenters:
         """
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        stayed = labels < n_groups  # rows equal to their group's origin; their nearest center is that of the origin
+        # A row stays at the origin of its group only if it equals this origin, because the large factor in `inside`
+        # leaves a distance of 0 unchanged. Such a row has the same nearest center as the origin.
+        stayed = labels < n_groups
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)
             no_lists = np.empty((len(centers), 0), dtype=np.int32)
@@ -50,7 +52,7 @@ class GroupedCenters:
 
 
 class GroupedCells:
-    """Search structure in place of the compiled one of `cells.CenterCells`, for classes of rows that have none."""
+    """Replacement of the search structure `cells.CenterCells` for classes of rows without a compiled version of it."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
         g = len(begins) - 1
@@ -60,9 +62,10 @@ class GroupedCells:
         self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, most: int) -> Found:
-        """Search like `CenterCells.find`, but only for the nearest center of each row: the first of n_kept columns.
+        """Find the nearest center of each row in the cells near it, with the arguments of `CenterCells.find`.
 
-        Other columns stay −1 and infinite.
+        Returns ids and squared distances (n, n_kept), and the number of evaluated distances. Only the first column has
+        results; other columns are −1 and infinite.
         """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:

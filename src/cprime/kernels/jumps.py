@@ -1,11 +1,11 @@
-"""k-means by jumps: the center whose removal costs least is moved into the cluster whose division gains most.
+"""k-means by jumps: a center whose removal raises the error J least is moved to where a further one lowers J most.
 
-If a cluster is removed, the error J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first
-term is for a union with another cluster (Ward 1963). The second is for a reassignment of each point to its second
-nearest center, at the distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls by
-‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on the
-points around them, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J, until
-several in a row have failed.
+If the center of cluster a, of weight W_a, is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b),
+Σ w (d₂² − d₁²)). The first term is for a union with another cluster b (Ward 1963). The second is for a reassignment of
+each point from its center at distance d₁ to its second nearest center at distance d₂. If a cluster is cut into parts of
+weights W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then
+single jumps are tried on the points around them, like random swaps (Fränti 2018), but in descending order of the
+predicted decrease of J, until several in a row have failed.
 """
 
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ def jumped(
 ) -> tuple[Floats, float]:
     """Return centers (C, D), C ≥ 2, improved by jumps and a few of Lloyd's steps, and J = Σ w ‖x − μ‖² [data unit²].
 
+    A jump removes a center where it helps least and places it in another cluster.
     n_tries: number of single jumps that may fail in a row; 0 makes only jumps that certainly lower J
     n_iterations: number of Lloyd's iterations on the points around each single jump
     """
@@ -55,8 +56,9 @@ def core_jump(
 def jump_by_verbs(
     X: Any, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
 ) -> float:
-    """Improve centers by jumps, in place, and return J. It calls other kernels of the rows and has the same result as
-    the compiled kernel `core_jump`.
+    """Improve centers by jumps (moves of a center to another cluster), in place, and return the error J.
+
+    This NumPy version calls other kernels of the rows; its result is the same as that of the compiled `core_jump`.
     """
     with limited(n_threads):
         jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
@@ -65,7 +67,11 @@ def jump_by_verbs(
 
 
 class _State(NamedTuple):
-    """Assignment of points to centers. squares (n, 2): squared distances to the two nearest centers."""
+    """Assignment of points to centers.
+
+    labels (n,): nearest centers    squares (n, 2): squared distances to the two nearest centers
+    counts (C,), sums (C, D): Σ w and Σ w x of each center's points    error: J, the weighted sum of squared distances
+    """
 
     labels: NDArray[np.int32]
     squares: NDArray[np.float64]
@@ -81,12 +87,13 @@ class _State(NamedTuple):
 
 
 class _JumpProspects(NamedTuple):
-    """Predicted changes of J for jumps.
+    """Predicted changes of the error J for jumps, which move a center from its cluster to another cluster.
 
     gains (C,): decrease of J if the cluster is cut in two    halves (C, 2, D): centers of its two parts
-    prices (C,): upper bound of the increase of J if the center is removed
+    prices (C,): upper bound of the increase of J if the cluster's center is removed
     partners (C,): the other cluster with which a union raises J least
-    joined (C,): whether this union gives the bound in `prices`    near (C, C − 1): ids of other centers, nearest first
+    joined (C,): whether this union gives the bound in `prices`; else points go to their second nearest centers
+    near (C, C − 1): ids of other centers, nearest first
     """
 
     gains: NDArray[np.float64]
@@ -203,9 +210,9 @@ class _Jumps:
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
     def sure_round(self, centers: Floats, state: _State) -> Floats | None:
-        """Return centers after one round of jumps that certainly lower J; None if there are none.
+        """Return centers (C, D) after one round of jumps that certainly lower the error J; None if there are none.
 
-        No two jumps of a round involve the same cluster.
+        A jump moves a center to another cluster. No two jumps of a round involve the same cluster.
         """
         cut, new = self.prospects(centers, state), centers.copy()
         free, any_ = np.ones(len(centers), dtype=bool), False
@@ -229,7 +236,7 @@ class _Jumps:
     def tried(
         self, centers: Floats, state: _State, cut: _JumpProspects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
-        """Return centers after a jump and Lloyd's steps of the centers around it; None if J is not lower then.
+        """Return centers after a jump and Lloyd's steps of the centers around it; None if that does not lower J.
 
         jump: ids of the center that is moved, and of the cluster that it divides
         """
@@ -253,7 +260,7 @@ class _Jumps:
 def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
     """Return a mask (n,) of the points whose projection p exceeds the best threshold of their cluster.
 
-    It is the one of several equidistant thresholds that most lowers the sum of squares of p about the parts' means.
+    Of several equidistant thresholds, the best lowers the sum of squares of p about the means of the two parts most.
     p, w, labels (n,): projection, weight and cluster of each point
     """
     above = np.zeros(len(p), dtype=bool)
@@ -272,9 +279,10 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """Return the jump (from, to) with the greatest predicted decrease of J that has not failed yet; None if none.
+    """Return the jump with the greatest predicted decrease of J that has not failed yet; None if there is none.
 
-    failed: for each failed jump, the centers of parts at that time; if these have changed, it may be tried again
+    A jump is a pair: the center that is moved, and the cluster that it divides.
+    failed: for each failed jump, the centers of the clusters' parts at that time; if they changed, it may be retried
     """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

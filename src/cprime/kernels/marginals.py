@@ -57,7 +57,7 @@ class MissingPatterns(NamedTuple):
 
 
 def gaps_of(observed: Mask) -> list[MissingPatterns]:
-    """Return the rows with missing values, grouped by the number of their missing values, in batches of limited size.
+    """Return the rows with missing values, grouped by pattern, in batches of equally many missing values per row.
 
     observed (n, D): mask of the values that are not missing
     """
@@ -135,9 +135,9 @@ class Marginals(TabulatedCosts):
         return r, y
 
     def _factored(self, alike: MissingPatterns, c: int) -> tuple[Doubles, Doubles]:
-        """Return the QR decomposition of the missing columns of A, for each of p patterns, with A of component c.
+        """Return the QR decomposition of the missing columns of A, where AᵀA is the precision of component c.
 
-        Q (p, D, k) and R (p, k, k), with a positive diagonal; AᵀA is the precision.
+        Q (p, D, k) and R (p, k, k), with a positive diagonal, for p patterns of k missing columns
         """
         Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
         signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)
@@ -147,9 +147,9 @@ class Marginals(TabulatedCosts):
     def _completed(
         self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int
     ) -> tuple[Doubles, list[Doubles]]:
-        """Return x̂ − μ_c (n, D), where x̂ has conditional means for missing values, and conditional covariances.
+        """Return rows minus μ_c (n, D), with missing values replaced by conditional means, and conditional covariances.
 
-        The latter are matrices R⁻¹ for each pattern in `gaps`, where (RᵀR)⁻¹ is the covariance of the missing values.
+        Covariances are given as matrices R⁻¹ for each pattern in `gaps`: (RᵀR)⁻¹ is that of the missing values.
         """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []
@@ -178,9 +178,9 @@ class Marginals(TabulatedCosts):
             np.add.at(second[c], at, covariances)
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Return moments of rows about the means of components, with responsibilities q (n, H).
+        """Return weighted sums over rows: counts (C,), and moments about the means, first (C, D) and second (C, D, D).
 
-        kept (n, H): components to which q belongs. The result is as from `no_moments`.
+        kept, q (n, H): components of each row and their responsibilities
         """
         sums = no_moments(self.centers, full=True)
 
@@ -194,7 +194,7 @@ class Marginals(TabulatedCosts):
     def respond(
         self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
+        """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
 
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
         moments: whether moments are computed

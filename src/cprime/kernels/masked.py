@@ -193,9 +193,9 @@ class Masked(Dense):
         out: Floats | None = None,
         n_threads: int | None = None,
     ) -> Floats:
-        """Return squared distances of rows to candidates, summed over the observed columns of each row.
+        """Return squared distances of rows to candidates, summed over the observed columns of each row: (L, n).
 
-        Arguments and shapes are those of `distances.distances`.
+        candidates (L, D)    current (n,): upper limit of the result for each row, or None    out: array for the result
         """
         out = np.empty((len(candidates), len(self)), dtype=self.dtype) if out is None else out
         labels = np.zeros(len(self), dtype=np.int32)
@@ -213,10 +213,10 @@ class Masked(Dense):
         full: bool,
         n_threads: int | None = None,
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Return moments about the means of components, as `sums.moments`, with conditional moments of missing values.
+        """Return counts (C,), and first and second moments about the means of components, as `sums.moments`.
 
         Missing values contribute their means and covariances given the observed values. If components are centers, a
-        missing value is replaced by the center's, without covariance.
+        missing value is replaced by that of the center, without covariance.
         """
         weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
@@ -246,7 +246,8 @@ class Masked(Dense):
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
         """Return rows (n, D) whose missing values are replaced by expected or random ones.
 
-        Arguments are those of `Marginals.imputed`.
+        ids, q (n, H): components of each row and their responsibilities
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
         return self._marginals(components).imputed(self.array, self.observed, ids, q, normal)
 
@@ -321,8 +322,9 @@ def _sums(parts: list[Sums]) -> Sums:
 
 
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
-    """Return moments about centers without covariances. A missing value is replaced by the center's, so it adds 0.
+    """Return counts (C,), and first and second moments about centers that have no covariances.
 
+    A missing value is replaced by that of the center, so it adds 0.
     kept, q (n, H): components of each row, and responsibilities    full: whether second moments are matrices
     """
     sums = no_moments(centers, full)

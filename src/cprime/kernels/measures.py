@@ -12,7 +12,7 @@ Doubles = NDArray[np.float64]
 class Exact(NamedTuple):
     """Unrounded float64 parameters of `GaussianParameters`, from which marginal densities are computed.
 
-    offsets (C,): as in `GaussianParameters`    factors: A_c, also as there; None if covariances are diagonal
+    offsets (C,): costs at the means    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if it is diagonal
     empty (C,): cost of a row without any observed value, −2 log π_c, up to a term common to all components
     """
 
@@ -60,7 +60,7 @@ def costs_of(
 ) -> NDArray[np.float64]:
     """Return the cost of every row under every component, in float64 and from differences: (n, C).
 
-    ‖x_n − μ_c‖², or the cost of `GaussianParameters`; A_c is a diagonal (D,) or a matrix (D, D)
+    The cost is ‖x_n − μ_c‖², or that of `GaussianParameters` if factors A_c are given, (C, D) diagonals or (C, D, D)
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):

@@ -1,6 +1,6 @@
-"""Partial searches for components that have no kernel: a function computes costs, and the best candidates are selected.
+"""Partial searches for components without a kernel: a function computes costs, and the best candidates are selected.
 
-Also sums of costs for estimated neighbor lists, eq. (8) of Forster & Lücke 2018.
+The file also has sums of costs for estimated neighbor lists, eq. (8) of Forster & Lücke 2018.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
 Ids = NDArray[np.int32]
-Costs = Callable[[Rows, Ids], Floats]  # maps rows and components ids (n, m) >= 0 to costs (n, m)
+Costs = Callable[[Rows, Ids], Floats]  # maps rows and ids of components (n, m) >= 0 to costs (n, m)
 
 _VALUES = 2**20  # maximum number of costs in a block
 
@@ -21,6 +21,7 @@ _VALUES = 2**20  # maximum number of costs in a block
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
     """Find the n_kept best of the candidates `offered` (n, m), of which −1 and repetitions are ignored.
 
+    costs: function of rows and ids that returns costs (n, m)
     Returns the ids of the best (n, n_kept) and their costs; then all candidates (n, m), sorted by id, with −1 for
     repetitions, and the costs of all candidates.
     """
@@ -53,7 +54,8 @@ def among_offered(
 ) -> SearchResult:
     """Find the n_kept best of three sets: K(n), the neighbor lists of all components in K(n), and extra candidates.
 
-    previous (n, H′): active sets K(n)    extra (n, E)    Other arguments and the result are those of `among.among`.
+    previous (n, H′): active sets K(n)    extra (n, E): extra candidates of each row, or None
+    costs: function of rows and ids that returns costs    Other arguments and the result are those of `among.among`.
     evidence: whether the result has the sums of costs for the means in eq. (8) of Forster & Lücke 2018
     """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
@@ -66,7 +68,7 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """Return the sums of costs over points, for each pair of best component and candidate.
+    """Return, for each pair of best component and candidate, the sums of costs and of weights over points.
 
     winners (n,): best component of each point    looked, costs (n, m): candidates of each point, and their costs
     Points of weight 0 are left out.

@@ -42,7 +42,7 @@ def changed(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.bool_]:
-    """Return the mask (n,) of points whose components have changed.
+    """Return the mask (n,) of points whose components (active sets) have changed.
 
     after (n, H), before (n, H') int32: components of each point
     n_columns: number of columns to compare; None compares all, which requires H = H'

@@ -120,7 +120,7 @@ def keep(
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Find the `n_kept` components of least cost in G(n) = K(n) ∪ G_c, where c is the first in K(n).
+    """Find for each row n the `n_kept` components of least cost in G(n) = K(n) ∪ G_c, where c is the first in K(n).
 
     components: centers (C, D) or Gaussians    lists (C, G) int32: neighbors G_c without c itself, padded with −1
     previous (n, H′) int32: active sets K(n), best first, −1 means no component
@@ -141,7 +141,7 @@ def keep_twin(
 ) -> None:
     """Compute `keep` in NumPy, by a call of `among_twin`.
 
-    It is called without neighbor lists; the list of each row's first component is passed as its extra candidates.
+    `among_twin` gets no neighbor lists; the list of each row's first component is passed as its extra candidates.
     """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))

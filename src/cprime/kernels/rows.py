@@ -1,7 +1,8 @@
 """Rows of numbers and the operations of kernels on them: the protocol `Rows`, and `Dense`, the rows of an array.
 
 Callers use only the methods of rows, never their representation. So to add a representation, add a class with these
-methods. If compiled kernels can read it, make it a subclass of `CoreTable` with its own `core`, their argument.
+methods. If compiled kernels can read it, make it a subclass of `CoreTable`, with a property `core` that returns the
+object to pass to kernels.
 """
 
 from typing import Any, ClassVar, Protocol, Self
@@ -57,14 +58,14 @@ class Rows(CoreRows, Protocol):
         ...
 
     def converted(self, n_all: int) -> "Rows":
-        """Return the rows in the form that passes over the data read fastest.
+        """Return the rows in the form that is fastest to read in every pass over the data.
 
         Rows of narrow types are converted to a wider type if all n_all rows of the data then need little memory.
         """
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return rows of the numbers in `array`, which was computed from these rows."""
+        """Return the numbers in `array` (n, D), which were computed from these rows, as rows."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -235,7 +236,7 @@ class Rows(CoreRows, Protocol):
 class CoreTable:
     """Base class of rows whose methods call kernels.
 
-    A subclass defines `core`, the object that is passed to kernels, and `kernels`, their namespace.
+    A subclass defines `core`, the object that is passed to kernels, and `kernels`, the namespace of the kernels.
     """
 
     copied_when_ordered: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Sparse rows and the kernel operations on them: all those that use squared distances.
+"""Sparse rows, and their kernel operations: all operations that use squared distances.
 
 Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods have the same
 results as the reference implementations in NumPy (twins) for the same rows as a dense array.
@@ -167,7 +167,7 @@ class SparseRows(CoreTable):
     def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the greatest eigenvalue of the covariance S about the mean, and an eigenvector, as `Rows.principal`.
 
-        SciPy's `eigsh` finds them from products S v = Σ w x ((x − m)·v) / W, without a D×D matrix.
+        SciPy's `eigsh` finds both from products S v = Σ w x ((x − m)·v) / Σ w (mean m), without a D×D matrix.
         """
         rows, D = self.given().astype(np.float64), len(mean)
 

@@ -14,9 +14,10 @@ _MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
 
 
 class StudentTWeights(NamedTuple):
-    """Result of `pull`, weights q u (responsibility q, factor u of a t distribution) and their sums.
+    """Result of `pull`: weights of points in the M-step of t distributions, and sums for their degrees of freedom.
 
-    They are q u of every row (n, H), and Σ w q and Σ w q log u of every component (C,), with sample weights w.
+    With responsibilities q, factors u of t distributions and sample weights w:
+    pulled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
     """
 
     pulled: NDArray[np.float64]
@@ -36,7 +37,7 @@ def pull(
 ) -> StudentTWeights:
     """Return weights q_nh u_nh of rows in the M-step of t distributions, where u = (ν + D)/(ν + δ).
 
-    ν: degrees of freedom    δ: squared Mahalanobis distance, computed from the costs
+    q: responsibilities    ν: degrees of freedom    δ: squared Mahalanobis distance, computed from the costs
     kept (n, H): components of each row    costs (n, H): their costs    responsibilities (n, H): q, or None for ones
     ->  q u (n, H), Σ w q (C,) and Σ w q log u (C,), with sample weights w
     """

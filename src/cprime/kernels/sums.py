@@ -151,7 +151,7 @@ def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:
     """Return powers of two (D,) by which columns are to be multiplied, because their squares underflow in float32.
 
-    None if no column is that small. The size of a column's numbers is estimated from the means and some rows.
+    Return None if no column is that small. The size of a column's numbers is estimated from the means and some rows.
     """
     if X.dtype != np.float32:
         return None
@@ -214,8 +214,8 @@ def means(
 ) -> tuple[Floats, NDArray[np.float64]]:
     """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
-    counts (C,), sums (C, D), centers (C, D): previous means, origin (D,) or None for these. The mean of a component
-    without points is its previous one. Distances are computed from means not yet rounded to the dtype.
+    counts (C,): N_c    sums (C, D): S_c    centers (C, D): previous means    origin (D,), or None for the previous means
+    The mean of a component without points is its previous one. Distances are computed from means not yet rounded to the dtype.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
     sums = check.sums(sums, "sums", len(centers), centers)

@@ -15,7 +15,7 @@ from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
 Group = tuple[int, NDArray[np.intp]]  # a component, and the positions at which it occurs in an array of ids
-Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, indices of rows, their responsibilities
+Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, its rows, their responsibilities
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 TABLE, _ROWS = 2**22, 2048  # maximum number of entries, and of rows, in a block of a table
@@ -28,7 +28,7 @@ class TabulatedCosts:
     centers: Floats
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        """Return the costs of the points under components `ids` (G,): (n, G); origin (D,): a point near the rows."""
+        """Return the costs of points under components `ids` (G,): (n, G). origin (D,): a point near the rows."""
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     @property
@@ -108,7 +108,7 @@ def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:
-    """Yield every component that occurs in `components`, with its positions, ascending; −1 means no component."""
+    """Yield every component that occurs in `components`, with its ascending positions; −1 means no component."""
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))
     for c in np.flatnonzero(np.diff(ends)).tolist():
@@ -126,7 +126,7 @@ def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Giv
 
 
 def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: RowsOf) -> NDArray[np.float64]:
-    """Return for each row the mean Σ_h q_nh x_nh (n, D) over its components.
+    """Return for each row the sum Σ_h q_nh x_nh (n, D) over its components, for example of expected values x.
 
     ids, q (n, H): components of each row, and their responsibilities
     rows_of(c, rows): function that returns x for component c and the rows with these indices    shape: (n, D)

@@ -60,7 +60,7 @@ def costs_of(
 ) -> NDArray[np.float64]:
     """Return the cost of every row under every component, in float64 and from differences: (n, C).
 
-    The cost is ‖x_n − μ_c‖², or that of `GaussianParameters` if factors A_c are given, (C, D) diagonals or (C, D, D)
+    The cost is ‖x_n − μ_c‖², or that of `GaussianParameters` if factors A_c are given: (C, D) or (C, D, D).
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):

@@ -214,8 +214,8 @@ def means(
 ) -> tuple[Floats, NDArray[np.float64]]:
     """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
-    counts (C,): N_c    sums (C, D): S_c    centers (C, D): previous means    origin (D,), or None for the previous means
-    The mean of a component without points is its previous one. Distances are computed from means not yet rounded to the dtype.
+    counts (C,): N_c    sums (C, D): S_c    centers (C, D): previous means    origin (D,): None means the previous means
+    The mean of a component without points is its previous one. Distances are computed from unrounded means.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
     sums = check.sums(sums, "sums", len(centers), centers)

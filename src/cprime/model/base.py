@@ -35,7 +35,7 @@ F = TypeVar("F", bound=type)
 def register(cls: F) -> F:
     """Add a family to FAMILIES under its `covariance_type`; usable as a decorator.
 
-    If the decorator `storable` has not named the class, its name in files is made of its module and class name.
+    A class that the decorator `storable` has not named gets a name for stored files, made of module and class name.
     """
     if not is_storable(cls):
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
@@ -157,7 +157,7 @@ class Gaussian(Family):
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
-        """Return extrapolated centers and weights in a dict by name; arguments as in `extrapolated`."""
+        """Return centers and weights, extrapolated by a share of the step from `before` to these, in a dict by name."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
@@ -166,7 +166,7 @@ class Gaussian(Family):
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
-    """Return J = Σ_n w_n ‖x_n − μ_c‖² [data unit²], where c = labels[n] is the best component of a point."""
+    """Return J = Σ_n w_n ‖x_n − μ_c‖² [data unit²], where c = labels[n] is the best component of point n."""
     return block.weighted_sum(block.X.own_distances(centers, labels))
 
 

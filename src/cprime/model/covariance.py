@@ -11,7 +11,7 @@ logger = logging.getLogger("cprime")
 
 _JITTER = 1e-10  # first share of a component's typical variance that is added to repair a singular covariance
 _COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
-_SINGULAR = 4 * np.finfo(np.float64).eps  # singular matrices: conditional variance / variance is at most this
+_SINGULAR = 4 * np.finfo(np.float64).eps  # singular matrix: a conditional variance / variance is at most this
 
 
 # Least allowed variance as a share of the data's variance, so that squared distances do not overflow; and the least
@@ -31,8 +31,9 @@ def data_variance(
 ) -> float:
     """Return the variance of all points, averaged over columns [data unit²], from means (C, D) and variances (C, D).
 
-    If all points are equal, return the squared resolution of the numbers divided by 1e-10. Then the first share of it
-    that is added to a singular covariance equals the squared resolution.
+    counts (C,): weights of the components
+    If all points are equal, return the squared resolution of the numbers divided by 1e-10, because the repair of a
+    singular covariance adds 1e-10 of this variance first, which is then the squared resolution.
     """
     shares = counts / counts.sum()
     squares = means - shares @ means
@@ -147,7 +148,7 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return numbers ≥ 0 extrapolated by logarithms: now · (now / before)^share.
+    """Return numbers ≥ 0 extrapolated by a share of the step of logarithms: now · (now / before)^share.
 
     The result differs from `now` at most by a factor e.
     """
@@ -159,9 +160,9 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 
 
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of the step from `before`.
+    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of the step from `before` to L.
 
-    Diagonals of L are extrapolated by logarithms.
+    lower, before (C, D, D): new and previous Cholesky factors L    Diagonals of L are extrapolated by logarithms.
     """
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])
@@ -214,8 +215,8 @@ def fewer_factors(
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     """Return the number of collapsed components, from the least variance of each (C,).
 
-    If all components are that narrow, return 0, because then the data have no extent in some direction (for example, a
-    column is constant).
+    A component has collapsed if this variance is at most 2 reg_covar or 1e-8 of the largest one. If all have collapsed,
+    return 0, because then the data have no extent in some direction (for example, a column is constant).
     """
     n = int(np.count_nonzero(least <= max(2 * reg_covar, _COLLAPSED * least.max())))
     return n if n < len(least) else 0
@@ -224,8 +225,8 @@ def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
     """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 
-    They become 1e-10 of the component's typical variance (`_typical_variances`), but at least the data's resolution.
-    If scale is None, the largest variance is used as the data's, and the resolution is 0.
+    The replaced variances become 1e-10 of the component's typical variance (`_typical_variances`), but at least the
+    data's resolution. If scale is None, the largest variance is used as the data's, and the resolution is 0.
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)
@@ -249,7 +250,7 @@ def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return covariances in which those of components without points are replaced; their number is logged.
 
-    They become the mean of the other components' covariances, weighted by shares (C,).
+    The replaced ones become the mean of the other components' covariances, weighted by the shares (C,) of points.
     """
     empty = ~(shares > 0)
     if not empty.any() or empty.all():
@@ -266,7 +267,7 @@ def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[
 
 
 def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
-    """Return precisions given by users as an array; ValueError unless they are finite and of this shape."""
+    """Return precisions given by users as an array; raise ValueError unless they are finite and of this shape."""
     precisions = np.asarray(precisions_init, dtype=np.float64)
     if precisions.shape != shape:
         raise ValueError(
@@ -278,7 +279,7 @@ def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_
 
 
 def inverted(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the covariances of precision matrices (…, D, D); ValueError unless they are positive definite."""
+    """Return the covariances of precision matrices (…, D, D); raise ValueError unless they are positive definite."""
     if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
         raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
     return np.linalg.inv(precisions).astype(np.float64, copy=False)

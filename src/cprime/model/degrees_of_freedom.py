@@ -1,4 +1,4 @@
-"""Degrees of freedom ν of t distributions: the equation of their M-step, and their part in the log-density.
+"""Degrees of freedom ν of t distributions: the equation for ν in the M-step, and the part of ν in the log-density.
 
 All formulas avoid cancellation for large ν; at ν = 10⁹ a t distribution is a Gaussian.
 """
@@ -16,7 +16,7 @@ Doubles = NDArray[np.float64]
 
 
 def gap(x: Doubles) -> Doubles:
-    """Return log x − ψ(x) for x > 0, with the digamma function ψ; it falls from ∞ to 0."""
+    """Return log x − ψ(x) for x > 0, with the digamma function ψ; the result falls from ∞ to 0."""
     square = 1 / np.square(x)
     series = (0.5 + (1 / 12 - square * (1 / 120 - square / 252)) / x) / x
     with np.errstate(invalid="ignore"):
@@ -27,8 +27,8 @@ def solved(target: Doubles) -> Doubles:
     """Return ν with log(ν/2) − ψ(ν/2) = target, or the nearest end of [0.1, 10⁹]; target >= 0, of any shape.
 
     ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
-    distribution, 2002). From this approximation follow the first x, and the slope of the left side's logarithm over
-    log x for Newton steps. So each step reduces the error to 2 % of it.
+    distribution, 2002). This approximation gives the first x, and the slope for Newton steps (of the left side's
+    logarithm over log x). So each step reduces the error to 2 % of its value before.
     """
     target = np.asarray(target, dtype=np.float64)
     least, most = gap(np.array([MOST, LEAST]) / 2)
@@ -51,8 +51,8 @@ def _stirling(x: Doubles) -> Doubles:
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
     """Return the part of −2 log p(μ) of t distributions that depends on their degrees of freedom ν.
 
-    It is the difference to a Gaussian with the same Σ and μ, D log(ν/2) − 2 log Γ((ν + D)/2) + 2 log Γ(ν/2). For large
-    ν it tends to 0.
+    It is the difference to a Gaussian with the same Σ and μ in D dimensions:
+    D log(ν/2) − 2 log Γ((ν + D)/2) + 2 log Γ(ν/2). For large ν it tends to 0.
     """
     x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2
     far = np.maximum(x, _LARGE)

@@ -1,7 +1,8 @@
 """Base class of mixtures whose costs are squared distances between embedded (for example, whitened) points and centers.
 
-If weights are free, embedded centers have one more coordinate, which is 0 for all points. It adds log π_c / scale to a
-squared distance, minus the least of these values over all components.
+Up to a constant, log p(c, x) is log π_c plus scale times the squared distance, with scale < 0. If weights π are free,
+embedded centers have one more coordinate, which is 0 for all points. It adds log (π_c / max π) / scale ≥ 0 to the
+squared distance, so that scale times the sum includes the weight.
 """
 
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ _PIECE = 2**22  # maximum number of values in the rows that are embedded at a ti
 
 
 def rows_of_piece(n_features: int) -> int:
-    """Return the number of rows to embed at a time, for passes that do not store embedded rows."""
+    """Return the number of rows to embed at a time, for passes over the data that do not store embedded rows."""
     return max(1, _PIECE // n_features)
 
 
@@ -41,7 +42,7 @@ class Embedded(_EmbeddedGaussian):
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """Additional coordinate of every embedded center (C,), computed from its weight; None if weights are equal."""
+        """Additional coordinate of every embedded center (C,), for its weight; None if weights are equal."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

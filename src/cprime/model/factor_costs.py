@@ -1,4 +1,4 @@
-"""Costs of factor analyzers, by which a search compares them. One cost takes O(D·H) time.
+"""Costs of factor analyzers with H factors, by which a search compares them. One cost takes O(D·H) time.
 
 The covariance of a component is ΛΛᵀ + Ψ with loadings Λ (D, H) and diagonal noise Ψ. With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and
 U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All computations are in double precision.
@@ -32,9 +32,10 @@ def parts(C: int) -> Iterator[slice]:
 
 
 class Terms(NamedTuple):
-    """Terms of the costs of G components, for points relative to an origin (D,).
+    """Terms of the costs of G factor analyzers, for points relative to an origin (D,).
 
-    precisions (G, D): 1/ψ    directions (G, H, D): U    and with m = μ − origin: pulls (G, D): m/ψ
+    precisions (G, D): 1/ψ, inverse noise variances    directions (G, H, D): U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ
+    With m = μ − origin: pulls (G, D): m/ψ
     constants (G,): Σ m²/ψ    own (G, H): U m
     """
 
@@ -71,11 +72,11 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
-        """U = L⁻¹ΛᵀΨ⁻¹ of all components: (C, H, D)."""
+        """Matrices U = L⁻¹ΛᵀΨ⁻¹ of all components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (C, H, D)."""
         return self.directions_of(slice(None))
 
     def directions_of(self, some: slice) -> NDArray[np.float64]:
-        """Return U = L⁻¹ΛᵀΨ⁻¹ of some components: (c, H, D)."""
+        """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ of a slice of components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (c, H, D)."""
         loadings, noise, roots = self.loadings[some], self.noise[some], self.roots[some]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
@@ -150,8 +151,8 @@ class FactorCosts(TabulatedCosts, Components):
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the costs of rows under the components of `terms` (n, G), and U(x − μ) (n, G, H).
 
-        X (n, D): rows near the origin of `terms`. If terms are so much larger than a cost that rounding errors
-        matter, this cost is recomputed from the residual x − μ − Λz.
+        U = L⁻¹ΛᵀΨ⁻¹    X (n, D): rows near the origin of `terms`. If terms are so much larger than a cost that rounding
+        errors matter, this cost is recomputed from the residual x − μ − Λz.
         """
         ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
@@ -172,9 +173,9 @@ class FactorCosts(TabulatedCosts, Components):
         return np.maximum(costs, 0, out=costs) + self.offsets[ids], along
 
     def _from_residual(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the squared distances of rows to component c, and U y, without cancellation.
+        """Return the squared Mahalanobis distances (n,) of rows to component c, and U y (n, H), without cancellation.
 
-        The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ and z = E[z | x].
+        The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ and z = E[z | x]; U = L⁻¹ΛᵀΨ⁻¹.
         """
         y = np.subtract(X, self.centers[c], dtype=np.float64)
         along = y @ self.directions[c].T
@@ -188,7 +189,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def reach(self) -> float:
-        """Largest squared distance of a mean from `origin()`, in units of its component's noise variances."""
+        """Largest squared distance of a mean from `origin()`, the mean of the centers, in units of noise variances."""
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )

@@ -22,7 +22,7 @@ Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # number of entries of these matrices that are computed at a time
+_NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time
 
 
 class Component(NamedTuple):
@@ -49,7 +49,7 @@ class FactorPosterior(NamedTuple):
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
     """Yield for each block of rows its slice, x − μ (n, D) with zeros for missing values, and its `FactorPosterior`.
 
-    of: the component
+    of: parameters of the component    observed (n, D): mask of the values that are not missing
     """
     D, H = of.loadings.shape
     scaled = of.loadings / of.noise[:, np.newaxis]
@@ -75,7 +75,7 @@ def above_one(W: Doubles) -> Doubles:
 
 
 def _above_one_of(of: Component, observed: Mask) -> Doubles:
-    """Return the unit matrix stacked on Ψ^−½ Λ for each row, with zeros for the row's missing columns."""
+    """Return for each row the unit matrix stacked on Ψ^−½ Λ (n, H + D, H), with zeros for its missing columns."""
     return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
@@ -96,7 +96,7 @@ class GapMoments(NamedTuple):
 def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
     """Return the moments of a component from rows with weights `share` (n,).
 
-    The missing values of y = x − μ are Λ_m z + noise.
+    The missing values of y = x − μ are Λ_m z + noise, with loadings Λ_m and factors z.
     """
     D, H = of.loadings.shape
     found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))

@@ -13,7 +13,7 @@ from cprime.kernels import Floats
 from cprime.model.interface import Responsibilities
 from cprime.statistics import Sums
 
-TOGETHER = 2**26  # maximum size in bytes of directions U, and of rows, that are in memory if components are many
+TOGETHER = 2**26  # maximum bytes of matrices U, and of rows, in memory at a time
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class FactorMoments(Sums):
         along: NDArray[np.float64],
         roots: NDArray[np.float64],
     ) -> None:
-        """Add the moments of rows about one origin, in place; `cross` (D, C·H) takes those of y zᵀ.
+        """Add the moments of rows about one origin, in place; those of y zᵀ are added to `cross` (D, C·H).
 
         y (n, D): rows minus the origin    q (n, C): weighted responsibilities    along (n, C, H), roots (C, H, H): the
         factors of row n are z = along[n, c] @ roots[c].T
@@ -69,7 +69,7 @@ class FactorMoments(Sums):
         self.means[...] += weighted.sum(axis=0)
 
     def about(self, places: NDArray[np.float64], cross: NDArray[np.float64]) -> Self:
-        """Return moments about one place of each component (C, D), from those about the origin and `cross` (D, C·H)."""
+        """Return moments about `places` (C, D), from those about the origin and sums of y zᵀ in `cross` (D, C·H)."""
         C, H = self.means.shape
         counts = self.counts[:, np.newaxis]
         moved = (
@@ -103,8 +103,8 @@ def by_blocks(
 ) -> FactorMoments:
     """Return the moments of a block, computed for some components at a time, to limit the memory for directions U.
 
-    shares: responsibilities    directions_of: function that returns U (c, H, D) of some components
-    roots (C, H, H): L⁻ᵀ
+    shares: responsibilities    directions_of: function that returns U = L⁻¹ΛᵀΨ⁻¹ (c, H, D) of some components
+    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ
     """
     (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
     found = FactorMoments.none(C, H, 0)

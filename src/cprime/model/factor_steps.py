@@ -15,7 +15,7 @@ Doubles = NDArray[np.float64]
 
 
 class FactorRoots(NamedTuple):
-    """Values of all components for E- and M-steps.
+    """Values of all factor analyzers that E- and M-steps need.
 
     roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
     """
@@ -30,7 +30,7 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
     roots (C, H, H): L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
     """
     H, counts = roots.shape[1], _masses(moments)
-    rest = np.matmul(roots, roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
+    rest = np.matmul(roots, roots.transpose(0, 2, 1))  # the covariance of z given x
     outer = np.empty((len(roots), H + 1, H + 1))
     outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
     i = np.arange(H)
@@ -47,7 +47,8 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
     """Return first shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions R.
 
-    The covariances are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).    random: R, with directions as rows
+    The covariances S of the data are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).
+    random: R, with directions as rows
     """
     D, counts = random.shape[1], _masses(moments)
     shift = moments.sums / counts[:, np.newaxis]

@@ -50,7 +50,7 @@ class Factors(Gaussian):
     """Parameters Θ of a mixture of factor analyzers.
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
-    known: whether loadings are known; if not, the next M-step computes them from the directions of greatest variance
+    known: whether loadings are known; if not, the next M-step computes loadings from directions of high variance
     """
 
     centers: Floats
@@ -130,14 +130,14 @@ class Factors(Gaussian):
 
     @cached
     def _projections(self) -> NDArray[np.float64]:
-        """Matrices W (C, H, D) for the moments, E[z | x] = W(x − μ); random directions if loadings are not known."""
+        """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions if loadings are not known."""
         if self.known:
             return np.matmul(self._inner.roots, self._directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
     def _random_directions(self) -> NDArray[np.float64]:
-        """Return random directions (min(H + 4, D), D), from a fixed seed."""
+        """Return random directions (min(H + 4, D), D) for H factors, from a fixed seed."""
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
@@ -155,7 +155,7 @@ class Factors(Gaussian):
         return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second)
 
     def _of_observed(self, block: Block, shares: Responsibilities) -> FactorMoments:
-        """Return the moments of rows with missing values."""
+        """Return the moments of a block of rows with missing values, computed from the observed values."""
         X, W, observed = block.X.dense(), self._projections, block.X.observed
         assert observed is not None
         found = FactorMoments.none(*self._projections.shape)
@@ -180,7 +180,8 @@ class Factors(Gaussian):
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Set the moments of component c from rows with missing values.
 
-        `maximise` adds M⁻¹, the covariance of z for complete rows, for every row, so it is subtracted here.
+        `maximise` adds M⁻¹, the covariance of the factors z for complete rows, for every row. So it is subtracted here.
+        X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
         """
         moments = gap_moments(X, observed, self._costs_of.component(c), share)
         found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
@@ -235,7 +236,7 @@ class Factors(Gaussian):
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
-        """Do the M-step: (Λ, μ) is the regression of x on (z, 1), Ψ the variance of its residual, π_c = N_c / N.
+        """Do the M-step: (Λ, μ) is the regression of x on (z, 1), Ψ the variance of the residual, π_c = N_c / N.
 
         Mean and loadings of a component without points are unchanged. `reg_covar` is added to Ψ, as to the variances of
         other families.
@@ -306,8 +307,8 @@ class Factors(Gaussian):
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, D).
 
-        It is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ. With the singular value decomposition V = PSQᵀ, the
-        root is I + P(√(1 + S²) − 1)Pᵀ.
+        The result is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ. With the singular value decomposition
+        V = PSQᵀ, the root is I + P(√(1 + S²) − 1)Pᵀ.
         """
         root = np.sqrt(self.noise_variances)
         out = np.empty(normal.shape)
@@ -355,7 +356,7 @@ class Factors(Gaussian):
         return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
-        """Return the components with these loadings (C, D, H), restricted to some columns."""
+        """Return the model with other loadings (C, D, H), restricted to the columns with these indices."""
         noise = self.noise_variances[:, columns]
         return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
 

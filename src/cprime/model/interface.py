@@ -1,4 +1,4 @@
-"""Interface of model families: what an E-step hands to them, what it returns, and the members that a family must have.
+"""Interface of model families: arguments and results of E-steps, and the members that a family must have.
 
 `base.py` has base classes that derive some of these members from others.
 """
@@ -35,7 +35,7 @@ class Expected(NamedTuple):
 
     log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats], where log_scale is a constant left out of all log densities
     entropy: −Σ w_n r_nc log r_nc [nats], with responsibilities r_nc
-    error: J as returned by `Model.error_of`, for the best of all components of each point
+    error: J = Σ_n w_n ‖x_n − μ‖² for the best of all components of each point, as returned by `Model.error_of`
     """
 
     moments: Any
@@ -47,7 +47,7 @@ class Expected(NamedTuple):
 class Model(Protocol):
     """Parameters Θ of a mixture. They are immutable; an M-step returns new ones.
 
-    log p(c, x) = log_scale + scale · cost, where `components` compute the cost of points transformed by `embed`. Each
+    log p(c, x) = log_scale + scale · cost, where `components` computes costs of points transformed by `embed`. Each
     family has its own type of moments (sufficient statistics). Moments can be added; they have a method `scaled` and
     an attribute `counts` (C,) = Σ w_n q_nc.
     """
@@ -92,7 +92,7 @@ class Model(Protocol):
 
     @property
     def scale(self) -> float:
-        """Factor of a cost in log p(c, x) = log_scale + scale · cost."""
+        """Factor of a cost (negative) in log p(c, x) = log_scale + scale · cost."""
         ...
 
     @property
@@ -139,11 +139,11 @@ class Model(Protocol):
 
     @property
     def prior(self) -> Any:
-        """Job that makes a pass over the data for sums that the M-step needs as `prior`; None if it needs none."""
+        """Job for a pass over the data that computes the sums `maximise` takes as `prior`; None if none are needed."""
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:
-        """Do the M-step. It overwrites the moments, because the parameters may reuse their memory."""
+        """Return the parameters after an M-step, which overwrites the moments and may reuse their memory."""
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
@@ -165,7 +165,7 @@ class Model(Protocol):
         ...
 
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        """Return p(c | x) of every row for all components: (n, C)."""
+        """Return the responsibilities p(c | x) of all components for every row: (n, C)."""
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -236,5 +236,5 @@ class Model(Protocol):
         ...
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """Return the conditional distributions of the other columns, in their order, given these columns."""
+        """Return the conditional distributions of the other columns, in ascending order, given these known columns."""
         ...

@@ -40,7 +40,7 @@ class _Shape(Gaussian):
 
     full: ClassVar[bool]
     n_covariance_parameters: Any
-    factors: Any  # A_c, as in `GaussianParameters`, and log |A_c| (C,)
+    factors: Any  # A_c, with A_cᵀA_c = Σ_c⁻¹, as in `GaussianParameters`, and log |A_c| (C,)
     spread: Any  # covariances as searches use them: variances (C, D) or matrices (C, D, D)
 
 
@@ -48,7 +48,7 @@ class _Shape(Gaussian):
 class OwnCovariance(_Shape):
     """Parameters Θ of a mixture with a covariance for each component.
 
-    A subclass defines how covariances are computed from second moments, and their factors.
+    A subclass defines how covariances, and the factors of their inverses, are computed.
     centers (C, D): means [data units], of the data's dtype
     covariances: float64 array of the subclass's shape [data unit²]
     reg_covar: number added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
@@ -194,7 +194,7 @@ class OwnCovariance(_Shape):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters with these attributes.
+        """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
 
         If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
         """
@@ -205,7 +205,7 @@ class OwnCovariance(_Shape):
 
     @classmethod
     def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the covariances from the attribute precisions_cholesky_, given as `factors`."""
+        """Return the covariances from Cholesky factors of precisions, the fitted attribute precisions_cholesky_."""
         return 1 / np.square(factors)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Gaussian components with one variance each, equal in all directions (diagonal ones with equal entries)."""
+"""Gaussian components with one variance each, equal in all directions: diagonal covariances with equal entries."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self

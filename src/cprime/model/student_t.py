@@ -45,7 +45,7 @@ STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type
 class StudentTMoments(Sums):
     """Moments (sufficient statistics) of t mixtures.
 
-    Let w be sample weights, q responsibilities and u = (ν + D)/(ν + δ).
+    Let w be sample weights, q responsibilities and u = (ν + D)/(ν + δ), with squared Mahalanobis distances δ.
     counts (C,): Σ w q    weighted: moments of the Gaussian family, with weights w q u    logs (C,): Σ w q log u
     """
 
@@ -62,7 +62,7 @@ class StudentT(OwnCovariance):
     """Base class that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of densities.
 
     dof (C,): degrees of freedom ν    estimated: whether M-steps estimate ν
-    shared: whether they estimate one ν for all components
+    shared: whether M-steps estimate one ν for all components
     """
 
     dof: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -141,7 +141,10 @@ class StudentT(OwnCovariance):
         return np.where(there, solved(target / np.where(there, counts, 1)), self.dof)
 
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums Σ q log u (C,) for which an M-step leaves ν unchanged, if Σ q u = Σ q = counts (C,)."""
+        """Return the sums Σ_n q_nc log u_nc (C,) for which an M-step leaves ν unchanged.
+
+        counts (C,): Σ_n q_nc = Σ_n q_nc u_nc, with responsibilities q and weight factors u of t distributions
+        """
         return counts * (gap((self.dof + self.n_features) / 2) - gap(self.dof / 2))
 
     def extrapolated(self, before: Self, share: float) -> Self:
@@ -149,7 +152,7 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """Return moments from which an M-step computes these parameters; the mean of u is 1 for each component.
+        """Return moments from which an M-step computes these parameters; the mean weight u is 1 for each component.
 
         shares (C,): counts of the moments, with sum 1
         """
@@ -158,7 +161,7 @@ class StudentT(OwnCovariance):
     def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
         """Return the weight Σ_c q_nc u_nc of each row in M-steps, over its n_kept best components: (n,).
 
-        q: responsibilities    u = (ν + D)/(ν + δ), which is small for outliers
+        q: responsibilities    u = (ν + D)/(ν + δ), small for outliers, with squared Mahalanobis distances δ
         """
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities

@@ -1,6 +1,7 @@
 """t mixtures whose components share one scale matrix Σ: M-steps pool the scatter of all components.
 
-For costs, there is nevertheless a copy of the factor of Σ for each component: C·D² numbers if Σ is a matrix.
+For the computation of costs, each component nevertheless has a copy of the factor of Σ⁻¹: C·D² numbers in all if Σ is a
+matrix.
 """
 
 from dataclasses import dataclass

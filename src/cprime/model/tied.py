@@ -89,7 +89,7 @@ class Tied(Embedded):
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
-        """L⁻¹ for Σ = L Lᵀ, with an additional row of zeros if weights are free: (D', D)."""
+        """Matrix (D', D) that whitens points: L⁻¹ for Σ = L Lᵀ, with an additional row of zeros if weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached
@@ -117,7 +117,7 @@ class Tied(Embedded):
         )
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """Whiten rows; the memory of `before`, rows whitened earlier, is reused if it has the same dtype."""
+        """Return whitened rows. The memory of `before`, rows whitened earlier, is reused if its dtype is the same."""
         dtype, room = self.embedded_centers.dtype, None if before is None else before.dense()
         if X.dtype != dtype:
             X = X.as_type(dtype)
@@ -198,7 +198,7 @@ class Tied(Embedded):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters with these attributes.
+        """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
 
         If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
         """

@@ -3,7 +3,7 @@
     p(c) = 1/C or π_c        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
 
 These are eq. (1)-(3) of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*. With
-equal weights and active sets of one component (C′ = 1), its EM algorithm is k-means (Proposition 2).
+equal weights and active sets of one component (C′ = 1), the EM algorithm for this mixture is k-means (Proposition 2).
 """
 
 import math
@@ -53,7 +53,7 @@ class TiedSpherical(Embedded):
     """Parameters Θ of a mixture with one common spherical variance.
 
     centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
-    variance_floor: least σ² of M-steps [data unit²]; it keeps the likelihood bounded if points coincide
+    variance_floor: least σ² of M-steps [data unit²], which keeps the likelihood bounded if points coincide
     """
 
     centers: Floats
@@ -144,7 +144,7 @@ class TiedSpherical(Embedded):
         return max(J, 0.0)
 
     def variance_of(self, mean_square: float) -> float:
-        """Return σ² from a mean of squared distances, eq. (14) of Lücke & Forster 2019."""
+        """Return σ² from the mean squared distance of points to their centers, eq. (14) of Lücke & Forster 2019."""
         return max(float(mean_square) / self.n_features, self.variance_floor)
 
     def with_variance(self, mean_square: float) -> Self:
@@ -206,7 +206,7 @@ class TiedSpherical(Embedded):
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
         """Return the part of each direction (n, D) along which Σ w (x − center)·part is 0 over the points of a cluster.
 
-        ids: clusters of the directions. If centers are means, it is the whole direction.
+        ids: clusters of the directions. If centers are means, this part is the whole direction.
         """
         return directions
 
@@ -327,7 +327,7 @@ def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tup
 def variance_floor(centers: Floats) -> float:
     """Return the least variance that numbers as large as the starting centers can resolve: (ε · largest)² [data unit²].
 
-    If all centers are 0, it is a small variance for which costs can still be computed.
+    If all centers are 0, return a small variance for which costs can still be computed.
     """
     resolution = float(np.finfo(centers.dtype).eps) * max(float(centers.max()), -float(centers.min()))
     single = centers.dtype == np.float32

@@ -28,8 +28,8 @@ class UnitCenters(TiedSpherical):
     ) -> tuple[Self, float]:
         """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        S_c = Σ w x is `sums`, and `squares` is the sum about the old centers, J = 2 Σ_c (N_c − S_c·μ_c). It falls by
-        Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
+        S_c = Σ w x is `sums`. `squares` is the sum about the old centers, J = 2 Σ_c (N_c − S_c·μ_c), with N_c = Σ w in
+        `counts`. J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
@@ -47,8 +47,9 @@ class UnitCenters(TiedSpherical):
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """Return by how much J rises if clusters a and b are merged: (n,).
 
-        It is 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because J = 2 Σ_c (N_c − ‖S_c‖). To avoid cancellation, it is computed
-        from the angle between S_a and S_b: with d² = 2 − 2 cos, ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
+        With sums S = Σ w x of the clusters' points of length 1, the result is 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because
+        J = 2 Σ_c (Σ w − ‖S_c‖). To avoid cancellation, the result is computed from the angle between S_a and S_b: with
+        d² = 2 − 2 cos, ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
         """
         one, two = (np.sqrt(_products(sums, sums)) for sums in (a[1], b[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -65,8 +66,8 @@ class UnitCenters(TiedSpherical):
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
         """Return factors of squared distances for the change of J if a point is reassigned and both centers move.
 
-        Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, a point of weight w that
-        joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
+        Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, S_b = Σ w x, a point of
+        weight w that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
         w d² (1 − (1 + cos)/2 · w/R), where d² = 2 − 2 cos. Likewise, J falls by more than w d² if a point leaves its
         component. The cosine is approximated by its mean in the component, R/N.
         """

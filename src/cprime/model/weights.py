@@ -12,7 +12,7 @@ Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 
 @lru_cache
 def log_equal(n_components: int) -> float:
-    """Return log 1/C, the logarithm of each weight if C weights are equal."""
+    """Return log 1/C, the logarithm of each of C equal weights."""
     return -float(np.log(n_components))
 
 

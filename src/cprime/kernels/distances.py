@@ -42,7 +42,7 @@ def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats
 
 
 def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
-    """Compute `distances` in NumPy, from differences."""
+    """Compute `distances` in NumPy, from differences of rows and candidates; write the result (L, n) to `out`."""
     out[:] = costs_of(X, candidates).T.astype(X.dtype)
     if current is not None:
         np.minimum(out, current, out=out)
@@ -61,7 +61,7 @@ def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None =
 
 
 def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float]:
-    """Compute `extent` in NumPy."""
+    """Compute `extent` in NumPy: the greatest |x_nk| and the greatest |x_nk − origin_k|."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
 
@@ -84,6 +84,6 @@ def products(
 
 
 def products_twin(X: Floats, B: Floats, shift: Floats | None, out: Floats, n_threads: int) -> None:
-    """Compute `products` in NumPy, in float64."""
+    """Compute the products (X − shift) Bᵀ in NumPy, in float64, and write them to `out`."""
     rows = np.ascontiguousarray(X, dtype=np.float64) - (0 if shift is None else shift)
     out[:] = rows @ np.ascontiguousarray(B, dtype=np.float64).T

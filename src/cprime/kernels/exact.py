@@ -49,7 +49,10 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
 def posterior_twin(
     values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
 ) -> None:
-    """Compute `posterior` in NumPy; the greatest exponent of each row is subtracted to prevent overflow."""
+    """Compute `posterior` in NumPy, and write its three results to the given arrays.
+
+    The greatest exponent of each row is subtracted to prevent overflow.
+    """
     a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
     scaled = np.exp(a - highest)
@@ -115,7 +118,7 @@ def expect_all_twin(
     log_sum: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `expect_all` in NumPy, from an (n, C) table of squared distances."""
+    """Compute `expect_all` in NumPy from an (n, C) table of squared distances, and write to the given arrays."""
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
     counts += w.sum(axis=0)
@@ -137,7 +140,7 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
 def log_sum_exp_twin(
     X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
 ) -> tuple[NDArray, NDArray]:
-    """Compute `log_sum_exp` in NumPy; return responsibilities and squared distances, (n, C) each.
+    """Compute `log_sum_exp` in NumPy; also return responsibilities and squared distances, (n, C) each.
 
     Exponents are relative to the nearest component of each row, so results stay finite for σ² → 0.
     """
@@ -246,7 +249,7 @@ def respond_twin(
     tails: NDArray | None,
     n_threads: int,
 ) -> None:
-    """Compute `respond` in NumPy, from an (n, C) table of costs."""
+    """Compute `respond` in NumPy from an (n, C) table of costs, and write to the given arrays."""
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
     r = np.exp((least - cost) / 2)

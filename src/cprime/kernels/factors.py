@@ -57,7 +57,10 @@ def factor_costs_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `factor_costs` in NumPy from residuals: ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, z = E[z | x]."""
+    """Compute `factor_costs` in NumPy from residuals, and write them to `costs` (n, m).
+
+    A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
+    """
     check.inside(ids, -1, len(means))
     most = float(np.finfo(X.dtype).max)
     for h in range(ids.shape[1]):
@@ -101,7 +104,7 @@ def keep_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `keep_factors` in NumPy, from the costs of all candidates."""
+    """Compute `keep_factors` in NumPy from the costs of all candidates; write to `kept` and `costs`."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
@@ -171,7 +174,7 @@ def factor_moments_twin(
     second: Doubles,
     n_threads: int,
 ) -> None:
-    """Compute `factor_moments` in NumPy, component by component."""
+    """Compute `factor_moments` in NumPy, component by component, and add to `counts`, `first` and `second`."""
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.inside(kept, 0, C)
     w = np.ones(kept.shape) if responsibilities is None else responsibilities

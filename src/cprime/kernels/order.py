@@ -29,7 +29,7 @@ def grouped_order(
 
 
 def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
-    """Compute `grouped_order` by a stable sort in NumPy."""
+    """Compute `grouped_order` by a stable sort in NumPy; write the indices (n,) to `order`."""
     check.inside(labels, 0, n_components)
     order[:] = np.argsort(labels, kind="stable")
 
@@ -59,7 +59,7 @@ def changed(
 
 
 def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
-    """Compute `changed` in NumPy."""
+    """Compare the first columns of two arrays in NumPy, as `changed`; write the mask (n,) of unequal rows to `out`."""
     out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)
 
 
@@ -72,7 +72,7 @@ def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = Non
 
 
 def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
-    """Compute `gather` in NumPy; raise ValueError if a row is out of range."""
+    """Copy rows in the given order to `out` in NumPy, as `gather`; raise ValueError if an index is out of range."""
     if order.size and not (order.min() >= 0 and order.max() < len(X)):
         raise ValueError("order has a row outside X")
     out[:] = X[order]
@@ -95,7 +95,10 @@ def normalized(
 def normalized_twin(
     X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
 ) -> None:
-    """Compute `normalized` in NumPy; rows are first divided by their greatest absolute value to avoid overflow."""
+    """Write rows divided by their lengths to `out`, and the lengths to `lengths`, in NumPy, as `normalized`.
+
+    Rows are first divided by their greatest absolute values to avoid overflow.
+    """
     if order is None:
         out[:] = X
     else:

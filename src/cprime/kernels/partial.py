@@ -87,7 +87,10 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `reassign` in NumPy, component by component, in segments of 2048 points."""
+    """Compute `reassign` in NumPy, component by component, in segments of 2048 points.
+
+    The results are written to new_labels (n,) and distances (n,).
+    """
     C = len(centers)
     check.inside(lists, -1, C)
     check.inside(labels, 0, len(lists))
@@ -139,7 +142,7 @@ def keep(
 def keep_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """Compute `keep` in NumPy, by a call of `among_twin`.
+    """Compute `keep` in NumPy, by a call of `among_twin`; write components to `kept`, and their costs to `costs`.
 
     `among_twin` gets no neighbor lists; the list of each row's first component is passed as its extra candidates.
     """

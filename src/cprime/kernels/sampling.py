@@ -51,7 +51,7 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `potentials` in NumPy."""
+    """Compute `potentials` in NumPy, the error J for each candidate as the next center; write it to `out`."""
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
@@ -97,7 +97,7 @@ def spread_out_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `spread_out` in NumPy, group by group and choice by choice."""
+    """Compute `spread_out` in NumPy, group by group and choice by choice; write the indices to `out`."""
     chosen: list[int] = []
     for g, n in enumerate(n_chosen):
         rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))

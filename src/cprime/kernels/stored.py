@@ -21,7 +21,8 @@ from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
 _PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
 _SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has at most 16 numbers, and all at most 32 MiB
-_BUFFER = 8192  # numbers that NumPy converts at a time in sums; sums of pieces of whole buffers are bit-identical
+# NumPy converts so many numbers at a time in sums. Sums over pieces of whole buffers are bit-identical to one sum.
+_BUFFER = 8192
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:

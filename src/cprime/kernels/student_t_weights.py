@@ -78,7 +78,7 @@ def pull_twin(
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `pull` in NumPy."""
+    """Compute `pull` in NumPy: write weights q u (n, H) to `pulled`; add Σ w q and Σ w q log u to `tails` (2, C)."""
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)

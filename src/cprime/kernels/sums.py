@@ -60,7 +60,7 @@ def accumulate_twin(
     onto: bool,
     n_threads: int,
 ) -> None:
-    """Compute `accumulate` in NumPy, one column of `kept` at a time."""
+    """Compute `accumulate` in NumPy, one column of `kept` at a time; write the results to `counts` and `sums`."""
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:
         if rows.size and not (rows.min() >= 0 and rows.max() < len(X)):
@@ -197,7 +197,7 @@ def along(
 
 
 def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
-    """Compute `along` in NumPy, from differences."""
+    """Compute `along` in NumPy, from differences of points and centers; write the projections (n,) to `out`."""
     check.inside(labels, 0, len(centers))
     differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
     out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
@@ -235,7 +235,7 @@ def means_twin(
     squares: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `means` in NumPy."""
+    """Compute `means` in NumPy; write new means (C, D) to `out`, and squared distances (C,) to `squares`."""
     held = counts > 0
     new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
     out[:] = new.astype(centers.dtype)

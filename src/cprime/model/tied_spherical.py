@@ -307,15 +307,15 @@ _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
 def rounding(squares: float, centers: Floats) -> tuple[float, float]:
-    """Return two bounds of the rounding error of a sum of squares about centers: in their dtype, and in float64.
+    """Return two bounds of the rounding error of `squares`, a sum of squared distances from centers [data unit²].
 
-    Both are in [data unit²].
+    The first is for a sum computed in the dtype of the centers, the second for float64.
     """
     return _ROUNDING[centers.dtype] * squares, _OF_DOUBLE * squares
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """Return the factors M/(M − w) and M/(M + w), kept finite if a component has at most one point.
+    """Return the factors M/(M − w) and M/(M + w) (C,) of `exchange_factors`, finite even for at most one point.
 
     masses (C,): weight M of each component    weight: weight w of a point
     """

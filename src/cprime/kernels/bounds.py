@@ -129,7 +129,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
-    """Check `Moves`, and return their drift (C,), the moves of centers, as a contiguous array of the given dtype."""
+    """Check `Moves`, and return `drift` (C,), the moves of centers, as a contiguous array of the given dtype."""
     drift = check.contiguous(moves.drift, dtype)
     if drift.shape != (n_components,):
         raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
@@ -142,7 +142,7 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
 
 
 def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dtype) -> None:
-    """Raise ValueError if bounds have wrong shapes or types. They are not converted, because kernels write to them."""
+    """Raise ValueError if bounds have wrong shapes or types. No array is converted, because kernels write to it."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")

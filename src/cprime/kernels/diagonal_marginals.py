@@ -71,7 +71,7 @@ class DiagonalMarginals(TabulatedCosts):
         """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).
 
         kept, q (n, H): components of each row and their responsibilities
-        They are computed from sums of x, x² and the mask; for components far from the origin, from differences x − μ.
+        Moments come from sums of x, x² and the mask; for components far from the origin, from differences x − μ.
         """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape

@@ -63,7 +63,10 @@ def posterior_twin(
 
 
 class Expectation(NamedTuple):
-    """Result of `expect_all`, an exact E-step with one variance: sums over points, with the equations given there."""
+    """Result of `expect_all`, an exact E-step with one variance over all C components.
+
+    counts (C,), sums (C, D): Σ r and Σ r x with weighted responsibilities r; the other fields are sums over points.
+    """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]

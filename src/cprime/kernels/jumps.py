@@ -1,11 +1,12 @@
-"""k-means by jumps: a center whose removal raises the error J least is moved to where a further one lowers J most.
+"""k-means with jumps of centers, which leave local optima of the error J.
 
-If the center of cluster a, of weight W_a, is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b),
-Σ w (d₂² − d₁²)). The first term is for a union with another cluster b (Ward 1963). The second is for a reassignment of
-each point from its center at distance d₁ to its second nearest center at distance d₂. If a cluster is cut into parts of
-weights W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then
-single jumps are tried on the points around them, like random swaps (Fränti 2018), but in descending order of the
-predicted decrease of J, until several in a row have failed.
+A jump removes a center where J rises least, and places it in the cluster whose division lowers J most. If the center of
+cluster a, of weight W_a, is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first
+term is for a union with another cluster b (Ward 1963). The second is for a reassignment of each point from its center
+at distance d₁ to its second nearest center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
+by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on
+the points around them, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J, until
+several in a row have failed.
 """
 
 from typing import Any, NamedTuple

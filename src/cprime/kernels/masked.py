@@ -102,7 +102,7 @@ class Masked(Dense):
         return _firsts(self.array, self.observed, np.nan)
 
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-        """Return the greatest |x_nk| and |x_nk − origin_k| of observed values, as `distances.extent`."""
+        """Return the greatest |x_nk| and the greatest |x_nk − origin_k| of observed values, as `distances.extent`."""
         if not self.observed.size:
             return 0.0, 0.0
         start = np.nan_to_num(self.first() if origin is None else origin)
@@ -181,7 +181,7 @@ class Masked(Dense):
         return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
-        """Return ‖x_n − μ_c‖² for c = labels[n], summed over the observed columns of each row: (n,)."""
+        """Return ‖x_n − μ_c‖² to the center c = labels[n], summed over the observed columns of each row: (n,)."""
         at = np.where(self.observed, self.array, check.centers(centers, self)[labels])
         return Dense(at).own_distances(centers, labels, n_threads=n_threads)
 
@@ -324,7 +324,7 @@ def _sums(parts: list[Sums]) -> Sums:
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
     """Return counts (C,), and first and second moments about centers that have no covariances.
 
-    A missing value is replaced by that of the center, so it adds 0.
+    A missing value is replaced by that of the center, so that it adds 0 to the moments.
     kept, q (n, H): components of each row, and responsibilities    full: whether second moments are matrices
     """
     sums = no_moments(centers, full)

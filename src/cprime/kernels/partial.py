@@ -1,6 +1,6 @@
 """Partial E-steps in which all points of a component share candidates: the components in its neighbor list.
 
-They are variants of Algorithms 1 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*
+These are variants of Algorithms 1 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ def reassign(
 
 
 def own_distances(X: CoreRows, centers: Floats, labels: NDArray[np.int32], *, n_threads: int | None = None) -> Floats:
-    """Return ‖x_n − μ_c‖² for c = labels[n]: (n,) of X's dtype [data unit²]."""
+    """Return ‖x_n − μ_c‖² of each row to the center c = labels[n]: (n,) of X's dtype [data unit²]."""
     return reassign(X, centers, np.empty((len(centers), 0), dtype=np.int32), labels, n_threads=n_threads)[1]
 
 

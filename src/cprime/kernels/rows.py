@@ -81,11 +81,11 @@ class Rows(CoreRows, Protocol):
         ...
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """Return all rows divided by their lengths, in the given order, and the lengths (n,)."""
+        """Return all rows divided by their Euclidean lengths, in the given order, and the lengths (n,)."""
         ...
 
     def widened(self) -> Self:
-        """Return the rows with one more column, of zeros."""
+        """Return the rows with one more column, which contains zeros."""
         ...
 
     def first(self) -> Floats:

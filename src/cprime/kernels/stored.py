@@ -148,7 +148,7 @@ class StoredRows(CoreTable):
         return None
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Rows, Doubles]:
-        """Return rows divided by their lengths, and the lengths (n,).
+        """Return rows divided by their Euclidean lengths, and the lengths (n,).
 
         The stored rows are not copied, because kernels divide when they read. A widened copy is made only if some row
         is too short, or if the rows have `lengths` already.

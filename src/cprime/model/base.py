@@ -137,15 +137,15 @@ class Family:
 
 
 class Gaussian(Family):
-    """Base class of Gaussian families."""
+    """Base class of Gaussian families, with members that all of these families share."""
 
     exact = True
     accelerates = True
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return x − μ of each row (n, D), where μ is the mean of the component of its label.
+        """Return x − μ of each row (n, D), where μ is the mean of the row's component in `labels` (n,).
 
-        Missing values of x are replaced by their expected values given this component.
+        Missing values of x are replaced by expected values under this component.
         """
         rows = X.dense()
         if X.observed is not None:
@@ -153,7 +153,7 @@ class Gaussian(Family):
         return np.subtract(rows, self.centers[labels], dtype=np.float64)
 
     def _places(self, columns: NDArray[np.intp]) -> Floats:
-        """Return the centers restricted to some columns: (C, k)."""
+        """Return the centers restricted to the k columns with these indices: (C, k)."""
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:

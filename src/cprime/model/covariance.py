@@ -66,11 +66,14 @@ class DataScale(NamedTuple):
         return cls(data_variance(counts, means, variances, dtype), resolution)
 
     def pool(self, shares: NDArray[np.float64]) -> Self:
-        """Return the scale for one covariance that all components share: resolution is (1, D)."""
+        """Return the scale for one covariance that all components share, with a resolution of shape (1, D).
+
+        shares (C,): share of the points in each component, by which resolutions are averaged
+        """
         return self._replace(resolution=pooled(shares, self.resolution)[np.newaxis])
 
     def average_columns(self) -> Self:
-        """Return the scale for components with one variance for all columns: resolution is (C,)."""
+        """Return the scale for components with one variance for all columns, with a resolution of shape (C,)."""
         return self._replace(resolution=self.resolution.mean(axis=1))
 
 

@@ -51,7 +51,7 @@ def _stirling(x: Doubles) -> Doubles:
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
     """Return the part of −2 log p(μ) of t distributions that depends on their degrees of freedom ν.
 
-    It is the difference to a Gaussian with the same Σ and μ in D dimensions:
+    This part is the difference to a Gaussian with the same Σ and μ in D dimensions:
     D log(ν/2) − 2 log Γ((ν + D)/2) + 2 log Γ(ν/2). For large ν it tends to 0.
     """
     x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2

@@ -25,7 +25,7 @@ def rows_of_piece(n_features: int) -> int:
 
 
 class _EmbeddedGaussian(Gaussian):
-    """Base class that declares the members that subclasses of `Embedded` define: scales and embedded centers."""
+    """Base class that declares members that subclasses of `Embedded` define: scales and embedded centers."""
 
     scale: Any
     log_scale: Any

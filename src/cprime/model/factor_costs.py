@@ -27,7 +27,7 @@ _TOGETHER = 64  # number of components that are processed at a time
 
 
 def parts(C: int) -> Iterator[slice]:
-    """Yield slices that divide C components into blocks, so that temporary arrays are small beside the parameters."""
+    """Yield slices that divide C components into blocks, so that temporary arrays are smaller than parameters."""
     return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
 
 
@@ -96,7 +96,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def factors(self) -> FactorAnalysers:
-        """Parameters in the form that kernels take."""
+        """Parameters of all factor analyzers in the form that kernels take."""
         return FactorAnalysers(self.centers, self.precisions, self.directions, self.loadings, self.roots, self.offsets)
 
     @cached_property

@@ -132,7 +132,8 @@ def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None =
 def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
     """Return random deviations of missing values from their expectations, of covariance Λ_m V Λ_mᵀ + Ψ_m: (n, D).
 
-    They are Ψ^½ (I + WWᵀ)^½ times normal numbers, W = Ψ_m^−½ Λ_m V^½.    covariances (n, H, H): V of each row's factors
+    The result is Ψ^½ (I + WWᵀ)^½ times the numbers `normal` (n, D), with W = Ψ_m^−½ Λ_m V^½.
+    covariances (n, H, H): V, those of each row's factors given its observed values
     gone (n, D): mask of missing values
     """
     root = np.sqrt(of.noise)

@@ -33,13 +33,13 @@ class FactorMoments(Sums):
     second: NDArray[np.float64]
 
     def select(self, some: slice) -> Self:
-        """Return the moments of some components."""
+        """Return the moments of a slice of components."""
         first = self.counts[some], self.sums[some], self.squares[some]
         return type(self)(*first, self.cross[some], self.means[some], self.second[some])
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
-        """Return moments without points, all 0. H is the length of z, which may differ from the number of factors."""
+        """Return moments without points, all 0. H: length of z, which may differ from the number of factors."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
 

@@ -115,7 +115,7 @@ class Factors(Gaussian):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
 
-        It is left out of costs, because it may be large beside their differences.
+        This part is left out of costs, because it may be large compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
 
@@ -282,7 +282,7 @@ class Factors(Gaussian):
         return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
-        """Return moments from which an M-step computes these parameters: factors z have mean 0 and variance I.
+        """Return moments from which an M-step computes this model's parameters: factors z have mean 0 and variance I.
 
         shares (C,): counts of the moments, with sum 1
         """
@@ -319,7 +319,7 @@ class Factors(Gaussian):
         return out
 
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the expected factors E[z | x] of every row under the component of its label: (n, H)."""
+        """Return the expected factors E[z | x] of every row under its component in `labels` (n,): (n, H)."""
         moved, out = self._moved(X, labels), np.empty((len(labels), self.n_factors))
         for c, some in groups(labels, self.n_components):
             out[some] = moved[some] @ self._projections[c].T
@@ -372,7 +372,7 @@ class Factors(Gaussian):
         return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of a mixture with full covariance matrices, which have C·D² numbers."""
+        """Return the attributes of scikit-learn's mixture with full covariance matrices, which have C·D² numbers."""
         full = FullCovariance(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
         return full.attributes()
 

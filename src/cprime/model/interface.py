@@ -124,7 +124,7 @@ class Model(Protocol):
         ...
 
     def summarise(self, block: Block, shares: Responsibilities) -> Any:
-        """Compute the moments of a block from the responsibilities `shares`."""
+        """Return the moments of a block of rows, computed from the responsibilities `shares`."""
         ...
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
@@ -147,14 +147,14 @@ class Model(Protocol):
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        """Return extrapolated parameters, for momentum: these plus a share below 1 of the step from `before` to these.
+        """Return the model extrapolated for momentum: its parameters plus a share < 1 of their step since `before`.
 
         Means are extrapolated in data units; of weights and variances, the logarithms are extrapolated.
         """
         ...
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Return moments and a prior from which an M-step computes these parameters.
+        """Return moments and a prior from which an M-step computes the parameters of this model.
 
         shares (C,): counts of the moments, with sum 1
         """
@@ -179,14 +179,14 @@ class Model(Protocol):
         ...
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of these parameters in scikit-learn's mixture of covariance type `sklearn_type`."""
+        """Return this model's parameters as attributes of scikit-learn's mixture of covariance type `sklearn_type`."""
         ...
 
     @classmethod
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters with these centers, weights and `attributes`, some of which may be missing."""
+        """Return a model with these centers, weights and fitted `attributes`, some of which may be missing."""
         ...
 
     @classmethod
@@ -196,7 +196,7 @@ class Model(Protocol):
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Return starting parameters with these centers, with precisions given by users (None for any), and with the
+        """Return a starting model with these centers, with precisions given by users (None for any), and with the
         family's `options` if it has any.
 
         Raises ValueError that names `precisions_init` if the precisions are not valid.
@@ -219,7 +219,7 @@ class Model(Protocol):
         ...
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the Mahalanobis distance of each row's observed values to the component of its label: (n,)."""
+        """Return the Mahalanobis distance of each row's observed values to its component in `labels` (n,): (n,)."""
         ...
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

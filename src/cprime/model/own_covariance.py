@@ -88,7 +88,7 @@ class OwnCovariance(_Shape):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
 
-        It is left out of costs, because it may be large beside their differences.
+        This part is left out of costs, because it may be large compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
 

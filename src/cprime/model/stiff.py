@@ -2,7 +2,7 @@
 
     r_nc ∝ exp(−β ‖x_n − μ_c‖²)
 
-It differs from `TiedSpherical` only in the M-step, which leaves σ² unchanged.
+This mixture differs from `TiedSpherical` only in the M-step, which leaves σ² unchanged.
 """
 
 from dataclasses import dataclass

@@ -2,13 +2,14 @@
 
     p(x | c) = Γ((ν + D)/2) / (Γ(ν/2) (νπ)^(D/2) |Σ|^½) · (1 + δ/ν)^(−(ν + D)/2),    δ = (x − μ)ᵀ Σ⁻¹ (x − μ)
 
-These are Gaussians with precision Σ⁻¹ u, where u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). The
-M-step is that of Gaussians with weights q u in place of the responsibilities q. The E-step computes both q and u, from
-the old μ, Σ, π and ν. The M-step updates ν first, then μ and Σ, without computing q or u again (EM, not ECM).
+A t distribution is a Gaussian with precision Σ⁻¹ u, where u ~ Gamma(ν/2, ν/2). Given x, u has the mean
+(ν + D)/(ν + δ). The M-step is that of Gaussians with weights q u in place of the responsibilities q. The E-step
+computes both q and u, from the old μ, Σ, π and ν. The M-step updates ν first, then μ and Σ, without computing q or u
+again (EM, not ECM).
 
-Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster and never lowers F either. It
-corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler & Vardi 1994; Liu,
-Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
+Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster and never lowers the free energy F
+either. This variant corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler
+& Vardi 1994; Liu, Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with new ν.
 """
 
 from collections.abc import Mapping
@@ -152,7 +153,7 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """Return moments from which an M-step computes these parameters; the mean weight u is 1 for each component.
+        """Return moments from which an M-step computes this model's parameters; every mean of u is 1.
 
         shares (C,): counts of the moments, with sum 1
         """

@@ -125,7 +125,7 @@ class Tied(Embedded):
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=room))
 
     def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step; some rows are whitened at a time, to limit memory."""
+        """Compute the exact E-step over all components. Some rows are whitened at a time, to limit memory."""
 
         def respond() -> Iterator[Responses]:
             step = rows_of_piece(self.n_features)

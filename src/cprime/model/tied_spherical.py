@@ -158,7 +158,8 @@ class TiedSpherical(Embedded):
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         """Do the M-step, eq. (6) of Lücke & Forster 2019.
 
-        μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²
+        μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖², with N_c = Σ_n w_n q_nc,
+        S_c = Σ_n w_n q_nc x_n and W = Σ_n w_n
         """
         model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
         weights = new_weights(self.weights, moments.counts)

@@ -128,10 +128,10 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
     raise TypeError(f"{name} has a type that a file cannot hold: an array of {array.dtype}")
 
 
-def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
+def decode(node: Any, tensors: Tensors, namespaces: tuple[str, ...] = ()) -> Any:
     """Return the value that `encode` stored as `node`.
 
-    tensors: arrays by name    room: namespace, such as "model", that names of classes must have; "" accepts all
+    tensors: arrays by name    namespaces: those that names of classes may have, such as "model"; () accepts all
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
@@ -141,23 +141,23 @@ def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
     ((kind, content),) = node.items()
     if kind not in _DECODERS:
         raise ValueError(f"there is no kind of value {kind!r}")
-    return _DECODERS[kind](content, tensors, room)
+    return _DECODERS[kind](content, tensors, namespaces)
 
 
-def _tensor(name: str, tensors: Tensors, room: str) -> np.ndarray:
+def _tensor(name: str, tensors: Tensors, namespaces: tuple[str, ...]) -> np.ndarray:
     if name not in tensors:
         raise ValueError(f"there is no tensor {name!r}, or two values refer to it")
     return tensors.pop(name)
 
 
-def _scalar(name: str, tensors: Tensors, room: str) -> Any:
-    found = _tensor(name, tensors, room)
+def _scalar(name: str, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
+    found = _tensor(name, tensors, namespaces)
     if found.shape != ():
         raise ValueError(f"{name} must be one number, it has the shape {found.shape}")
     return found[()]
 
 
-def _strings(content: Any, tensors: Tensors, room: str) -> np.ndarray:
+def _strings(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> np.ndarray:
     dtype, items = np.dtype(content["dtype"]), content["items"]
     if dtype.kind not in "UO":
         raise ValueError(f"an array of text cannot have the dtype {dtype}")
@@ -168,8 +168,8 @@ def _strings(content: Any, tensors: Tensors, room: str) -> np.ndarray:
     return np.array(items, dtype=dtype).reshape(content["shape"])
 
 
-def _record(content: Any, tensors: Tensors, room: str) -> np.ndarray:
-    columns = {field: decode(node, tensors, room) for field, node in content.items()}
+def _record(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> np.ndarray:
+    columns = {field: decode(node, tensors, namespaces) for field, node in content.items()}
     shapes = {values.shape for values in columns.values()}
     if len(shapes) != 1:
         raise ValueError(f"the fields of a structured array must have one shape, got {sorted(shapes)}")
@@ -180,39 +180,41 @@ def _record(content: Any, tensors: Tensors, room: str) -> np.ndarray:
     return record
 
 
-def _csr(content: Any, tensors: Tensors, room: str) -> csr_array:
-    parts = [decode(content[part], tensors, room) for part in ("data", "indices", "indptr")]
+def _csr(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> csr_array:
+    parts = [decode(content[part], tensors, namespaces) for part in ("data", "indices", "indptr")]
     found = csr_array(tuple(parts), shape=tuple(content["shape"]))
     found.check_format(full_check=True)  # check, because indices out of range would cause invalid memory access
     return found
 
 
-def _object(content: Any, tensors: Tensors, room: str) -> Any:
+def _object(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
     name = content["class"]
-    if name not in _classes or not name.startswith(f"{room}." if room else ""):
+    if name not in _classes or (namespaces and name.partition(".")[0] not in namespaces):
         raise ValueError(f"there is no {name!r} that can be stored here")
-    cls, items = _classes[name], {key: decode(item, tensors, room) for key, item in content["fields"].items()}
+    cls, items = _classes[name], {key: decode(item, tensors, namespaces) for key, item in content["fields"].items()}
     own = _fields(cls)  # fields of older versions that the class no longer has are ignored if they are None
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 
-def _search(content: Any, tensors: Tensors, room: str) -> Any:
+def _search(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
     """Return the search object stored in a model file of format 1 or 2; later formats encode searches differently."""
     options = {"dict": content["options"]}
-    return _object({"class": f"search.{content['class']}", "fields": decode(options, tensors, room)}, tensors, room)
+    return _object(
+        {"class": f"search.{content['class']}", "fields": decode(options, tensors, namespaces)}, tensors, namespaces
+    )
 
 
-_DECODERS: dict[str, Callable[[Any, Tensors, str], Any]] = {
+_DECODERS: dict[str, Callable[[Any, Tensors, tuple[str, ...]], Any]] = {
     "tensor": _tensor,
-    "complex": lambda name, tensors, room: _tensor(name, tensors, room).view(np.complex128),
+    "complex": lambda name, tensors, namespaces: _tensor(name, tensors, namespaces).view(np.complex128),
     "numpy_scalar": _scalar,
-    "float": lambda text, tensors, room: float(text),
+    "float": lambda text, tensors, namespaces: float(text),
     "strings": _strings,
     "record": _record,
     "csr": _csr,
     "object": _object,
     "search": _search,
-    "list": lambda items, tensors, room: [decode(item, tensors, room) for item in items],
-    "tuple": lambda items, tensors, room: tuple(decode(item, tensors, room) for item in items),
-    "dict": lambda items, tensors, room: {key: decode(item, tensors, room) for key, item in items.items()},
+    "list": lambda items, tensors, namespaces: [decode(item, tensors, namespaces) for item in items],
+    "tuple": lambda items, tensors, namespaces: tuple(decode(item, tensors, namespaces) for item in items),
+    "dict": lambda items, tensors, namespaces: {key: decode(item, tensors, namespaces) for key, item in items.items()},
 }

@@ -1,9 +1,9 @@
-"""Fast helpers for frozen dataclasses: changed copies and cached properties."""
+"""Helpers for frozen dataclasses: changed copies, cached properties, and options that scikit-learn can read."""
 
 import dataclasses
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -51,3 +51,28 @@ class cached(Generic[T]):
             return self  # type: ignore[return-value]
         found = value.__dict__[self.name] = self.function(value)
         return found
+
+
+class Options:
+    """Base of values whose fields are options; scikit-learn's `clone`, `set_params` and `GridSearchCV` can use them."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the options by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def with_params(self, **params: Any) -> Self:
+        """Return a copy with some options changed.
+
+        Raises
+        ------
+        ValueError
+            If there is no option of a given name, or its value is out of range.
+        """
+        names = self.get_params()
+        for name in params:
+            if name not in names:
+                raise ValueError(f"Invalid parameter {name!r} for {self!r}. Valid parameters are: {list(names)}.")
+        return type(self)(**{**names, **params})
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(**self.get_params())

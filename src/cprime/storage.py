@@ -32,6 +32,7 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
+_NAMESPACES = ("search", "seeding")  # those of classes whose values parameters may be
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
@@ -161,8 +162,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         tensors = load_tensors(content)
         del content
-        params = {key: decode(node, tensors, "search") for key, node in strict_json(metadata["params"]).items()}
-        fitted = {key: decode(node, tensors, "search") for key, node in strict_json(metadata["fitted"]).items()}
+        params = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["params"]).items()}
+        fitted = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["fitted"]).items()}
         estimator = cls(**params)
         for key, value in fitted.items():
             if not key.endswith("_") or key.startswith("_"):

@@ -30,6 +30,7 @@ from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
 from cprime.seeding.jumps import improved_by_jumps
+from cprime.seeding.methods import name_of
 
 logger = logging.getLogger("cprime")
 
@@ -115,13 +116,19 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. A name `search__…` sets an option of the search, on a copy of the search object."""
-        nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if name[:8] == "search__"}
+        """Set parameters by name. A name such as `search__…` or `init__…` sets an option, on a copy of that value."""
+        nested: dict[str, dict[str, Any]] = {}
+        for name in [name for name in params if "__" in name]:
+            outer, _, inner = name.partition("__")
+            value = params.get(outer, getattr(self, outer, None))
+            if outer == "search" or hasattr(value, "with_params") or (outer[:4] == "init" and isinstance(value, str)):
+                nested.setdefault(outer, {})[inner] = params.pop(name)
         super().set_params(**params)
-        if nested:
-            if isinstance(self.search, str):
-                raise ValueError(f"search={self.search!r} has no parameters {list(nested)}: give an object first.")
-            self.search = self.search.with_params(**nested)
+        for outer, options in nested.items():
+            value = getattr(self, outer)
+            if isinstance(value, str):
+                raise ValueError(f"{outer}={value!r} has no parameters {list(options)}: give an object first.")
+            setattr(self, outer, value.with_params(**options))
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -254,7 +261,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
         """Return the starting parameters of a run, from starting centers that jumps improve if `plan` says so."""
         centers = self._centers(data, init, key)
-        if plan.improved and not (isinstance(init, str) and init == "jumps"):
+        if plan.improved and name_of(init) != "jumps":
             centers = improved_by_jumps(data, centers, key)
         return first_model(data, centers, plan.search.exact)
 
@@ -322,7 +329,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Return the starting centers (C, D); some initializations also set a near center for each point."""
-        if not isinstance(init, str):  # a function may store the random state that it receives, so it gets a new one
+        if name_of(init) is None:  # a function may store the random state that it receives, so it gets a new one
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)

@@ -17,6 +17,7 @@ from cprime.execution import Data
 from cprime.kernels import Dense, Rows, computing
 from cprime.model import Model
 from cprime.model.conditional import Conditional, others
+from cprime.seeding.methods import name_of
 from cprime.sources import is_source_like
 
 _OF_THE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
@@ -224,7 +225,7 @@ class Conditionals:
         params |= {name: None for name in _OF_THE_FIT if name in params}
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
         params |= {name: getattr(model, name) for name in type(model).followed_options}
-        if not isinstance(params["init_params"], str):
+        if name_of(params["init_params"]) is None:
             params["init_params"] = "auto"
         derived = type(estimator)(**params)
         derived._set_model(model, self.n_active_)

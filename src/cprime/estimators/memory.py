@@ -31,6 +31,7 @@ from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
 from cprime.seeding.jumps import PER_CLUSTER
 from cprime.seeding.kmeans_plusplus import trial_bytes
+from cprime.seeding.methods import name_of
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
@@ -224,8 +225,8 @@ def needed(
 
 def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
     """Return the name of the initialization that takes most memory; None if centers are given."""
-    init = getattr(estimator, "init", getattr(estimator, "init_params", None))
-    if not isinstance(init, str):
+    init = name_of(getattr(estimator, "init", getattr(estimator, "init_params", None)))
+    if init is None:
         return None
     if init == "auto" and hasattr(estimator, "init_params"):
         return "k-means++" if estimator.n_init > 1 and data.in_memory else "kmeans"

@@ -23,6 +23,7 @@ from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded
+from cprime.seeding.methods import name_of
 
 SECONDS = 2.0  # time limit of all small fits together
 _FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor by which each further one is larger
@@ -182,10 +183,10 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
     if hasattr(estimator, "exchange"):
         given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
-        given["init"] = init if isinstance(init, str) else "random"
+        given["init"] = init if name_of(init) is not None else "random"
     if hasattr(estimator, "momentum"):
         given["momentum"] = resolve_momentum(estimator.momentum, C, plan.n_kept, estimator.assignment, plan.search)
-        given["init_params"] = estimator.init_params if isinstance(estimator.init_params, str) else "random"
+        given["init_params"] = estimator.init_params if name_of(estimator.init_params) is not None else "random"
     return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
 
 

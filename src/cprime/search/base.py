@@ -6,14 +6,15 @@ the pass over the data, `look` returns the callable that is applied to each chun
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime._random import Key
+from cprime._values import Options
 from cprime.block import ActiveSet, Block
 from cprime.components import Components
 from cprime.kernels import Rows
@@ -144,29 +145,8 @@ class Search(Protocol):
         ...
 
 
-V = TypeVar("V", bound="Value")
-
-
-class Value:
-    """Base class of searches; makes options available to scikit-learn's `clone`, `set_params` and `GridSearchCV`."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-
-    def with_params(self: V, **params: Any) -> V:
-        """Return a copy of the search with some options changed.
-
-        Raises
-        ------
-        ValueError
-            If an option is not one of this search, or its value is out of range.
-        """
-        names = self.get_params()
-        for name in params:
-            if name not in names:
-                raise ValueError(f"Invalid parameter {name!r} for {self!r}. Valid parameters are: {list(names)}.")
-        return type(self)(**{**names, **params})
+class Value(Options):
+    """Base of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
         """Return the state unchanged: the default, for searches that compute neighbor lists anew before each pass."""
@@ -179,9 +159,6 @@ class Value:
     def agreement(self, state: State) -> float | None:
         """Return None: the default, for searches that are never compared with an exact search (no audits)."""
         return None
-
-    def __sklearn_clone__(self: V) -> V:
-        return type(self)(**self.get_params())
 
 
 def checked_count(value: Any, name: str, least: int) -> int:

@@ -17,17 +17,31 @@ from sklearn.base import BaseEstimator
 from cprime._random import check_random_state
 from cprime.execution import Data, local
 from cprime.kernels import computing
-from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
-from cprime.seeding.given import ACCEPTED, METHODS, OwnStart, given_centers, in_memory, is_given
-from cprime.seeding.jumps import start_by_jumps
-from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
-from cprime.seeding.parallel import choose_in_parallel
-from cprime.seeding.random_rows import draw_rows, random_rows
-from cprime.seeding.two_level import choose_by_two_levels, two_level
+from cprime.seeding.afk_mc2 import afk_mc2
+from cprime.seeding.given import ACCEPTED, OwnStart, given_centers, is_given
+from cprime.seeding.kmeans_plusplus import kmeans_plusplus
+from cprime.seeding.methods import (
+    AFKMC2,
+    METHODS,
+    Jumps,
+    KMeansParallel,
+    KMeansPlusPlus,
+    Method,
+    Random,
+    TwoLevel,
+)
+from cprime.seeding.random_rows import random_rows
+from cprime.seeding.two_level import two_level
 
 __all__ = [
+    "AFKMC2",
+    "Jumps",
+    "KMeansParallel",
+    "KMeansPlusPlus",
     "OwnStart",
+    "Random",
     "Start",
+    "TwoLevel",
     "afk_mc2",
     "is_given",
     "kmeans_plusplus",
@@ -53,7 +67,7 @@ class Start(NamedTuple):
 def seed(
     X: NDArray,
     n_clusters: int,
-    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     *,
     sample_weight: NDArray | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
@@ -70,8 +84,9 @@ def seed(
         Finite data, in any layout.
     n_clusters : int
         Number of centers C, 1 … n_samples.
-    init : str, array-like, fitted estimator or callable
-        A method of this package, "k-means++", "k-means||", "random", "afk-mc2", "two-level" or "jumps"; an array
+    init : str, value, array-like, fitted estimator or callable
+        A method of this package, "k-means++", "k-means||", "random", "afk-mc2", "two-level" or "jumps", or the value
+        that has its options, such as ``AFKMC2(chain_length=200)``; an array
         of shape (n_clusters, n_features); an estimator with ``cluster_centers_`` or ``means_``; or
         ``init(X, n_clusters, random_state=...)`` that returns such an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None
@@ -81,7 +96,7 @@ def seed(
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use. The centers do not depend on it.
     chain_length : int, default=20
-        Number of proposals per center of "afk-mc2".
+        Number of proposals per center of init="afk-mc2", as `AFKMC2.chain_length`.
 
     Returns
     -------
@@ -111,7 +126,7 @@ def seed(
 def start(
     X: NDArray,
     n_clusters: int,
-    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     *,
     sample_weight: NDArray | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
@@ -121,38 +136,26 @@ def start(
     """Return centers as `seed` does and, if the method computes it, the index of a center near every point."""
     data = local(X, sample_weight)
     with computing(n_threads):
-        centers = place(data, n_clusters, init, lambda: check_random_state(random_state), chain_length)
+        chosen = AFKMC2(chain_length) if isinstance(init, str) and init == "afk-mc2" else init
+        centers = place(data, n_clusters, chosen, lambda: check_random_state(random_state))
     return Start(centers, data.labels())
 
 
 def place(
     data: Data,
     n_clusters: int,
-    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     make_rng: Callable[[], np.random.RandomState],
-    chain_length: int = 20,
 ) -> NDArray:
     """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, files or a cluster.
 
     If the method computes a center near each point, this center becomes the active set of the point in `data`.
     """
     data.begin(keep=False)
-    if not isinstance(init, str):
-        return given_centers(data, n_clusters, init, make_rng)
-    if init not in METHODS:
-        raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-    rng = make_rng()
-    if init == "jumps" and data.n_weighted >= n_clusters:
-        return start_by_jumps(data, n_clusters, rng)
-    if init in ("two-level", "jumps"):
-        return data.take(choose_by_two_levels(data, n_clusters, rng)).X.dense()
-    if init == "random":
-        return data.take(draw_rows(data, n_clusters, rng)).X.dense()
-    if init == "k-means||":
-        centers = data.take(choose_in_parallel(data, n_clusters, rng)).X.dense()
-        data.begin(keep=False)
-        return centers
-    X, weights = in_memory(data, f"init={init!r}")
-    if init == "k-means++":
-        return X[choose_by_kmeans_plusplus(X, n_clusters, weights, rng)].dense()
-    return X[choose_by_afk_mc2(X, n_clusters, weights, rng, chain_length)].dense()
+    if isinstance(init, str):
+        if init not in METHODS:
+            raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
+        init = METHODS[init]
+    if isinstance(init, Method):
+        return init.centers(data, n_clusters, make_rng())
+    return given_centers(data, n_clusters, init, make_rng)

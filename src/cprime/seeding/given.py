@@ -93,10 +93,9 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 
-METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps")
 ACCEPTED = (
-    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', 'jumps', an array of shape (n_clusters, n_features), "
-    "a fitted estimator with cluster_centers_ or means_, or a callable"
+    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', 'jumps', a value of cprime.seeding, an array of shape "
+    "(n_clusters, n_features), a fitted estimator with cluster_centers_ or means_, or a callable"
 )
 
 

@@ -23,9 +23,6 @@ from cprime.seeding.keys import FindSmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
 
-_ROUNDS = 5
-_OVERSAMPLING = 2  # expected number of new candidates in a round, divided by C
-
 
 @dataclass(frozen=True)
 class UpdateNearest:
@@ -77,16 +74,21 @@ class Draw:
         return None, ConcatenatedRows(np.sort(block.rows(places)))
 
 
-def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Choose distinct rows as starting centers by k-means||, and return their indices (C,) int64."""
+def choose_in_parallel(
+    data: Data, n_clusters: int, rng: np.random.RandomState, n_rounds: int = 5, oversampling: float = 2.0
+) -> NDArray[np.int64]:
+    """Choose distinct rows as starting centers by k-means||, and return their indices (C,) int64.
+
+    oversampling: expected number of new candidates in a round, divided by C
+    """
     key = Key(int(rng.randint(2**31)))
     rows = data.each(FindSmallestKeys(key, 1)).rows
     found = data.each(UpdateNearest(data.take(rows).X.dense(), 0))
-    for column in range(1, _ROUNDS + 1):
+    for column in range(1, n_rounds + 1):
         data.commit()
         if not found[0] > 0:
             break
-        more = data.each(Draw(key, column, _OVERSAMPLING * n_clusters / found[0])).rows
+        more = data.each(Draw(key, column, oversampling * n_clusters / found[0])).rows
         if len(more):
             rows = np.concatenate([rows, more])
             found = data.each(UpdateNearest(data.take(more).X.dense(), len(rows) - len(more)))

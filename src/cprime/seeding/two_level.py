@@ -90,7 +90,9 @@ def two_level(
     return centers, indices
 
 
-def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+def choose_by_two_levels(
+    data: Data, n_clusters: int, rng: np.random.RandomState, n_cells: int | None = None
+) -> NDArray[np.int64]:
     """Choose rows as starting centers in two levels, and return their indices (C,).
 
     The active set of each point in `data` becomes the nearest center of the point's own cell. Two passes read the data:
@@ -103,7 +105,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
         return indices
-    n_cells = math.isqrt(n_clusters - 1) + 1
+    n_cells = math.isqrt(n_clusters - 1) + 1 if n_cells is None else min(n_cells, n_clusters)
     sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), key))
     cells = coarse_centers(sample.X, n_cells, rng)
     coarse = data.each(NearestCells(cells))

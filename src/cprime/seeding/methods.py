@@ -1,0 +1,247 @@
+"""Initializations as values: each has its options, and a method that chooses starting centers.
+
+A name such as ``init="k-means++"`` stands for a value with default options, `KMeansPlusPlus()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._storable import storable
+from cprime._values import Options
+from cprime.execution import Data
+from cprime.kernels import Rows
+from cprime.seeding.afk_mc2 import choose_by_afk_mc2
+from cprime.seeding.given import in_memory
+from cprime.seeding.jumps import start_by_jumps
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+from cprime.seeding.parallel import choose_in_parallel
+from cprime.seeding.random_rows import draw_rows
+from cprime.seeding.two_level import choose_by_two_levels
+from cprime.seeding.validation import check_count
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Initialization that chooses starting centers from the data."""
+
+    name: ClassVar[str]  # value of the argument `init` that stands for this method with default options
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        """Return starting centers (C, D); some methods also set the active set of each point in `data`."""
+        ...
+
+
+def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
+    """Return the rows that a function of X and the weights chooses from data in memory: (C, D)."""
+    X, weights = in_memory(data, f"init={name!r}")
+    return X[choose(X, weights)].dense()
+
+
+@storable("seeding.KMeansPlusPlus")
+@dataclass(frozen=True)
+class KMeansPlusPlus(Options):
+    """Initialization by k-means++: each center is a row drawn with probability ∝ weight times squared distance.
+
+    The distance is that to the nearest center chosen so far. The greedy form is a choice of this library, as of
+    scikit-learn: of several rows drawn for each center it takes the one that decreases J most. Its starts are better
+    than those of the published algorithm, which is ``KMeansPlusPlus(greedy=False)``.
+
+    Parameters
+    ----------
+    greedy : bool, default=True
+        Whether several rows are tried for each center.
+    n_local_trials : int or None, default=None
+        Number of rows tried for each center of the greedy form; None is 2 + ⌊ln C⌋.
+
+    References
+    ----------
+    Arthur & Vassilvitskii, *k-means++: the advantages of careful seeding* (2007), section 2.2; section 7 names the
+    greedy form.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import KMeansPlusPlus
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> KMeans(2, init=KMeansPlusPlus(greedy=False), random_state=0).fit(X).inertia_
+    1.0
+    """
+
+    greedy: bool = True
+    n_local_trials: int | None = None
+
+    name: ClassVar[str] = "k-means++"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.greedy, bool | np.bool_):
+            raise TypeError(f"greedy must be a bool, got {self.greedy!r}.")
+        if self.n_local_trials is not None:
+            check_count("n_local_trials", self.n_local_trials)
+            if not self.greedy and self.n_local_trials != 1:
+                raise ValueError(f"n_local_trials must be 1 or None where greedy=False, got {self.n_local_trials}.")
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        trials = self.n_local_trials if self.greedy else 1
+        return _chosen(data, self.name, lambda X, w: choose_by_kmeans_plusplus(X, n_clusters, w, rng, trials))
+
+
+@storable("seeding.AFKMC2")
+@dataclass(frozen=True)
+class AFKMC2(Options):
+    """Initialization by AFK-MC²: k-means++ whose draws are replaced by Metropolis chains, for two passes over the data.
+
+    Parameters
+    ----------
+    chain_length : int, default=20
+        Number of proposals m in the chain of each center. Longer chains approximate k-means++ better; the authors use
+        up to 200.
+
+    References
+    ----------
+    Bachem, Lucic, Hassani & Krause, *Fast and provably good seedings for k-means* (2016), algorithm 1.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import AFKMC2
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> KMeans(2, init=AFKMC2(chain_length=200), random_state=0).fit(X).inertia_
+    1.0
+    """
+
+    chain_length: int = 20
+
+    name: ClassVar[str] = "afk-mc2"
+
+    def __post_init__(self) -> None:
+        check_count("chain_length", self.chain_length)
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        return _chosen(data, self.name, lambda X, w: choose_by_afk_mc2(X, n_clusters, w, rng, self.chain_length))
+
+
+@storable("seeding.Random")
+@dataclass(frozen=True)
+class Random(Options):
+    """Initialization by distinct random rows, drawn with probability proportional to weight (Forgy 1965).
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import Random
+    >>> KMeans(2, init=Random(), random_state=0).fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
+    1.0
+    """
+
+    name: ClassVar[str] = "random"
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        return data.take(draw_rows(data, n_clusters, rng)).X.dense()
+
+
+@storable("seeding.TwoLevel")
+@dataclass(frozen=True)
+class TwoLevel(Options):
+    """Initialization in two levels: rows are spread over coarse cells of the data by their share of the error.
+
+    Parameters
+    ----------
+    n_cells : int or None, default=None
+        Number of cells; None is ⌈√C⌉.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import TwoLevel
+    >>> KMeans(2, init=TwoLevel(), random_state=0).fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
+    1.0
+    """
+
+    n_cells: int | None = None
+
+    name: ClassVar[str] = "two-level"
+
+    def __post_init__(self) -> None:
+        if self.n_cells is not None:
+            check_count("n_cells", self.n_cells)
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        return data.take(choose_by_two_levels(data, n_clusters, rng, self.n_cells)).X.dense()
+
+
+@storable("seeding.KMeansParallel")
+@dataclass(frozen=True)
+class KMeansParallel(Options):
+    """Initialization by k-means||: rounds of independent draws, for data in memory, in files or on a cluster.
+
+    Parameters
+    ----------
+    n_rounds : int, default=5
+        Number of rounds r.
+    oversampling : float, default=2.0
+        Expected number of candidates drawn in a round, divided by C: ℓ/C.
+
+    References
+    ----------
+    Bahmani, Moseley, Vattani, Kumar & Vassilvitskii, *Scalable k-means++* (2012), algorithm 2.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import KMeansParallel
+    >>> KMeans(2, init=KMeansParallel(n_rounds=3), random_state=0).fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
+    1.0
+    """
+
+    n_rounds: int = 5
+    oversampling: float = 2.0
+
+    name: ClassVar[str] = "k-means||"
+
+    def __post_init__(self) -> None:
+        check_count("n_rounds", self.n_rounds)
+        if not (isinstance(self.oversampling, int | float | np.number) and 0 < self.oversampling < np.inf):
+            raise ValueError(f"oversampling must be a positive number, got {self.oversampling!r}.")
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        found = choose_in_parallel(data, n_clusters, rng, self.n_rounds, self.oversampling)
+        centers = data.take(found).X.dense()
+        data.begin(keep=False)
+        return centers
+
+
+@storable("seeding.Jumps")
+@dataclass(frozen=True)
+class Jumps(Options):
+    """Initialization by k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.seeding import Jumps
+    >>> KMeans(2, init=Jumps(), random_state=0).fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
+    1.0
+    """
+
+    name: ClassVar[str] = "jumps"
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        if data.n_weighted < n_clusters:
+            return TwoLevel().centers(data, n_clusters, rng)
+        return start_by_jumps(data, n_clusters, rng)
+
+
+METHODS: dict[str, Method] = {
+    method.name: method for method in (KMeansPlusPlus(), KMeansParallel(), Random(), AFKMC2(), TwoLevel(), Jumps())
+}
+
+
+def name_of(init: object) -> str | None:
+    """Return the name of an initialization that is given by name or as a value; None for given centers, a function."""
+    return init if isinstance(init, str) else init.name if isinstance(init, Method) else None

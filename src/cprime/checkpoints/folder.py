@@ -3,8 +3,8 @@
 `fit.safetensors` describes the fit. A folder `state-<n>/` contains one state: for each chunk of the data a file with
 the active sets of its points, and `head.safetensors` with all other values and the checksums of these files. The head
 is written last, at a temporary path, and renamed, so a state is complete if it has a head. A folder with any other
-file, or with a link, raises an error. During the fit, `execution/spill.py` may have files in the folder too, without a
-name or with a recognizable one (NFS names files that have none).
+file, or with a link, raises an error. During the fit, the folder may also contain temporary files of
+`execution/spill.py`, which stores active sets outside of memory. They have no name, or one that `_OURS` matches.
 """
 
 import logging
@@ -34,7 +34,7 @@ logger = logging.getLogger("cprime")
 
 FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
-_SHARE = 0.02  # largest share of the run time that may be spent on writing states
+_SHARE = 0.02  # largest share of the fit's run time that may be spent on writing states
 _KEPT_STATES = 2
 _LARGE = 2**22  # total bytes of files above which they are removed in a background thread
 _OURS = re.compile(
@@ -42,18 +42,20 @@ _OURS = re.compile(
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # names of the data arrays that may be stored in the folder
-# Fitted attributes that a warm start uses, for all model families; each family adds its own.
+# Fitted attributes that a warm start (a fit from previous parameters) uses in all model families; each adds its own.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that may differ in a resumed fit
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that the resumed fit may change
 
 
 @dataclass(frozen=True)
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization    fit: state of its run, None before the first pass over the data
-    best: final state of the best earlier run, or None    found: labels, neighbor lists and certificate of `best`
+    run: index of the current initialization
+    fit: state of the fit from this initialization; None before the first pass over the data
+    best: final state of the best fit from earlier initializations, or None
+    found: labels, neighbor lists and certificate (estimated search quality) of `best`
     """
 
     run: int = 0
@@ -63,7 +65,7 @@ class Runs:
 
 
 class _Incomplete(Exception):
-    """Error that is raised if a stored state is incomplete or damaged; its message has the reason."""
+    """Error that is raised if a stored state is incomplete or damaged; its message states the reason."""
 
 
 class Checkpoint:
@@ -78,7 +80,7 @@ class Checkpoint:
         self.description = description
         self._last = self._cost = 0.0
         self._writer: Thread | None = None
-        self._failure: OSError | None = None  # error of the thread that writes data
+        self._failure: OSError | None = None  # error of the background thread that writes data arrays
 
     def begin(self, arrays: dict[str, np.ndarray]) -> None:
         """Create or empty the folder, and write the description of the fit and the given arrays to it.
@@ -96,13 +98,13 @@ class Checkpoint:
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
-        """Write those data arrays that are not yet in the folder, in a background thread."""
+        """Write those data arrays that are not yet in the folder, in a background thread; arrays: data by name."""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state and delete old ones, unless writing states would take more than 2 % of the run time."""
+        """Write a new state and delete all but the newest two, unless this would take more than 2 % of the run time."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -131,7 +133,10 @@ class Checkpoint:
         self._cost = self._last - start
 
     def end(self, write_model: Any) -> None:
-        """Replace all states by the model of the completed fit; write_model: function that writes it to a path."""
+        """Replace all states by the model of the completed fit.
+
+        write_model: function that writes the fitted model to the path with which it is called
+        """
         self.wait()
         write_model(self.folder / MODEL)
         _remove_all([path for path in self.folder.iterdir() if path.name not in (MODEL, FIT)])
@@ -160,7 +165,8 @@ class Checkpoint:
 def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Data) -> tuple[Checkpoint, Runs | None]:
     """Return the checkpoint for a fit, and the newest complete state of this fit in the folder.
 
-    The state is empty if none is complete, and None if the folder has no checkpoint of an unfinished fit.
+    The returned state is empty (`Runs()`) if the folder has a checkpoint of this fit but no complete state. It is None
+    if the folder has no checkpoint of an unfinished fit.
 
     Raises
     ------
@@ -176,7 +182,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # the fit had a table, now an array without column names is given
+    if description["features"] is None:  # the stored fit may have column names; an array has none
         description["features"] = before["features"]
     for name in description:
         if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
@@ -208,7 +214,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return text for a message about an entry of the description whose stored and given values differ."""
+    """Return text for an error message: the name of a description's entry, its stored value and its given value."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -223,7 +229,7 @@ def _shown(value: Any) -> str:
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the description of the fit in a folder; raise ValueError if it is no checkpoint."""
+    """Return the description of the fit in a checkpoint folder; raise ValueError if the folder is no checkpoint."""
     path = Path(folder)
     if not path.is_dir():
         raise ValueError(f"{folder} is not the folder of a checkpoint: there is no such folder")
@@ -248,8 +254,8 @@ def standing(path: Path) -> tuple[int, Runs | None]:
 def newest(path: Path, data: Data) -> Runs | None:
     """Return the newest readable state and restore its active sets in `data`; return None if no state is complete.
 
-    Raises ValueError if complete states (those with a head file) exist but none can be read, because the user must
-    decide whether to start the fit again, which loses them.
+    Raises ValueError if complete states (those with a head file) exist but none can be read. The user must then decide
+    whether to start the fit again, because that deletes the states.
     """
     passed: dict[Path, Exception] = {}
     for _, place in reversed(_states(path)):
@@ -283,7 +289,10 @@ def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
 
 
 def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
-    """Yield the stored active sets of one data chunk after another, because all together may exceed the memory."""
+    """Yield the stored `Chunk` (active sets, order of points) of each data chunk; all together may exceed the memory.
+
+    place: folder of the state    sums: expected checksum of each chunk's file
+    """
     for i, expected in enumerate(sums):
         with _readable():
             tensors, node = read_tensors(place / f"{i:06d}.safetensors", expected)
@@ -293,7 +302,7 @@ def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Convert errors that are raised in this context, in which a file of a state is read, to `_Incomplete`."""
+    """Convert errors that are raised while this context reads a file of a state to `_Incomplete`."""
     try:
         yield
     except (OSError, *_NOT_VALID) as error:
@@ -304,7 +313,7 @@ def _encoded(runs: Runs, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     values = {name: getattr(runs, name) for name in ("run", "fit", "best", "found")}
     for name in ("fit", "best"):
         fit = values[name]
-        if fit is not None and fit.rows:  # convergence history: one tensor per column
+        if fit is not None and fit.rows:  # store the convergence history as one tensor per column
             columns = list(zip(*fit.rows, strict=True))
             rows = {"phase": tuple(columns[0])} | {str(j): np.array(column) for j, column in enumerate(columns[1:])}
             values[name], values[f"{name}_rows"] = replace(fit, rows=()), rows
@@ -356,7 +365,7 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """Check those entries of a fit's description that are used later, and return it; raise ValueError if invalid."""
+    """Return a fit's description after a check of the entries that are used later; raise ValueError if invalid."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
@@ -376,7 +385,7 @@ def _checked(description: Any) -> dict[str, Any]:
 
 
 def _remove_all(paths: list[Path]) -> None:
-    """Remove files and folders, which may be missing. Large ones are removed in a background thread, to save time."""
+    """Remove files and folders, some of which may be missing; large ones in a background thread, to save time."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
         in_background(_remove, *paths)

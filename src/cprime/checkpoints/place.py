@@ -9,7 +9,7 @@ from pathlib import Path
 class Place:
     """Folder of a checkpoint, usable as a path, and the path `output` to which the caller will write the model.
 
-    The checkpoint only stores this path; the fit does not write the file.
+    The checkpoint only stores the path `output`; the fit does not write that file.
     """
 
     folder: Path

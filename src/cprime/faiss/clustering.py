@@ -14,7 +14,7 @@ from cprime.faiss.vectors import checked
 
 
 class Kmeans:
-    """k-means as `faiss.Kmeans`: the same arguments, methods and attributes, by `cprime.KMeans`.
+    """k-means with the arguments, methods and attributes of `faiss.Kmeans`, computed by `cprime.KMeans`.
 
     Differences: all points are used unless `max_points_per_centroid` is given; training ends before `niter` once no
     point is reassigned; `obj` includes `weights`. `early_stop_threshold` is the relative change of `obj`, as in FAISS.
@@ -36,11 +36,11 @@ class Kmeans:
     k : int
         Number of centroids.
     **kwargs
-        niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (True rounds the final
-        centroids), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold and the other
-        fields of `faiss.ClusteringParameters`; progressive_dim_steps: if it is given, even as 1, the defaults are those
-        of `faiss.ProgressiveDimClusteringParameters`, niter=10 and apply_pca=True; and arguments of `cprime.KMeans`
-        that FAISS does not have, such as search, n_neighbors, n_threads, callbacks.
+        Arguments of FAISS: niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (True
+        rounds the final centroids), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold
+        and the other fields of `faiss.ClusteringParameters`. If progressive_dim_steps is given, even as 1, the defaults
+        are those of `faiss.ProgressiveDimClusteringParameters`, niter=10 and apply_pca=True. Arguments that only
+        `cprime.KMeans` has are accepted too, such as search, n_neighbors, n_threads, callbacks.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class Kmeans:
         `centroids`. With several starts (nredo), the values of the selected start. With several steps
         (progressive_dim_steps), the values of all steps in sequence, in the dimensions of each step.
     iteration_stats : list of dict
-        obj, time [s, since the beginning of the fit or of the step], time_search (equal to time, because sums are
-        computed in the same pass), imbalance_factor, nsplit.
+        For each iteration: obj, time [s, since the beginning of the fit or of the step], time_search (equal to time,
+        because sums are computed in the same pass), imbalance_factor, nsplit.
     index : faiss.IndexFlatL2 or faiss.IndexFlatIP
         Index of the centroids.
     cp : faiss.ClusteringParameters or faiss.ProgressiveDimClusteringParameters
@@ -89,7 +89,7 @@ class Kmeans:
         self.reset(k)
 
     def reset(self, k: int | None = None) -> None:
-        """Discard the training results; k: new number of centroids."""
+        """Discard the results of training and set the number of centroids to k."""
         if k is not None:
             self.k = int(k)
         self.centroids: NDArray[np.float32] | None = None
@@ -99,11 +99,11 @@ class Kmeans:
         self.set_index()
 
     def set_index(self) -> None:
-        """Set `index` to an empty FAISS index: inner products if spherical, else Euclidean distances."""
+        """Set `index` to an empty FAISS index that compares by inner product if spherical, else by distance."""
         self.index = (faiss.IndexFlatIP if self.cp.spherical else faiss.IndexFlatL2)(self.d)
 
     def train(self, x: Any, weights: Any = None, init_centroids: Any = None) -> float:
-        """Find the centroids.
+        """Fit the centroids to the vectors.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            arguments.setdefault("exchange", True)  # also if the fit starts from centroids of the previous step
+            arguments.setdefault("exchange", True)  # KMeans would not use it by default from given centers
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
@@ -159,7 +159,7 @@ class Kmeans:
         return self.obj[-1]
 
     def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_StatsCallback"]:
-        """Fit the estimator; return it and the callback that has recorded its iterations."""
+        """Fit `cprime.KMeans` to X with weights w; return it and the callback that has recorded its iterations."""
         given, stats = arguments.get("callbacks"), _StatsCallback()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
@@ -170,8 +170,9 @@ class Kmeans:
         Returns
         -------
         D : ndarray of shape (n,), float32
-            Squared distances, or inner products.
+            Squared distances to the nearest centroids or, if spherical, inner products with them.
         I : ndarray of shape (n,), int64
+            Indices of the nearest centroids.
         """
         if self.centroids is None:
             raise RuntimeError("train() comes before assign().")
@@ -194,7 +195,7 @@ class _StatsCallback:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Return the records of the selected initialization; the last objective is that of the returned centers."""
+        """Return the records of all iterations of the selected initialization; the last objective is the final one."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

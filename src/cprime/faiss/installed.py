@@ -1,4 +1,4 @@
-"""The FAISS module; importing this file raises an error with the package to install if FAISS is missing."""
+"""Import of the FAISS module; if FAISS is missing, the error names the package to install."""
 
 from typing import Any
 

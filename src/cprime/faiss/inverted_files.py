@@ -16,7 +16,7 @@ from cprime.sources import Source
 logger = logging.getLogger("cprime")
 
 _ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify one
-_TRANSFORM_POINTS = 2**16  # number of training points of a transform
+_TRANSFORM_POINTS = 2**16  # number of training points of a vector transform (such as PCA)
 _QUANTIZER_ALONE = 1  # value of quantizer_trains_alone for a quantizer that is not a clustering
 
 
@@ -24,9 +24,10 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     """Train an inverted file; this replaces `index.train(X)`.
 
     The coarse centers are fitted by `cprime.KMeans` to all vectors. As in FAISS, they start from random vectors, so
-    that lists have similar lengths. Initializations that spread the centers leave long lists in dense regions, and
-    these cost a query more than a lower J gains. The encoder of the lists is trained on random vectors, as many as the
-    index requires; their centers are subtracted if the index encodes residuals. Codebooks of `IndexIVFPQ` and
+    that lists have similar lengths. Initializations that spread the centers lead to long lists in dense regions, which
+    slow down queries more than the lower J (sum of squared distances) speeds them up. The encoder of the lists is
+    trained on as many random vectors as the index requires; if the index encodes residuals, the nearest center is
+    subtracted from each vector. Codebooks of `IndexIVFPQ` and
     `IndexIVFPQFastScan` are trained by `cprime.KMeans`, other encoders by FAISS. If the index has
     `do_polysemous_training`, FAISS renumbers the codes afterwards, which may take longer than everything else.
 
@@ -34,8 +35,9 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     ----------
     index : faiss.IndexIVF
         Any inverted file, also inside a `faiss.IndexIDMap` or `faiss.IndexPreTransform`, whose transforms FAISS trains
-        first. Centers are compared by inner products if the index uses these. The training parameters in `cp` are used:
-        niter, nredo, seed, early_stop_threshold, init_method, verbose; max_points_per_centroid has no effect.
+        first. Vectors and centers are compared by inner product if the index does so. The training parameters in the
+        index's `cp` are used: niter, nredo, seed, early_stop_threshold, init_method, verbose; max_points_per_centroid
+        has no effect.
     X : array-like of shape (n, d), path or source
         Vectors; paths and sources that `cprime.open_data` accepts are read in chunks, if there are no transforms.
     weights : array-like of shape (n,), default=None
@@ -53,7 +55,8 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     TypeError
         If the index is not an inverted file.
     ValueError
-        If its quantizer is not a clustering (a multi-index), it already contains vectors, or X has a wrong shape.
+        If the coarse quantizer is not a clustering (but a multi-index), the index already contains vectors, or X has a
+        wrong shape.
 
     Examples
     --------
@@ -123,7 +126,7 @@ def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, 
 
 
 def _train_transformed(index: Any, X: Any, weights: Any, kmeans: dict[str, Any]) -> KMeans:
-    """Train the transforms, then the inverted file on the transformed vectors."""
+    """Train the index's vector transforms, then its inverted file on the transformed vectors."""
     X = checked(X, index.d)
     if isinstance(X, Source):
         raise ValueError("an index with transforms needs vectors in memory: give an array, or train the index inside.")

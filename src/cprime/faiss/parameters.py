@@ -16,13 +16,13 @@ logger = logging.getLogger("cprime")
 
 ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables sampling
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # FAISS's ClusteringInitMethod; 0, random points, is handled apart
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # values of FAISS's ClusteringInitMethod; 0 (random points) is handled apart
 
 
 def fitted(
     cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any], start: str = "auto"
 ) -> KMeans:
-    """Fit a `KMeans` of C centers with FAISS's parameters `cp`, overridden by `arguments` of this library.
+    """Return a fitted `KMeans` of C centers with FAISS's parameters `cp`, overridden by cprime's `arguments`.
 
     With cp.spherical, vectors are compared by inner products and centers have length 1.
     start: initialization that is used if `cp` has FAISS's default

@@ -1,4 +1,4 @@
-"""Vectors in coordinates along the directions of greatest variance."""
+"""Principal coordinates: coordinates of vectors along the directions of greatest variance."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,7 +18,7 @@ from cprime.sources import Source
 class Coordinates:
     """Coordinate system: x = mean + Σ_j y_j a_j with coordinates y_j and orthonormal directions a_j.
 
-    mean (d,)    directions (d, d): one per row, in decreasing order of variance
+    mean (d,)    directions (d, d): row j is a_j, in decreasing order of variance
     """
 
     mean: NDArray[np.float64]
@@ -26,14 +26,14 @@ class Coordinates:
 
     @classmethod
     def stored(cls, d: int) -> Self:
-        """Return the coordinate system of the vectors themselves: mean 0, unit directions."""
+        """Return the coordinate system whose coordinates are the d entries of a vector: mean 0, unit directions."""
         return cls(np.zeros(d), np.eye(d))
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
-        """Return the system of the eigenvectors of the covariance matrix, by decreasing variance.
+        """Return the coordinate system of the covariance matrix's eigenvectors, by decreasing variance.
 
-        One pass over X, which also validates it.
+        One pass reads and validates X.
         """
         with computing(n_threads):
             scatter = opened(KMeans(), X, weights).each(ScatterOf(full=True))
@@ -57,14 +57,14 @@ class Coordinates:
 
 
 class _CoordinatesSource(Source):
-    """Source of the first coordinates of another source's rows, in the same chunks."""
+    """Source whose rows are the first coordinates of the rows of another source, in the same chunks."""
 
     def __init__(self, base: Source, coordinates: Coordinates, m: int) -> None:
         super().__init__(base.name, base.n_rows, (np.dtype(np.float32),) * m, None, base._files)
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # a chunk of `base` is read with all its columns
+        self._chunk_rows = base.chunk_rows  # chunks of `base` are read with all columns, so their size decides
 
     def close(self) -> None:
         self._base.close()

@@ -17,7 +17,7 @@ logger = logging.getLogger("cprime")
 
 
 def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
-    """Train the codebooks of a product quantizer: 2^nbits centers for each of its M parts.
+    """Train the codebooks of a product quantizer: 2^nbits centers for each of the M parts of a vector.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
 
 
 def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
-    """Train the codebooks on the vectors and store them in the quantizer."""
+    """Train the codebooks on the vectors X and store them in the quantizer `pq`; return the fitted estimators."""
     if len(X) < pq.ksub:
         raise ValueError(f"X must have at least 2^nbits={pq.ksub} rows, got {len(X)}.")
     found = [fitted(pq.cp, pq.ksub, part, None, kmeans) for part in _parts(pq, X)]
@@ -92,7 +92,7 @@ def polysemous(index: Any, X: np.ndarray) -> None:
 
 
 def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:
-    """Yield the vectors of each part: consecutive columns of X."""
+    """Yield the vectors of each of the quantizer's parts: consecutive columns of X."""
     for begin in range(0, pq.d, pq.dsub):
         columns = range(begin, begin + pq.dsub)
         if not isinstance(X, Source):

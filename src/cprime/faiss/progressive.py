@@ -1,7 +1,7 @@
 """k-means in an increasing number of dimensions, which initializes the fit in all dimensions.
 
-The first coordinates are those of greatest variance (`principal`). The centroids of a step, with 0 in the added
-coordinates, initialize the next step, as in FAISS's `ProgressiveDimClustering`.
+The first coordinates are those of greatest variance (`Coordinates.principal`). The centroids of a step, with 0 in the
+added coordinates, initialize the next step, as in FAISS's `ProgressiveDimClustering`.
 """
 
 import logging
@@ -41,7 +41,8 @@ def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
 def dimensions(d: int, steps: int) -> list[int]:
     """Return the number of dimensions of each step: powers of d rounded down in double precision, as in FAISS.
 
-    For example, 32^(3/5) gives 7. The last number is d, and numbers may repeat.
+    Step i of s has ⌊d^(i/s)⌋ dimensions; 32^(3/5), which is 8, is rounded down to 7. The last number is d, and numbers
+    may repeat.
     """
     return [int(d ** (step / steps)) for step in range(1, steps + 1)]
 

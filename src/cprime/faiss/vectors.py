@@ -31,17 +31,17 @@ def checked(X: Any, d: int) -> Vectors:
 
 
 def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return a copy of the rows with the given indices, (m, d)."""
+    """Return a copy of the rows of X (array or source) with the given indices: an array (m, d)."""
     return X.take(ids) if isinstance(X, Source) else X[ids]
 
 
 def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
-    """Return the rows with the given increasing indices."""
+    """Return the rows with the given increasing indices: an array for an array, a source for a source."""
     return X.subset(ids) if isinstance(X, Source) else X[ids]
 
 
 def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
-    """Return the increasing indices of m random rows of n; all if m ≥ n."""
+    """Return the increasing indices of m random rows out of n; all n indices if m ≥ n."""
     if m >= n:
         return np.arange(n)
     generator = np.random.default_rng(seed if seed >= 0 else None)
@@ -49,10 +49,10 @@ def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
 
 
 def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
-    """Return vectors for spherical k-means, which compares them by inner product, and their weights (n,) times lengths.
+    """Return vectors and weights (n,) for spherical k-means: each weight is multiplied by the length of its vector.
 
-    This is correct because Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 are accepted, as in FAISS: they get weight
-    0, and those of an array get an arbitrary direction.
+    So weighted cosines become the inner products that FAISS maximizes: Σ w x·μ = Σ w ‖x‖ cos(x, μ). Vectors of length 0
+    are accepted, as in FAISS: their weight becomes 0, and in an array their direction becomes arbitrary.
     """
     lengths = np.empty(len(X))
     step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])

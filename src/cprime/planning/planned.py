@@ -1,4 +1,4 @@
-"""`plan` and its result `Plan`: the predicted bytes, passes and seconds of a fit, and suggestions that take less."""
+"""`plan` and its result `Plan`: the predicted bytes, passes and seconds of a fit, and suggestions that reduce them."""
 
 import sys
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ _PARTS = {
     "temporary": "temporary, in a pass or at the start",
 }
 _FEW_ITERATIONS = 10
-_MANY_COMPONENTS = 128  # number of components from which neighbor lists save time
+_MANY_COMPONENTS = 128  # from this number of components on, a search by neighbor lists saves time
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,18 @@ class Plan:
     chunk_rows : int
         Number of rows in the largest chunk; chunks are processed one at a time.
     bytes : dict
-        Bytes by part, at the peak: "rows" (chunks that are read and copies, but neither data in files nor arrays that
-        exist already), "kept" (active sets of the points, stored from one pass to the next), "parameters" of the
+        Peak number of bytes by part: "rows" (chunks read from files, and copies of rows; neither the files nor existing
+        arrays count), "kept" (active sets of the points, stored from one pass to the next), "parameters" of the
         components, "sums" (sufficient statistics), "lists" of neighbors, "labels", "temporary".
     passes : int
         Number of passes over all of X, for all starts together.
     iterations : int
         Number of iterations of one start.
     seconds : float
-        Seconds of all starts, on this machine under its present load.
+        Seconds of all starts (initializations) together, on this machine under its present load.
     suggestions : tuple of str
-        Changes that take less memory, those with the least drawback first, then changes that take less time.
+        Changes of the fit that reduce its memory, those with the least drawback first, then changes that reduce its
+        time.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """Return the peak memory of the fit beyond what the process uses already, without file maps: sum of `bytes`."""
+        """Return the sum of `bytes`: peak memory added by the fit to the process, without memory-mapped files."""
         return sum(self.bytes.values())
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,13 +100,14 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     Bytes are computed from formulas, without reading data. Seconds are extrapolated from small fits of the same
     estimator, which run for two seconds at most, on some of the rows, or on random ones if only a shape is given.
     Expect bytes within a factor of 1.5, and seconds within a factor of 2 if the load of the machine stays the same.
-    The number of iterations depends on the data, and a file larger than the system's memory is limited by its disk.
+    Larger errors are possible: the number of iterations depends on the data, and the speed of the disk limits a fit of
+    a file that is larger than the system's memory.
 
     Parameters
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
-        It is not changed. If it has `max_memory`, the plan is for the chunks that this limit leads to, or for the
-        smallest chunks if no size suffices.
+        Estimator of the fit; it is not changed. If its `max_memory` is set, the plan is for chunks that fit into this
+        limit, or for the smallest chunks if no size does.
     X : array-like, sparse array, source, path, Dask collection or tuple (n_samples, n_features)
         The data, or their shape. A shape is that of an array not yet in memory, so its bytes are counted.
     dtype : {"float32", "float64"}, default="float32"
@@ -167,7 +169,10 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
 
 def _rows(X: Any, dtype: str) -> PlannedRows:
-    """Return the description of data, or of an array of the given shape; raise ValueError for an invalid shape."""
+    """Return a description (shape, dtype, chunks) of the data X, or of an array if X is a shape.
+
+    Raises ValueError for an invalid shape.
+    """
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
         return PlannedRows.from_data(X)
     if len(X) != 2 or min(X) < 1:
@@ -182,7 +187,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
 
 
 def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str]:
-    """Return suggestions, as texts, that make a fit faster; none if it takes less than a second.
+    """Return texts that suggest how to make a fit faster; none if the fit takes less than a second.
 
     course: predicted cost of the fit
     """
@@ -207,7 +212,7 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
-    """Return one line of text for each (label, value) pair, with the values aligned right."""
+    """Return a text with one line for each (label, value) pair, and the values aligned right."""
     return [f"  {label:<38}{value:>12}" for label, value in rows]
 
 

@@ -26,10 +26,10 @@ from cprime.search import Bounded
 from cprime.seeding.methods import name_of
 
 SECONDS = 2.0  # time limit of all small fits together
-_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor by which each further one is larger
-_ROWS_PER_COMPONENT = 64  # with this many rows per component, a small fit has all C components
+_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor from each small fit to the next
+_ROWS_PER_COMPONENT = 64  # a small fit with at least this many rows per component has all C components
 _PIECES = 16  # number of ranges of a file from which rows are read
-_ALL_AT_ONCE = 0.25  # time to evaluate a component for a row in a search of all, relative to a search of neighbor lists
+_ALL_AT_ONCE = 0.25  # time per evaluated component in a search of all components, relative to one by neighbor lists
 
 
 class CostEstimate(NamedTuple):
@@ -50,7 +50,7 @@ class _Fit:
     """Measurements of one small fit, of n rows and c components.
 
     inside: seconds in passes over the data    outside: all other seconds
-    evaluations: number of components evaluated per row, over all iterations
+    evaluations: number of components evaluated per row, summed over all iterations
     whole: whether the fit ended before the deadline
     """
 
@@ -82,7 +82,7 @@ class _PassCounter:
 
 
 def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
-    """Return the predicted cost of a fit of these rows, from small fits of growing size."""
+    """Return the predicted cost of a fit of the described rows, from small fits of growing size."""
     N = rows.data.n_points
     begin, n, fits = perf_counter(), min(N, _FIRST), []
     _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # warm-up, not measured
@@ -122,7 +122,7 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
-    """Extrapolate the line through (before, a) and (last, b) to `to`; the slope is limited to the range 0 to b/last."""
+    """Return the value at `to` on the line through (before, a) and (last, b), with a slope limited to 0 … b/last."""
     slope = (b - a) / (last - before) if last > before else b / last
     return b + min(max(slope, 0.0), b / last) * (to - last)
 
@@ -138,7 +138,7 @@ def _read_seconds(rows: PlannedRows) -> float:
 
 
 def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _Fit:
-    """Fit n rows and return measurements of this fit. At the deadline, it ends after the current iteration."""
+    """Fit n rows and return measurements of this fit, which ends at the first iteration after the deadline."""
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
@@ -162,7 +162,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
 
 def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
-    """Return a copy of the estimator for c components, in which "auto" is replaced by its meaning in the whole fit."""
+    """Return a copy of the estimator with c components; arguments "auto" become their choices in the whole fit."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
@@ -191,7 +191,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
 
 
 def _some(rows: PlannedRows, n: int, c: int) -> Any:
-    """Return n rows of the data, or random ones around c centers if only the shape is known: (n, D)."""
+    """Return n rows of the data, (n, D); if only the shape is known, random rows around c random centers."""
     data, rng = rows.data, np.random.default_rng(0)
     if n == data.n_points and rows.resident and not isinstance(rows.source, ShapeSource):
         return data.take(np.arange(n)).X.given()
@@ -211,7 +211,7 @@ def _some(rows: PlannedRows, n: int, c: int) -> Any:
 
 @contextmanager
 def _silently() -> Iterator[None]:
-    """Suppress the warnings and log lines of small fits inside this context, because no user started these fits."""
+    """Suppress warnings and log lines inside this context, because its small fits are not the user's."""
     logger, thread = logging.getLogger("cprime"), threading.get_ident()
 
     def elsewhere(record: logging.LogRecord) -> bool:

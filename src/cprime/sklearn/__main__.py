@@ -13,7 +13,10 @@ USAGE = "usage: python -m cprime.sklearn [-m module | program.py] [arguments]\n"
 
 
 def main(arguments: list[str]) -> None:
-    """Run a program with scikit-learn patched."""
+    """Run a Python program with this library's classes in place of scikit-learn's.
+
+    arguments: command line, which begins with the program's path or with -m and a module
+    """
     if arguments[:1] == ["-m"] and len(arguments) > 1:
         sys.argv, sys.path[0] = arguments[1:], ""
         patch()

@@ -37,7 +37,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Fitted attributes with the same meaning as in scikit-learn.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            None is 1 for each.
+            Weight of each row; None means equal weights.
 
         Returns
         -------
@@ -66,7 +66,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # the check uses only the number of rows
+            self._check_params_vs_input(X[:, :1])  # one column, because the check uses only the number of rows
             self.__dict__.pop("_X_mean", None)  # remove the mean that a previous fit to dense data has stored
             rows = X
             if not sp.issparse(X):
@@ -148,6 +148,6 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
 def _next_leaf(tree: Any) -> Any:
     """Return the leaf to split next: of the leaves that have rows, the one with the highest score.
 
-    A split of equal rows leaves one leaf without rows.
+    A leaf has no rows if it results from a split of equal rows.
     """
     return max((leaf for leaf in tree.iter_leaves() if len(leaf.indices)), key=lambda leaf: leaf.score)

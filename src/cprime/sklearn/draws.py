@@ -1,7 +1,8 @@
 """Initialization with random draws bit-identical to scikit-learn's: greedy k-means++ (Arthur & Vassilvitskii 2007).
 
-For few rows, scikit-learn spends most of the time on argument checks and dispatch in many small calls. For float64
-arrays, which all versions of scikit-learn treat alike, this file computes the same products and draws without these.
+For few rows, scikit-learn spends most of the time on argument checks and dispatch in many small calls. This file
+computes the same products and draws without such overhead. It does so only for float64 arrays, because versions of
+scikit-learn treat other data types differently.
 """
 
 import math
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from cprime._random import check_random_state, seeded
 
-# Latest version of scikit-learn for which the draws are known to be equal.
+# Latest version of scikit-learn whose random draws are known to equal those of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # up to this number of equal probabilities, errors of their cumulative sums are below half of one
+_MOST_EVEN = 2**20  # up to so many equal probabilities p, rounding errors of their cumulative sums are below p/2
 
 
 class Draws:
@@ -49,9 +50,9 @@ class Draws:
         return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context manager that yields the generator for `random_state`, a new one unless `init` is a name.
+        """Return a context manager that yields the random generator for `random_state`.
 
-        A function as `init` may store the generator, so it must not be reused.
+        If `init` is a function, the generator is a new one, because the function may store it.
         """
         return (
             drawing(self.random_state)
@@ -68,7 +69,7 @@ def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """Return a context manager that yields the generator for `random_state`, for code that does not store it."""
+    """Return a context manager that yields the random generator for `random_state`; do not use it after the context."""
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
@@ -77,8 +78,7 @@ def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
 class Choice:
     """Equivalent of `RandomState.choice` with probabilities, prepared for many draws.
 
-    A call maps uniform numbers in [0, 1) to row indices.
-    weights (n,): rows are drawn with probabilities in proportion to these
+    A call maps uniform random numbers in [0, 1) to row indices, drawn with probability proportional to weights (n,).
     """
 
     def __init__(self, weights: NDArray):
@@ -112,7 +112,7 @@ class Greedy:
         self._shares /= self._shares[-1]
 
     def centers(self, n_clusters: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
-        """Draw new centers from the rows: (C, D)."""
+        """Return C = n_clusters centers (C, D), drawn from the rows."""
         weights, last, n_trials = self.weights, len(self.X) - 1, 2 + int(math.log(n_clusters))
         chosen = [int(self._shares.searchsorted(random_state.random_sample(), side="right"))]
         nearest = self._distances(chosen)

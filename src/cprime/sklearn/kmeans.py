@@ -24,7 +24,8 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Maximum number of products for which scikit-learn's own draws and a full search are used: some hundredths of a second.
+# Maximum number of products (rows · features · clusters · log clusters) for which scikit-learn's own initialization and
+# a full search are used. They take some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
@@ -63,11 +64,11 @@ class Centered(NamedTuple):
 
 
 def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
-    """Run scikit-learn's check of parameters against the data; set `_tol` to `tol` times the mean variance.
+    """Run scikit-learn's check of parameters against the data, and set `_tol` to `tol` times the mean variance.
 
     of_columns (D,): variance of each column
     """
-    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # only the number of rows is used
+    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # it only uses the number of rows
     estimator._tol = np.mean(of_columns) * estimator.tol
 
 
@@ -78,10 +79,10 @@ def start_of(
     random_state: np.random.RandomState,
     centered: Centered | None,
 ) -> Any:
-    """Return `init` for cprime's estimator: centers, scikit-learn's own draws, or the name of one of our methods.
+    """Return the argument `init` for cprime's estimator: centers, a function, or the name of a cprime method.
 
-    A function as `init`, and draws by distances, get dense data with mean 0, or sparse data unchanged, as in
-    scikit-learn.
+    The function draws centers as scikit-learn does, or is the user's `init`. As in scikit-learn, k-means++ and the
+    user's function use centered data (mean 0) if the data are dense, and unchanged data if they are sparse.
     """
     init = estimator.init
     if are_centers(init):
@@ -89,7 +90,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # this only draws row indices
+    if isinstance(init, str) and init == "random":  # this init only draws row indices
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -120,7 +121,7 @@ class Printer:
         self._before: NDArray | None = None
 
     def starting(self, init: Any) -> Callable[..., NDArray] | Any:
-        """Return `init`, wrapped in a function that prints a message after it has computed centers."""
+        """Return a function that computes centers by `init` and then prints scikit-learn's message about them."""
 
         def centers_of(*args: Any, **kwargs: Any) -> NDArray:
             centers = init(*args, **kwargs)
@@ -153,14 +154,14 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
 
     - Up to about 2²⁷ products (rows · features · clusters · log clusters), a fit starts from scikit-learn's own draws
       and evaluates all centers, so the same `random_state` gives the same clusters. For larger data, initialization and
-      search are those of `cprime.KMeans`: "two-level" and "graph" from 128 clusters and 2²⁰ evaluations per iteration.
-      ``algorithm="elkan"`` selects the exact search by bounds at any size.
+      search are those of `cprime.KMeans`: init="two-level" and search="graph" for at least 128 clusters and 2²⁰
+      distances per iteration. ``algorithm="elkan"`` selects the exact search by bounds at any size.
     - `copy_x` has no effect, because data are not changed.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Fitted attributes with the same meaning as in scikit-learn.
     cprime_ : cprime.KMeans
         The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`.
 
@@ -179,14 +180,14 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers.
+        """Fit the centers to the rows of X.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            None is 1 for each.
+            Weight of each row; None means equal weights.
 
         Returns
         -------
@@ -201,7 +202,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
-        """Fit rows that have been validated."""
+        """Fit the centers to rows X that have been validated."""
         centered = None
         if self.tol == 0 or sp.issparse(X):
             self._check_params_vs_input(X)
@@ -224,7 +225,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # values to pickle
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # so that core can be pickled
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
@@ -234,7 +235,8 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
         """Return the `random_state` of cprime's estimator.
 
-        It is 0 for a full search, which draws nothing, and a copy of the generator if the initialization draws from it.
+        The value is 0 for a full search, which draws nothing, and a copy of the random generator if the initialization
+        draws from that generator.
         """
         if is_small(X, self.n_clusters):
             return 0

@@ -1,4 +1,4 @@
-"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule, and with the steps of `em.online`."""
+"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule; `em.online` computes the updates."""
 
 import math
 import sys
@@ -35,7 +35,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_steps_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Fitted attributes with the same meaning as in scikit-learn.
 
     Examples
     --------
@@ -53,14 +53,14 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers, batch by batch.
+        """Fit the centers to batches of rows, one batch after another.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            Points are drawn into batches with probabilities in proportion to their weights; None is 1 for each.
+            Weight of each row; None means equal weights. Batches are drawn with probability proportional to weight.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            None is 1 for each.
+            Weight of each row; None means equal weights.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return the best of `n_init` initializations, by J on a random sample."""
+        """Return the initial centers with the least J on a random sample, among `n_init` initializations."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
@@ -146,10 +146,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return best[1]
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return initial centers by scikit-learn's own draws from `init_size` rows.
-
-        These rows are drawn first, as in scikit-learn.
-        """
+        """Return initial centers, drawn as in scikit-learn: first `init_size` random rows, then centers from them."""
         if self._init_size < X.shape[0]:
             some = random_state.randint(0, X.shape[0], self._init_size)
             X, weights = X[some], weights[some]
@@ -175,7 +172,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     ) -> tuple[TiedSpherical, float]:
         """Update the running means with one batch, then move centers of low weight; return the model and J.
 
-        J is that of the batch before the update.
+        J is the sum of weighted squared distances of the batch before the update.
         """
         data = weighted(X, weights)
         data.begin(keep=False)
@@ -188,10 +185,9 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
         """Return the model after moving centers with low counts to random rows of the batch.
 
-        A count is low if it is less than `reassignment_ratio` times the greatest one.
-
-        At most half as many centers as rows are moved. They get the least count of the others, so that they are not
-        moved again at once.
+        The count of a center is its total weight so far. A count is low if it is less than `reassignment_ratio` times
+        the greatest one. At most half as many centers as rows are moved. The counts of moved centers become the least
+        count of the others, so that these centers are not moved again at once.
         """
         (n, _), counts = X.shape, self._counts
         light = counts < self.reassignment_ratio * counts.max()
@@ -217,5 +213,5 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
 
 def _model(centers: NDArray) -> TiedSpherical:
-    """Return a model of the centers for a step; its variance has no effect."""
+    """Return a model with the given centers for an update step; its variance has no effect."""
     return TiedSpherical(centers, 1.0, variance_floor(centers))

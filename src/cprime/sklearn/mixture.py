@@ -39,17 +39,17 @@ _FOUND = (
 
 
 def _of_another_library(X: Any) -> bool:
-    """Return whether X is not of NumPy and scikit-learn would compute with its array library."""
+    """Return whether X is an array of another library than NumPy, with which scikit-learn would compute."""
     return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn with its array namespace argument, which exists from version 1.8 on."""
+    """Call a method of scikit-learn, with an array namespace (xp) if its version, from 1.8 on, requires one."""
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
 class _OneStart(cprime.GaussianMixture):
-    """Mixture of one of several runs; it gives no convergence warning, because the caller warns about the best run."""
+    """Mixture fitted in one of several runs. It gives no convergence warning: the caller warns about the best run."""
 
     _before: float = np.inf
     _from: Model | None = None
@@ -68,7 +68,7 @@ class _OneStart(cprime.GaussianMixture):
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
         """Return the fitted mixture as a plain `cprime.GaussianMixture` without its initialization and generator.
 
-        random_state: value of the parameter in the result
+        random_state: value of the parameter of this name in the result
         """
         mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
@@ -77,21 +77,21 @@ class _OneStart(cprime.GaussianMixture):
 
 
 class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
-    """A mixture with the arguments, attributes and errors of scikit-learn's, fitted by `cprime.GaussianMixture`.
+    """Gaussian mixture with scikit-learn's arguments, attributes and errors, fitted by `cprime.GaussianMixture`.
 
     Parameters are scikit-learn's. Up to 16 components, every iteration is exact EM. For more components, the active set
     of a point has the 5 best components and momentum halves the number of iterations; `lower_bound_` is then the free
-    energy, a lower bound of the log-likelihood, and `score` is the exact log-likelihood. Small data start from
-    scikit-learn's own draws, so the same `random_state` gives the same mixture; larger data start from those of
-    `cprime.GaussianMixture`.
+    energy, a lower bound of the log-likelihood, and `score` is the exact log-likelihood. For small data, the
+    initialization makes the same random draws as scikit-learn's, so the same `random_state` gives the same mixture. For
+    larger data, the initialization is that of `cprime.GaussianMixture`.
 
     Attributes
     ----------
     weights_, means_, covariances_, precisions_, precisions_cholesky_, converged_, n_iter_, lower_bound_, lower_bounds_
-        As in scikit-learn, in the dtype of the data. `lower_bound_` belongs to the returned parameters, the last value
-        of `lower_bounds_` to those before the last M-step.
+        Same meaning as in scikit-learn, in the dtype of the data. `lower_bound_` belongs to the returned parameters,
+        the last value of `lower_bounds_` to the parameters before the last M-step.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Same meaning as in scikit-learn.
     cprime_ : cprime.GaussianMixture or None
         The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None if scikit-learn's own
         code ran: with max_iter=0, which fits nothing, and for arrays of other libraries.
@@ -111,7 +111,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @with_generator
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the parameters.
+        """Fit the parameters of the mixture to the rows of X.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
-        """Fit the mixture; return labels if scikit-learn's own code made the fit, else None."""
+        """Fit the mixture; return labels (n,) if scikit-learn's own code computed the fit, else None."""
         X = as_matrix(X)
         for name in ("means_init", "weights_init", "precisions_init"):
             unmasked(getattr(self, name), name)
@@ -186,7 +186,10 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return best
 
     def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
-        """Return an estimator of this library, not yet fitted, with scikit-learn's initialization."""
+        """Return a cprime estimator, not yet fitted, with scikit-learn's initialization.
+
+        goes_on: whether the fit continues from the parameters of the previous fit (warm start)
+        """
         core = _OneStart(
             self.n_components,
             covariance_type=self.covariance_type,
@@ -209,7 +212,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
-        """Set initial parameters by scikit-learn's own draws, with cprime's k-means in place of scikit-learn's."""
+        """Set initial parameters as scikit-learn does, with the same random draws, but with cprime's k-means."""
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):
             _with_namespace(self._initialize_parameters, X, random_state)
@@ -231,7 +234,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         )
 
     def _rows(self, X: Any) -> tuple[Data, Model] | None:
-        """Return validated rows and the fitted model for a prediction; None for cases handled by scikit-learn."""
+        """Return validated rows and the fitted model for a prediction; None if scikit-learn's own code predicts."""
         check_is_fitted(self)
         if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
             hand_over(self, "X is an array of another library")
@@ -243,9 +246,9 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @with_generator
     def sample(self, n_samples: int = 1) -> Any:
-        """Draw points and their components as scikit-learn does: (n_samples, n_features) and (n_samples,)."""
+        """Draw points (n_samples, n_features) and their components (n_samples,) as scikit-learn does."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # the sum of float32 weights may exceed 1
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # float64, as float32 weights may sum to over 1
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 

@@ -23,29 +23,29 @@ from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
 
-_PIECE = 2**20  # numbers of narrow types that are converted at a time
+_PIECE = 2**20  # values of narrow types (uint8, float16 …) that are converted at a time
 
 
 def hand_over(estimator: Any, why: str) -> None:
-    """Log that scikit-learn's own code runs, and why."""
+    """Log that scikit-learn's own code runs instead of cprime's, and why."""
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
 def squared(X: Any) -> Rows:
-    """Return the rows X, after a check that squared values do not overflow their data type."""
+    """Return the rows X after a check that their squared values do not overflow the data type."""
     X = as_rows(X)
     check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
-    """Return validated rows of any kind with nonnegative weights, or without weights."""
+    """Return validated rows, dense or sparse, with nonnegative weights, or without weights if these are None."""
     rows = as_rows(X)
     return local(rows, check_weights(sample_weight, rows.given()))
 
 
 def as_given(X: Any) -> Any:
-    """Return rows in a form that scikit-learn accepts: an array, or CSR."""
+    """Return rows in a form that scikit-learn accepts: an array, or a sparse array in CSR format."""
     return X if isinstance(X, np.ndarray) or sp.issparse(X) else X.dense()
 
 
@@ -82,7 +82,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
     ) -> tuple[Any, NDArray | None]:
         """Return the arguments of `fit` after scikit-learn's checks: an array, CSR, or rows of a narrow type.
 
-        keeps: whether rows of a narrow type stay in this type in memory; results are those of scikit-learn
+        keeps: whether rows of a narrow type (uint8, float16 …) stay in this type in memory; results do not change
         """
         dtypes = [np.float64, np.float32]
         X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")

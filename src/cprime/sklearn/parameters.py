@@ -1,4 +1,4 @@
-"""Cache for scikit-learn's parameter checks, which would take a tenth of the time of a small fit."""
+"""Cache of scikit-learn's parameter checks, because they would take a tenth of the time of a small fit."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,7 @@ _valid: set[tuple] = set()
 
 
 def with_generator(method: Method) -> Method:
-    """Let a method of an estimator take a NumPy Generator as `random_state`, which scikit-learn's own code refuses.
+    """Return an estimator's method changed so that `random_state` may be a NumPy Generator, which scikit-learn refuses.
 
     While the method runs, `random_state` is a RandomState that shares the Generator's state.
     """
@@ -47,7 +47,7 @@ class CheckedOnce:
         if not all(kind in _SIMPLE for kind in kinds):
             super()._validate_params()  # type: ignore[misc]
             return
-        seen = (type(self), *kinds, *values)  # types are included because 1, 1.0 and True are equal
+        seen = (type(self), *kinds, *values)  # the key has the types too, because 1, 1.0 and True are equal
         if seen in _valid:
             return
         super()._validate_params()  # type: ignore[misc]

@@ -123,7 +123,7 @@ class RowsProgress:
             self._progress = self._rows = None
 
     def rows(self, begin: int, end: int) -> None:
-        """Show that rows `begin` to `end` were read, and all rows before them processed; row 0 begins a new pass."""
+        """Show that rows `begin` to `end` were read, and all earlier rows processed. begin=0 starts a new pass."""
         now = perf_counter()
         if begin == 0:
             self._pass = now
@@ -186,7 +186,7 @@ class ProgressBar(RowsProgress):
         if not _logger.isEnabledFor(logging.INFO):  # otherwise log lines are on the terminal, and would break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # rounds of several fits, as in X-means; tol is that of these fits
+        rounds = hasattr(estimator, "max_rounds")  # X-means: each round has several fits, and tol applies to these
         most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(most, tol)
         self._n_init = 1 if rounds else estimator.n_init
@@ -200,7 +200,7 @@ class ProgressBar(RowsProgress):
         self._lines.enter_context(_handled_by(_LogAboveBar(self._progress.console), log) if above else shown(log=log))
 
     def on_iteration(self, row: Mapping[str, Any]) -> None:
-        """Update the bar after an iteration; row: its values, as in `history_`."""
+        """Update the bar after an iteration; row: values of this iteration, as in `history_`."""
         if self._progress is None:
             return
         iteration, pace = row["iteration"], self._pace
@@ -234,7 +234,7 @@ class ProgressBar(RowsProgress):
         return "  ".join(shown)
 
     def _reached(self, row: Mapping[str, Any]) -> str:
-        """Return text with the value that the fit optimizes: F, J, an objective, or number of clusters and BIC."""
+        """Return a text with the value that a fit optimizes: F, J, another objective, or number of clusters and BIC."""
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:

@@ -14,7 +14,7 @@ _keeps_all: ContextVar[bool] = ContextVar("whether states of estimators have all
 
 @contextmanager
 def all_callbacks() -> Iterator[None]:
-    """Include all callbacks in the states of estimators in this context, in which no state is written to a pickle."""
+    """Include all callbacks in the states of estimators inside this context, for copies that are not pickled."""
     token = _keeps_all.set(True)
     try:
         yield
@@ -23,7 +23,7 @@ def all_callbacks() -> Iterator[None]:
 
 
 def picklable(callbacks: Any, owner: str) -> Any:
-    """Return the argument `callbacks` without the callbacks that cannot be pickled; the log names these.
+    """Return the argument `callbacks` without the callbacks that cannot be pickled; the log names those left out.
 
     Inside `all_callbacks` the argument is returned unchanged. A single callback (not in a sequence) that cannot be
     pickled is replaced by None. owner: class name of the estimator, for the log
@@ -41,7 +41,7 @@ def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
     attempt = memo.copy()  # a copy, because a failed deepcopy leaves partly copied objects in it
     try:
         copied = copy.deepcopy(callbacks, attempt)
-    except Exception as error:  # any error that the callbacks' own methods raise
+    except Exception as error:  # methods of the callbacks may raise any error
         if _are_several(callbacks):
             return [deep_copied(callback, memo) for callback in callbacks]
         _logger.info("callback %r cannot be copied (%s): the copy of the estimator has the same one", callbacks, error)
@@ -56,11 +56,11 @@ def _are_several(callbacks: Any) -> bool:
 
 
 def _can_be_pickled(callback: Any, owner: str) -> bool:
-    """Return whether a callback can be pickled, also if it refers to the estimator that has it; if not, log that."""
+    """Return whether a callback can be pickled, possibly with a reference to its own estimator; log if it cannot."""
     try:
         with all_callbacks():
             pickle.dumps(callback)
-    except Exception as error:  # any error that the callback's own methods raise
+    except Exception as error:  # methods of the callback may raise any error
         _logger.warning("callback %r cannot be pickled (%s): the pickled %s does not have it", callback, error, owner)
         return False
     return True

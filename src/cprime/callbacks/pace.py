@@ -9,8 +9,9 @@ _LOOKED_AT = 6  # number of last iterations to which the trend is fitted
 class Pace:
     """Predictor of the remaining iterations and seconds of one start of a fit.
 
-    Changes fall geometrically near an optimum, so a line fitted to their logarithms predicts when they fall below
-    `tol`. Nothing is predicted if `tol` is None, because such a fit ends when nothing improves.
+    The change per iteration falls geometrically near an optimum. So a line fitted to the logarithms of the last changes
+    predicts when a change falls below `tol`. Nothing is predicted if `tol` is None, because such a fit ends when
+    nothing improves.
     """
 
     def __init__(self, max_iter: int, tol: float | None):
@@ -20,7 +21,7 @@ class Pace:
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_AT)
 
     def add(self, iteration: int, change: float, seconds: float) -> None:
-        """Add an iteration: its change, which is compared with `tol`, and its duration [s].
+        """Record an iteration: its change, which is compared with `tol`, and its duration [s].
 
         If the iteration number does not exceed the last one, a new start of the fit has begun, and all earlier
         iterations are dropped.

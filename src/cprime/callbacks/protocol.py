@@ -27,7 +27,7 @@ class Callback(Protocol):
     """
 
     def on_iteration(self, row: Mapping[str, Any], estimator: Any) -> bool | None:
-        """Receive one iteration; called after each of them.
+        """Process the values of one iteration; the fit calls this method after each iteration.
 
         A method that accepts a single argument is called with the row alone, and no copy of the estimator is made.
 
@@ -50,7 +50,8 @@ class Callback(Protocol):
 
 
 class CallbackHooks(NamedTuple):
-    """Functions through which a fit calls one callback; methods that the callback lacks are functions without effect.
+    """Functions through which a fit calls one callback. A method that the callback lacks becomes a function that does
+    nothing.
 
     on_iteration: called with the values of an iteration and a function that returns the estimator; returns whether to
     end the fit    on_fit_begin, on_fit_end: called with the estimator
@@ -99,7 +100,7 @@ def _told(callback: Any) -> CallbackHooks:
 
 
 def _takes(hook: Callable[..., Any], n: int) -> bool:
-    """Return whether a function accepts n positional arguments; if its signature is unknown, whether n is two."""
+    """Return whether a function accepts n positional arguments; if its signature is unknown, assume that it takes 2."""
     try:
         inspect.signature(hook).bind(*range(n))
     except TypeError:

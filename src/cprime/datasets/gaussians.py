@@ -43,7 +43,7 @@ def birch(
     References
     ----------
     T. Zhang, R. Ramakrishnan, M. Livny: BIRCH: A new data clustering algorithm and its applications. Data
-    Mining and Knowledge Discovery 1(2), 1997. With the settings of D. Forster, J. Lücke: Can clustering
+    Mining and Knowledge Discovery 1(2), 1997. The default settings are those of D. Forster, J. Lücke: Can clustering
     scale sublinearly with its clusters? AISTATS 2018, section 4.
 
     Examples

@@ -26,10 +26,10 @@ def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8)
     Returns
     -------
     data : Bunch
-        ``data`` (n_patches, size**2) float32, in the units of the photographs, which are gray levels from 0 to 255 for
-        the two above. Patches are ordered by photograph, then by row from top to bottom, then from left to right; so
-        are the pixels of a patch. ``images``: list of the (height, width) float32 gray photographs. ``offsets``
-        (n_images + 1,) int64: index of the first patch of each photograph, and the number of patches.
+        ``data`` (n_patches, size**2) float32, in the units of the photographs (gray levels from 0 to 255 for "china"
+        and "flower"). Patches are ordered by photograph, then by row from top to bottom, then from left to right. The
+        pixels of a patch have the same order. ``images``: list of the (height, width) float32 gray photographs.
+        ``offsets`` (n_images + 1,) int64: index of the first patch of each photograph, and the number of patches.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Job(Protocol[P_co]):
 
 
 class RowSample(NamedTuple):
-    """A few rows of the data, in the requested order: X (m, D), their weights (m,) or None, and their active sets."""
+    """A few rows of the data in the requested order: X (m, D), with weights (m,) or None, and with active sets."""
 
     X: Rows
     sample_weight: NDArray[np.float64] | None
@@ -71,7 +71,7 @@ class Data(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """Return the number of bytes that all rows take in memory."""
+        """Return the number of bytes of all rows, if they were in memory together."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Data(Protocol):
         ...
 
     def read_by(self, rows: Callable[[Any], Rows], gaps: bool) -> Data:
-        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
+        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
         ...
 
     def each(self, job: Job[P]) -> P:
@@ -103,7 +103,7 @@ class Data(Protocol):
     def begin(self, keep: bool) -> None:
         """Prepare a fit: delete the active sets and restore the original order of rows.
 
-        keep: whether each point's best component is not deleted
+        keep: whether active sets are reduced to the best component of each point instead of being deleted
         """
         ...
 
@@ -135,7 +135,7 @@ class Data(Protocol):
         """Apply a function to all rows, a few at a time; return one array (N,) or (N, width), or sparse rows.
 
         width: number of columns of the result; None for an array (N,)
-        dtype: dtype of the result; a tuple of them if the function returns several arrays, and the result is a tuple
+        dtype: dtype of the result; if the function returns several arrays, a tuple of dtypes, and `map` returns a tuple
         out: array or .npy path to which results are written, or None; a tuple if there are several results
         numbered: whether the function is also called with the index of the first of its rows
         """
@@ -160,11 +160,11 @@ class Data(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
+        """Return a dictionary: "data" is a hash of the data, "opened" tells how another process can open the data."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict with those of the arrays "data" and "weights" that no other process can read from files."""
+        """Return a dict with "data" and "weights", each only if it is an array that is in no file."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:

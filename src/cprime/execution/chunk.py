@@ -19,8 +19,8 @@ from cprime.kernels import Rows, grouped_order
 class Chunk:
     """Active sets of the n points of one chunk of the data, and the order of these points.
 
-    kept: active sets, sorted by `order`; None before the first pass
-    order (n,) int32 or int64: the original position of each point in the chunk; None for the original order
+    kept: active sets in the present order of the points; None before the first pass
+    order (n,) int32 or int64: the original position of each point in the chunk; None if points have this order
     """
 
     kept: ActiveSet | None = None
@@ -28,7 +28,7 @@ class Chunk:
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """Return a dictionary of all arrays by name."""
+        """Return a dictionary of the chunk's arrays (order, and those of the active sets) by name."""
         kept = {} if self.kept is None else self.kept.arrays
         return kept if self.order is None else {**kept, "order": self.order}
 
@@ -45,8 +45,9 @@ class Chunk:
         n_before: int | None = None,
         prepare: Callable[..., Rows] | None = None,
     ) -> Block:
-        """Return the rows of the chunk as a block in the order of the chunk; X and weights have the original order.
+        """Return the rows of the chunk as a block in the chunk's present order.
 
+        X, sample_weight: all rows of the chunk and their weights in the original order
         first: index of the chunk's first row in the data
         n_before: number of points of positive weight before the chunk; None if all points have positive weight
         prepare: function of X, the order, `first` and the weights that returns the block's rows; None only reorders
@@ -60,7 +61,7 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """Return the chunk in its original order, without active sets; if `keep`, with each point's best component."""
+        """Return the chunk of n points in original order, without active sets or, if `keep`, with best components."""
         if not keep or self.kept is None:
             return Chunk()
         return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))
@@ -70,7 +71,7 @@ class Chunk:
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the permutation (n,) that sorts the points of the chunk by best component."""
+        """Return the permutation (n,) that sorts the points of the chunk by their best component."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 
@@ -111,9 +112,9 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
-    """Return the active sets of n rows, assembled from pairs (positions of rows in the result, their active sets).
+    """Return the active sets of n rows, assembled from parts; None if there are no parts.
 
-    The result is None if there are no pairs.
+    kept: pairs (positions of some rows in the result, active sets of these rows)
     """
     if not kept:
         return None
@@ -128,9 +129,10 @@ def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet |
 
 
 def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
-    """Split indices of rows by chunk: return (chunk, positions in `rows`, row indices in the chunk) for each chunk.
+    """Split indices of rows by chunk.
 
-    sizes: number of rows of each chunk; chunks without any of the rows are left out
+    Returns (chunk index, positions in `rows`, row indices in the chunk) for each chunk that has any of the rows.
+    sizes: number of rows of each chunk
     """
     ends = np.cumsum(sizes)
     chunk = np.searchsorted(ends, rows, side="right")

@@ -17,10 +17,10 @@ _SAMPLE_ROWS = 1000  # number of rows read to find the types of values in column
 
 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
-    """Return the data of a Dask array or dataframe, on the cluster of the current client if there is one.
+    """Return a `Data` object for a Dask array or dataframe, on the cluster of the current client if there is one.
 
-    dtype: data type of a fitted estimator's data; None during a fit, which uses float32 if that can represent all
-        numbers of the collection's type, otherwise float64
+    dtype: data type of a fitted estimator, for predictions; None for a fit, which uses float32 if this type can
+        represent all numbers of the collection's type, otherwise float64
     """
     rows = _as_array(X, "X")
     if rows.ndim != 2 or 0 in rows.shape:
@@ -52,7 +52,7 @@ def _as_array(X: Any, name: str) -> Any:
 
 
 def _numeric(X: Any, name: str) -> Any:
-    """Return a table or series with NumPy's number types.
+    """Return a Dask table or series with its columns converted to NumPy's number types.
 
     Other numeric types, and bool columns beside columns of numbers, become floats.
     Raises ValueError, naming the columns and their types, if columns are not numeric.
@@ -83,7 +83,7 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
 
 
 def _without_empty(rows: Any, weights: Any) -> tuple[Any, Any]:
-    """Return rows and weights without empty chunks."""
+    """Return the Dask arrays of rows and weights without their empty chunks."""
     import dask.array as da
 
     full = [i for i, n in enumerate(rows.chunks[0]) if n]
@@ -130,7 +130,7 @@ class DaskSource(Source):
         out[...] = self._rows[rows].compute()
 
     def fingerprint(self) -> bytes:
-        """Return the same hash of the data as on a cluster, so that a fit can be resumed with or without a cluster."""
+        """Return the hash that a cluster also computes for these data, so a fit can be resumed with or without one."""
         found, begin = blake2b(digest_size=32), 0
         for i, n in enumerate(self.sizes):
             weights = self.weights(begin, begin + n)

@@ -11,9 +11,9 @@ from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, table
 
 
 def rows_of_lists(X: Any) -> Any:
-    """Return the one column of lists as a Dask array; return collections without lists unchanged.
+    """Return the collection's column of lists as a Dask array; return a collection without lists unchanged.
 
-    Raises ValueError if there are other numeric columns, or if Dask has converted lists to text.
+    Raises ValueError if there are other numeric columns beside the lists, or if Dask has converted lists to text.
     """
     if not hasattr(X, "to_delayed") or not hasattr(X, "dtypes"):
         return X
@@ -42,7 +42,7 @@ def _array(frame: Any, width: int, dtype: np.dtype) -> Any:
 
 
 def _matrix(table: Any, width: int, dtype: np.dtype) -> NDArray:
-    """Return the lists of a partition as a matrix; raise ValueError unless list length and type are as given."""
+    """Return the lists of a partition as a matrix (n, width); raise ValueError if a length or type differs."""
     if not len(table):
         return np.empty((0, width), dtype)
     found = matrix_of_lists(table_of(table))

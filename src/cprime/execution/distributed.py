@@ -1,4 +1,4 @@
-"""Data of a Dask array or dataframe: runs jobs on the workers of a cluster.
+"""Data of a Dask array or dataframe whose passes run on the workers of a cluster.
 
 One task processes a group of consecutive chunks. Group sizes are a power of two, so that partial results are merged in
 the same pairs as in a local fit. The rows and active sets of a group stay in the memory of the workers. A job (the
@@ -33,8 +33,8 @@ from cprime.statistics import merge
 logger = logging.getLogger("cprime")
 
 _GROUPS_A_THREAD = 4  # least number of groups per thread, if there are enough chunks
-_LIGHT = 2**20  # groups with fewer bytes of rows are joined, as long as every thread has a group
-_SENT = 2**20  # largest size [bytes] of a job times number of groups for which it is an argument of each task
+_LIGHT = 2**20  # chunks are grouped up to this number of bytes of rows, if every thread still has a group
+_SENT = 2**20  # up to this product of job size [bytes] and number of groups, each task gets the job as argument
 _FAN_IN = 8  # number of partial results that one task merges; a power of two
 _CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
 
@@ -81,7 +81,7 @@ class Distributed:
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool) -> "Distributed":
-        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
+        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
 
@@ -237,7 +237,7 @@ class Distributed:
 
     @property
     def _given(self) -> list[Any]:
-        """Return for each group a future of its blocks, in the original order of rows."""
+        """Return for each group of chunks a future of its blocks, with rows in the original order."""
         if self._blocks is None:
             before = None
             if self.weighted:
@@ -288,7 +288,7 @@ class Distributed:
         return step
 
     def _sent(self, job: Any) -> Any:
-        """Return what tasks get as the job: the job itself or, if it is large, a future of the job."""
+        """Return the argument by which tasks receive the job: the job itself or, if it is large, a future of it."""
         buffers: list[Any] = []
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
@@ -313,7 +313,8 @@ class Distributed:
     def _cut(self, kept: list[Any]) -> list[Any]:
         """Write the active sets of all groups to files, and return futures that read these files.
 
-        Results lost with a worker are then recomputed from these files. Without a shared folder, `kept` is returned.
+        Results lost with a worker are then recomputed from these files. Without a folder that all workers can access,
+        the argument `kept` (futures of the active sets) is returned.
         """
         if self._cuts and self._scratch is None:
             self._scratch = _scratch(self.client)

@@ -1,4 +1,4 @@
-"""Data of this machine: an array in memory, usually one chunk, or a source that is read chunk by chunk.
+"""Data on this machine: an array in memory, usually one chunk, or a source that is read chunk by chunk.
 
 Chunks are processed one after the other, because the kernels already use all threads. The next chunk is read meanwhile.
 """
@@ -22,7 +22,8 @@ from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
-# Function that transforms rows before a model uses them. Arguments: rows, data's name, order, row indices, weights.
+# Function that transforms rows before a model uses them. Arguments: rows, name of the data, order (permutation of the
+# rows or None), index of the first row or of all rows, weights.
 Prepare = Callable[..., Rows]
 
 
@@ -65,7 +66,7 @@ class Local:
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
-        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
+        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
         return self
@@ -93,7 +94,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return rows transformed for the model. Few rows of 8 or 16 bit types become float32, for faster passes."""
+        """Return rows transformed for the model; few rows of 8 or 16 bit types become float32, for faster passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property
@@ -149,7 +150,7 @@ class Local:
         self._before = None
 
     def regroup(self, n_components: int) -> None:
-        # Cached blocks are reordered if that needs no copy, so that values such as norms stay; others are freed first.
+        # Reorder cached blocks if that needs no copy, because their norms stay valid. Free other blocks first.
         blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
         self._blocks, after = {}, []
         for i, chunk in enumerate(self._chunks):
@@ -219,7 +220,7 @@ class Local:
         return values if several else values[0]
 
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
-        """Yield all rows in order, in pieces of bounded memory; n_bytes: size of the result of one row.
+        """Yield all rows in their original order, in pieces of bounded memory; n_bytes: size of one row's result.
 
         Rows in memory are transformed for the model piece by piece. After the last piece, the source's files are
         checked for changes.
@@ -252,7 +253,7 @@ class Local:
             self.begin(keep=False)
 
     def _placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """Return a chunk with its arrays in files within the context `spilled`, except those shared with `before`."""
+        """Return the chunk with its arrays in files, if the context `spilled` is active; arrays of `before` stay."""
         return chunk if self._spill is None else self._spill.placed(chunk, before)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -265,11 +266,11 @@ class Local:
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
+        """Return a dictionary: "data" is a hash of the data, "opened" tells how another process can open the data."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict with those of the arrays "data" and "weights" that no other process can read from files."""
+        """Return a dict with "data" and "weights", each only if it is an array that is in no file."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:
@@ -317,7 +318,7 @@ class Local:
             self.source.verify()
 
     def _read(self, i: int, read: Any) -> Rows:
-        """Convert the array of chunk i to rows, and check them on the first read."""
+        """Return the rows of chunk i, converted from the array that `read` returns, and checked on the first read."""
         X = self._made(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
@@ -332,7 +333,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and the dtype can hold their squares; begin: first row's index"""
-        if self._origin is None or np.isnan(self._origin).any():  # no value so far in some column
+        if self._origin is None or np.isnan(self._origin).any():  # some column has had no value so far
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)
@@ -343,7 +344,7 @@ class Local:
 
 
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """Return checked rows, or an array that is converted to rows, as data of one chunk in memory."""
+    """Return a `Local` object for data of one chunk in memory; X: checked rows, or an array, which is converted."""
     rows = as_rows(X)
     source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)

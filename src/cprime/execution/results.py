@@ -23,7 +23,7 @@ _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares t
 def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
     """Yield (begin, end) of the pieces into which a range of rows is cut, so that a piece has bounded memory.
 
-    n_bytes: size of a row or of its result
+    n_bytes: number of bytes of a row or of its result
     """
     step = min(CHUNK_ROWS, max(_LEAST_ROWS, int(CHUNK_BYTES / max(n_bytes, 1))))
     for first in range(begin, end, step):
@@ -69,7 +69,7 @@ class Result:
 
 
 class _ResultFile:
-    """Output to a .npy file, written at a temporary path; its `value` is a read-only memory map."""
+    """Output to a .npy file, written at a temporary path and then renamed; `value` is a read-only memory map of it."""
 
     def __init__(self, n_rows: int, dtype: Any, path: Path, stack: ExitStack) -> None:
         self._path, self._dtype = path, dtype
@@ -89,7 +89,8 @@ def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) ->
 
     Files are complete only after the end of the context.
 
-    out: None, or a tuple with one entry per dtype: None, an array of that shape and dtype, or the path of a .npy file
+    out: None for new arrays, or a tuple with one entry per dtype: None, an array of the result's shape and dtype, or
+        the path of a .npy file
 
     Raises
     ------

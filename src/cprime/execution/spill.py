@@ -32,7 +32,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # for each name of arrays, the file to which they are written now
+        self._files: dict[str, _MappedFile] = {}  # by name of arrays (such as "ids"): the file that takes new ones
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.

@@ -141,7 +141,10 @@ def merged(parts: list[Any]) -> Any:
 
 
 def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
-    """Run a job on a group of chunks, and return the merged partial result, with new active sets if `job.keeps`."""
+    """Run a job on a group of chunks; return the merged partial result, with new active sets if `job.keeps`.
+
+    held: active sets of the group    blocks: rows and weights of its chunks
+    """
     after, parts = [], []
     with computing(1):  # because a worker runs one task per thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
@@ -170,7 +173,10 @@ def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
 
 
 def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, NDArray]]) -> Any:
-    """Return X, weights and active sets of rows, given by pairs `inside` (index of chunk, row indices in the chunk)."""
+    """Return X, weights and active sets of some rows of a group of chunks.
+
+    inside: pairs (index of a chunk, indices of rows in this chunk)
+    """
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:

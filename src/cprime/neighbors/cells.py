@@ -1,6 +1,6 @@
 """Two-level structure: about √C coarse cells, each with the components whose centers are in it.
 
-With it, a near component of every point is found in O(N √C D), and neighbor lists in O(C √C D), without a previous
+This structure finds a near component of every point in O(N √C D), and neighbor lists in O(C √C D), without a previous
 result.
 """
 
@@ -13,15 +13,15 @@ from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # a cell has at most so many times the mean number of components per cell
+_MOST = 4  # largest number of components of a cell, in means over all cells; larger cells are cut
 _NEAR = 8  # number of nearest cells that are searched for a point
 _NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the neighbors of a component
 
 
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
-    """Return the centers of coarse cells (at most n_cells, D), by a few k-means iterations on sampled rows.
+    """Return the centers of coarse cells (groups of rows), by a few k-means iterations on sampled rows.
 
-    Empty cells are dropped.
+    The result is (n, D) with n ≤ n_cells, because empty cells are dropped.
     """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
@@ -42,7 +42,7 @@ def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
     """Return the members of each group: (n_groups, size of the largest group) int32, ascending, padded with −1.
 
-    groups: group of each item; members are indices into it
+    groups: index of the group of each item    n_groups: number of groups    Members are indices of items.
     """
     counts = np.bincount(groups, minlength=n_groups)
     out = np.full((n_groups, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int32)
@@ -55,8 +55,9 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells of the components' centers, and for each cell the components of the cells nearest to it.
 
-    A cell with more than a few times the average number of components (a clump that k-means did not divide) is cut into
-    smaller cells. If components in such a cell coincide, the first of them represents the others.
+    A cell is a group of components with near centers. A cell with more than a few times the average number of
+    components (a clump that k-means did not divide) is cut into smaller cells. If components in such a cell coincide,
+    the first of them represents the others.
     """
 
     def __init__(self, centers: Floats, n_near: int = _NEAR):
@@ -80,13 +81,13 @@ class Cells:
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the index of the nearest cell of every row (n,). Exact distances are used if large cells were cut."""
+        """Return the index of the nearest cell of every row, (n,); by exact distances if large cells were cut."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-        """Cut cells with more than `most` components, and append the centers of the new cells.
+        """Cut cells with more than `most` components, and append the centers of the new cells to `coarse`.
 
-        cell (C,): index of each component's cell before the cut    Returns the same after the cut (C,).
+        cell (C,): index of each component's cell before the cut    Returns these indices after the cut (C,).
         """
         coarse = [self.coarse]
         for big in np.flatnonzero(np.bincount(cell) > most):
@@ -119,7 +120,7 @@ class Cells:
         return members[members >= 0]
 
     def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        """Return each row's nearest component in its own and near cells: ids (n,), squared distances (n,)."""
+        """Return each row's nearest component in the cells near the row: ids (n,), squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:

@@ -11,8 +11,8 @@ from cprime.kernels import Dense, Floats
 EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed from all C² distances or costs
 _BLOCK = 65536  # number of rows per block
 _BLOCK_VALUES = 2**24  # number of distances per block
-_FIRST = 33  # if lists contain all components, only so many entries are sorted by distance
-_EXPANDED = 32  # neighbors of so many nearest neighbors are candidates when lists are refined
+_FIRST = 33  # if lists contain all of many components, only so many entries are sorted by distance
+_EXPANDED = 32  # `refined_lists` evaluates the neighbors of a component's 32 nearest neighbors
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
@@ -44,7 +44,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
     """Return the nearest components of each component, from all C² distances: (C, min(n_neighbors, C) − 1).
 
     If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
-    This is the update of lists in Algorithm 1 of Forster & Lücke 2018.
+    This is the update of lists in Algorithm 1 of Forster & Lücke 2018. previous: earlier lists or None, only for speed
     """
     C, n = len(centers), min(n_neighbors, len(centers))
     H = _FIRST if n == C > 8 * _FIRST else n
@@ -61,7 +61,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
     """Return the nearest components of each component, searched among its neighbors and their nearest neighbors.
 
-    lists (C, G − 1): ids of current neighbors, without the component itself
+    lists (C, G − 1): ids of the G − 1 current neighbors of each component, without the component itself
     Returns (C, min(n_neighbors, C) − 1) in at most O(C G² D) time.
     """
     n = min(n_neighbors, len(centers))
@@ -96,9 +96,9 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
 
 
 def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
-    """Draw random neighbor lists without the component itself, as in Forster & Lücke 2018, before the first pass.
+    """Draw random neighbor lists, as Forster & Lücke 2018 do before the first pass.
 
-    Returns (C, min(n_neighbors, C) − 1).
+    Returns (C, min(n_neighbors, C) − 1) ids of other components.    key: random key, from which numbers are computed
     """
     n = min(n_neighbors, n_components) - 1
 

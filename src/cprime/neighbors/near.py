@@ -1,4 +1,4 @@
-"""Search for near centers of points without previous assignment, in those coarse cells that can contain the nearest."""
+"""Search for centers near a point without a previous assignment, in coarse cells (groups) of centers near the point."""
 
 import math
 from copy import copy
@@ -12,7 +12,7 @@ from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # maximum number of cells that are searched for a row
 _OF_BATCHES = 8  # maximum number of cells for rows of mini-batches, which need less accuracy
-_SPREAD = 4  # bound of a random unit vector's projection on a given direction, in standard deviations
+_SPREAD = 4  # bound on the projection of a random unit vector on a given direction, in standard deviations 1/√D
 _ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
 _SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows
 
@@ -20,11 +20,11 @@ _SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows
 class CenterIndex:
     """Search structure for given centers (C, D): coarse cells of centers, and the distances between cells.
 
-    The centers of another cell are beyond the bisecting plane between that cell's center and the one of the row's cell.
-    So a cell is skipped if this plane is farther away than the nearest center found so far. In many dimensions the
-    projection of a random vector on a given direction is only about 1 / √D of its length. So a cell is skipped already
-    if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a clump was cut
-    into cells, planes do not bound their contents, so no cell is skipped.
+    A row is searched in its own cell first. The centers of another cell are beyond the plane that bisects the two cell
+    centers. So the other cell is skipped if this plane is farther from the row than the nearest center found so far. In
+    many dimensions the projection of a random vector on a given direction is only about 1 / √D of its length. So a cell
+    is skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If
+    a very large cell was cut into several, planes do not bound the cells, so no cell is skipped.
     """
 
     def __init__(self, centers: Floats, most: int = _MOST_CELLS):
@@ -44,9 +44,9 @@ class CenterIndex:
     ) -> None:
         """Set all attributes.
 
-        coarse (g, D): centers of cells    order (m,): ids of the components, cell by cell
+        coarse (g, D): centers of the g cells    order (m,): ids of the m distinct components, cell by cell
         begins (g + 1,): position of each cell's first component in `order`
-        clumped: whether a clump was cut into cells    most: number of cells that are searched for a row
+        clumped: whether a very large cell was cut    most: number of cells that are searched for a row
         """
         self.coarse, self.order, self.begins, self.clumped = coarse, order, begins, clumped
         self.n_cells = min(most, len(coarse))
@@ -86,8 +86,8 @@ class CenterIndex:
 class OnlineCenterIndex:
     """`CenterIndex` for centers (C, D) that move from batch to batch, and gradually out of their cells.
 
-    Cells stay useful while few centers have left them, because several cells are searched for each row. `stale` is true
-    once the cells should be rebuilt.
+    Several cells are searched for each row, so cells remain useful while few centers have left their cells. `stale` is
+    true once the cells should be rebuilt.
     """
 
     def __init__(self, centers: Floats):
@@ -100,10 +100,10 @@ class OnlineCenterIndex:
     ) -> None:
         """Set all attributes.
 
-        home (m,): cell of each center when the cells were built
-        won: weight of the rows assigned since then
+        near: the cells, with the present centers    home (m,): cell of each center when the cells were built
+        won: weight of all rows assigned since then
         won_astray: weight of the rows assigned since then to centers that had left their cells
-        n_rows: number of rows since then
+        n_rows: number of all rows assigned since then
         """
         self.centers, self.near, self.home = centers, near, home
         self.won, self.won_astray, self.n_rows = won, won_astray, n_rows
@@ -140,5 +140,5 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether to rebuild cells: much weight is at centers outside their cells, after enough rows."""
+        """Return whether to rebuild cells: after enough rows, if many are assigned to centers outside their cells."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -66,11 +66,11 @@ def release(request, tmp_path_factory):
 
 
 def test_classes_in_files_keep_their_names():
-    """Names of classes in files stay, even if a class is renamed in the code; two are imported to register them."""
+    """Names that classes had in a release stay, even if a class is renamed; two are imported to register them."""
     assert SoftKMeans
     assert Papers
     found = {name for name, cls in _storable._classes.items() if cls.__module__.startswith("cprime.")}
-    assert found == NAMES
+    assert found >= NAMES
 
 
 def test_model_files_load(release):

@@ -2,7 +2,7 @@
 
 A search is a frozen value that holds only its options. Its state in a fit, mainly neighbor lists, is a second value.
 The loop carries the state from iteration to iteration: `begin` makes it; in each iteration `refresh` updates it before
-the pass over the data, `look` returns the callable that is applied to each chunk, and `learn` updates it afterwards.
+the pass over the data, `look` returns the callable that searches each block, and `learn` updates the state afterwards.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from cprime.kernels import Rows
 
 @dataclass(frozen=True)
 class SearchStats:
-    """Statistics of a pass over the data, from which a search updates its state. Those of two chunks can be added.
+    """Statistics of a pass over the data, from which a search updates its state. Statistics of two chunks can be added.
 
     n_weighted: number of points of positive weight    n_moved: number of these whose best component changed
     touched (m,): components that gained or lost points, in ascending order
-    evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018. Entry (c_o, c̃) is a sum over the
-    points with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃, imaginary part Σ w_n
+    evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018, or None. Entry (c_o, c̃) is a sum
+    over the points with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃, imaginary Σ w_n
     explored: whether components outside the active sets were evaluated
     """
 
@@ -57,7 +57,7 @@ class Lookup(NamedTuple):
 
 
 class Look(Protocol):
-    """Callable that finds the active set K(n) of each point of a block. It is picklable, so workers can run it."""
+    """Callable that finds the active set K(n) of each point n of a block. It is picklable, so workers can run it."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -81,7 +81,7 @@ class Search(Protocol):
 
     @property
     def keeps_winners(self) -> bool:
-        """Return whether the search uses the best component of each point, if the initialization has computed it."""
+        """Return whether the search makes use of each point's best component if the initialization has computed it."""
         ...
 
     @property
@@ -96,9 +96,10 @@ class Search(Protocol):
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
         """Return the search's state before the first iteration, and a callable that finds initial active sets.
 
-        None instead of the callable means that no initial sets are needed.
+        The callable is None if no initial sets are needed.
 
-        placed: whether the best component of each point is already known
+        n_kept: C′, the size of active sets    placed: whether the best component of each point is already known
+        key: random key, from which the search computes its random numbers
         """
         ...
 
@@ -113,21 +114,21 @@ class Search(Protocol):
     def learn(
         self, state: State, look: Any, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[State, int]:
-        """Return the search's state after an accepted pass, and the number of distances evaluated for it.
+        """Return the search's state after an accepted pass, and the number of distances evaluated for an audit.
 
-        Distances are evaluated if a sample of points is searched exactly, to audit the search.
+        An audit searches a sample of points exactly. look: callable of the pass    stats: statistics of the pass
         """
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state after jumps: center one[i] was moved into cluster cut[i] and splits this cluster in two.
+        """Return the search's state after jumps: center one[i] was moved into cluster cut[i], which it splits in two.
 
-        one, cut (n,): indices of components    share: fraction of the points that jumps reassigned
+        one, cut (n,): indices of components    share: fraction of the points that the jumps reassigned
         """
         ...
 
     def undone(self, state: State) -> State:
-        """Return the state after a pass was rejected, so that points have their previous active sets again."""
+        """Return the search's state after a pass was rejected and the previous active sets of all points restored."""
         ...
 
     def agreement(self, state: State) -> float | None:
@@ -149,15 +150,15 @@ class Value(Options):
     """Base of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state unchanged: the default, for searches that compute neighbor lists anew before each pass."""
+        """Return the state unchanged: the default for searches that recompute neighbor lists before each pass."""
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state unchanged: the default, for searches that never modify active sets in place."""
+        """Return the state unchanged: the default for searches that never modify active sets in place."""
         return state
 
     def agreement(self, state: State) -> float | None:
-        """Return None: the default, for searches that are never compared with an exact search (no audits)."""
+        """Return None: the default for searches without audits (comparisons with an exact search)."""
         return None
 
 

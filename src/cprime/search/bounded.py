@@ -3,8 +3,8 @@
 By the triangle inequality, the distances by which centers moved show for most points that no other center can have
 become nearer (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret 2016). Such a point takes one distance
 evaluation. All centers are evaluated only if the bounds of a point do not suffice. Memory is O(N). Results are
-bit-identical to those of `Full`. Bounds need costs that are distances to unchanged points. Other components, such as
-Gaussians with their own covariances, are all evaluated, as in `Full`.
+bit-identical to those of `Full`. Bounds are valid only if costs are distances to points that do not change. For other
+models, such as Gaussians with their own covariances, all components are evaluated, as in `Full`.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from cprime.search.full import FullLookup
 
 _OTHERS = 3  # number of other centers per point that have a bound of their own
 _FEW_MOVE = 0.15  # bounds are used once at most this share of the points is reassigned in an iteration
-_FEW, _MANY = 15, 63  # lengths of the lists of nearest centers, in up to _LOW dimensions and in more
+_FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in up to _LOW dimensions, and in more
 _LOW = 4  # in at most so many dimensions, a center has few near centers
-_UP = 1 + 1e-6  # factor for upper bounds; exceeds the relative rounding error of a sum of squares in float64
+_UP = 1 + 1e-6  # factor for upper bounds, for the relative rounding error of a float64 sum of squares
 
 
 @dataclass(frozen=True)
 class ComparingLookup:
-    """Search among all components that also counts reassigned points, because bounds are used once these are few."""
+    """Search among all components that also counts reassigned points; once they are few, `Bounded` uses bounds."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -45,7 +45,7 @@ class ComparingLookup:
 
 @dataclass(frozen=True)
 class BoundedLookup:
-    """Search by bounds; evaluates all centers for points whose bounds do not suffice.
+    """Search by bounds on distances; all centers are evaluated for points whose bounds do not suffice.
 
     others (C, 3): initial bounds `DistanceBounds.others` on distances to 3 other centers; row c is for points that
         have no bounds yet and whose nearest center is c. None if all points have bounds
@@ -64,7 +64,7 @@ class BoundedLookup:
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = DistanceBounds(kept.winners.copy(), others, *nothing)
         else:
-            bounds = kept.bounds  # updated in place, so after a rejected pass the bounds are discarded
+            bounds = kept.bounds  # updated in place, so `undone` discards the bounds of a rejected pass
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = ActiveSet(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Lookup(after, n_distances, SearchStats(block.n_weighted))
@@ -77,8 +77,8 @@ class BoundedState:
 
     bounding: whether bounds are in use    centers (C, D): centers of the last pass
     neighbors (C, G): indices of the nearest centers of each center
-    others (C, 3): initial bounds on distances to 3 other centers, row c for points whose nearest center is c; None
-    except for the first pass with bounds
+    others (C, 3): initial bounds on distances to 3 other centers; row c is for points whose nearest center is c. It is
+    None except before the first pass with bounds
     """
 
     bounding: bool = False
@@ -92,7 +92,9 @@ class BoundedState:
 @storable("search.Bounded")
 @dataclass(frozen=True)
 class Bounded(Value):
-    """Exact search by bounds. In the first iterations many points are reassigned, so all C centers are evaluated.
+    """Exact search by bounds on distances.
+
+    In the first iterations many points are reassigned, so all C centers are evaluated.
 
     Examples
     --------
@@ -148,6 +150,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
     """Return the indices of the G nearest centers of each center, itself included, and their squared distances.
 
     Both are (C, G), sorted by distance. G = C if computing C² distances is cheap compared with the E-step.
+    before (C, G): earlier indices, used only for speed, or None
     """
     C, D = centers.shape
     G = min(_FEW if D <= _LOW else _MANY, C)
@@ -160,7 +163,10 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """Return the `kernels.Moves` that update distance bounds after each center has moved by at most `drift` (C,)."""
+    """Return `kernels.Moves`, values that update distance bounds after each center has moved by at most `drift` (C,).
+
+    lists, squared (C, G): indices of the nearest centers of each center, and squared distances to them
+    """
     C, G = lists.shape
     reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)
     share = 1 - (centers.shape[1] + 12) * np.finfo(centers.dtype).eps
@@ -175,5 +181,5 @@ def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Fl
 
 
 def _rounded_up(values: NDArray[np.float64], dtype: np.dtype) -> Floats:
-    """Convert values to a shorter floating-point type, rounding upward."""
+    """Return float64 values converted to the floating-point type `dtype`, rounded upward."""
     return (values * (1 + np.finfo(dtype).eps)).astype(dtype)

@@ -15,18 +15,18 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
     """Compare the active sets of sampled points with those that an exact search finds.
 
     points (m, D)    kept: active sets K(n) of these points
-    scale: factor by which costs become log-probabilities, None for k-means
+    scale: factor (negative) by which costs become log-probabilities, None for k-means
 
     Returns a dictionary with `n_points` and these values, each with a 95 % interval for the error by sampling points:
-    agreement: share of points whose first component is the best of all C; its interval is Wilson's
+    agreement: share of points whose first component in K(n) is the best of all C; its interval is Wilson's
     relative_excess (k-means): (J − J of exact assignments) / J of exact assignments
     shortfall (mixtures): F with exact active sets minus F with the given ones [nats per point]
     """
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)
     nearest, truth = components.best(points, kept.ids.shape[1])
-    # Another component at an equal distance counts as agreement, and so does the same component if its distance was
-    # rounded differently.
+    # A different component at an equal distance counts as agreement, and so does the same component with a differently
+    # rounded distance.
     agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)

@@ -1,12 +1,13 @@
 """Graph search, the library's own method: candidates of a point are the neighbors of its best component.
 
-All points of a component share their candidates, so the E-step computes a few dense matrix tiles (`Rows.reassign`,
-`Rows.keep`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1 components, the
-candidates are the neighbors of the best component, and in every other pass those of another component of K(n). After
-the first passes only every third pass evaluates new candidates; the others evaluate K(n) alone. If components are
-scattered (neighbor lists hardly predict which component is best), the candidates are the first few of a list and random
-components. Lists are computed from all C² pairs if these are few, and otherwise from neighbors of neighbors. Audits
-search a sample of points exactly, and double the length of the lists if too few of the best components are found.
+All points with the same best component have the same candidates, so the E-step computes a few dense matrix tiles
+(`Rows.reassign`, `Rows.keep`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1
+components, the candidates are the neighbors of the best component, and in every other pass those of another component
+of K(n). After the first passes only every third pass evaluates new candidates; the others evaluate K(n) alone. If
+components are scattered (neighbor lists hardly predict which component is best), the candidates are the first few of a
+list and random components. Lists are computed from all C² pairs if these are few, and otherwise from neighbors of
+neighbors. Audits search a sample of points exactly, and double the length of the lists if too few of the best
+components are found.
 """
 
 import logging
@@ -35,8 +36,8 @@ _AUDIT_POINTS = 1024
 _FOUND = 0.94  # required share of points whose best component is found, for lists of the initial length
 _FOUND_BY_LONGER = 0.96  # required share for longer lists; higher, because missed components mislead such fits
 _MISSED, _LATE = 0.007, 6  # largest relative excess of J that lists may cause, checked from iteration 6 on
-_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial length of lists: the component, and 32 or 64 neighbors
-_NEAR = 8  # a center that jumped is added to 8 neighbors' lists; mostly random lists contain 8 neighbors
+_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial list length: the component and its 32 or 64 neighbors
+_NEAR = 8  # a center moved by a jump is added to the lists of 8 neighbors; `_mostly_random` lists have 8 neighbors
 _MOST_OF_MANY = 65  # maximum length of lists that are computed from neighbors of neighbors
 _MOST_SHARE, _MOST_OF_FEW = 4, 129  # maximum length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
 _EXPLORING, _PERIOD = (
@@ -74,7 +75,7 @@ class ListLookup:
 
     lists (C, G − 1): indices of neighbors
     active (C,): mask of the components whose points are searched, None for all
-    turn: pass number, which determines the component of K(n) whose neighbors are candidates
+    turn: number of the pass, which determines the component of K(n) whose neighbors are candidates
     cells: index of coarse groups of centers (cells) that adds one candidate per point, or None
     """
 
@@ -131,7 +132,9 @@ class ListLookup:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """Parameters of components in the last pass, and indices (m,) of components that then gained or lost points."""
+    """Values of the last pass: parameters of the components (snapshot), and indices (m,) of the components that
+    gained or lost points (touched).
+    """
 
     snapshot: tuple[NDArray, ...]
     touched: NDArray[np.int32]
@@ -146,7 +149,7 @@ class GraphState:
     lists (C, G − 1): indices of neighbors, without the component itself
     moved: share of points reassigned since the lists were computed, summed over iterations
     iteration: number of passes so far
-    last: parameters and changed components of the last pass; None if that pass used other lists
+    last: parameters and changed components of the last pass; None if that pass used other neighbor lists
     in_cells: whether the next pass also searches coarse cells, because the lists miss too many best components
     agreement: share of sampled points whose best component was found, by the last audit
     several: whether C′ > 1
@@ -175,10 +178,12 @@ class Graph(Value):
         mixtures, and doubles the length, to at most C / 4 or 129, as long as an exact search of sampled points shows
         that the lists are too short: see `docs/searches.md`.
     exchange : bool or None, default=None
-        Deprecated: use the argument `exchange` of `KMeans`. With None, that argument decides.
+        Deprecated: use the argument `exchange` of `KMeans`, which applies if this one is None. It decides whether the
+        fit uses jumps of centers and exchange steps.
     regroup : bool or None, default=None
-        Whether the fit uses a copy of each chunk in which points are sorted by component. This is faster and takes
-        twice the memory. None means True for data of one chunk of at most 4 GiB. The data are never changed.
+        Whether the fit uses a copy of each chunk in which points are sorted by component. The sorted copy makes passes
+        faster and takes twice the memory. None means True for data of one chunk of at most 4 GiB. The caller's data are
+        never changed.
 
     Examples
     --------
@@ -287,8 +292,8 @@ class Graph(Value):
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
         """Update neighbor lists after jumps: component one[i] was moved into the cluster cut[i].
 
-        one[i] gets the list of cut[i], and is put first in the lists of its near neighbors. All lists are recomputed
-        only after many points have been reassigned.
+        Component one[i] gets the list of cut[i], and is put first in the lists of its near neighbors. All lists are
+        recomputed only after many points have been reassigned. share: fraction of points that the jumps reassigned
         """
         assert state.last is not None
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
@@ -337,7 +342,7 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return the nearer of two components for each point (n,): `before`, and the one found in coarse cells."""
+    """Return for each point the nearer of two components, (n,): before[n], and the one that `cells` finds near it."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
     return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])
@@ -356,8 +361,9 @@ def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) 
 def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet) -> tuple[float, float]:
     """Compare the graph search with an exact search for sampled points.
 
-    The graph search finds the best among a point's component and its neighbor list. Returns the share of points for
-    which this is the best of all components, and the relative excess of the sum of costs.
+    The graph search finds the best component among a point's present component and the neighbors of that component.
+    Returns the share of points for which the found component is the best of all, and the relative excess of the sum of
+    costs over that of the best components.
     """
     found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)

@@ -1,4 +1,4 @@
-"""Approximate search without a previous assignment: candidates from coarse cells near a row, then neighbor lists."""
+"""Approximate search without a previous assignment: candidates from coarse cells of centers, then neighbor lists."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import CenterIndex
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components all are evaluated, about as fast as a search
+_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components, evaluating all is about as fast as a search
 _NEIGHBORS = 65  # length of neighbor lists, the component itself included
 _WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk along lists: _WIDTH · n_kept, at least _LEAST_WIDTH
 _ROUNDS = 4  # maximum number of neighbor lists that are searched for a row
@@ -21,10 +21,10 @@ _ROWS = 2**16  # rows searched at a time
 class Nearby:
     """Search structure for approximately best components of arbitrary rows; built once for given components.
 
-    If costs are squared distances, the result is the nearest centers in the coarse cells near a row. For other costs, a
-    few centers from these cells are the start of a walk on the graph of neighbor lists: repeatedly, all neighbors of
-    the best candidate whose list has not been evaluated yet are evaluated. If there are few components, all are
-    evaluated.
+    If costs are squared distances, the result is the nearest centers in the coarse cells (groups of centers) near a
+    row. For other costs, a few centers from these cells start a walk on the graph of neighbor lists. Each step selects
+    the best candidate whose neighbors have not been evaluated, and evaluates these neighbors. If there are few
+    components, all are evaluated.
     """
 
     def __init__(self, components: Components):
@@ -71,7 +71,7 @@ class Nearby:
 
 @dataclass(frozen=True)
 class CellIndexLookup:
-    """Search that finds the nearest centers of each point of a batch in the coarse cells near the point."""
+    """Search that finds the nearest centers of each point of a batch in the coarse cells of centers near the point."""
 
     near: CenterIndex
 
@@ -84,10 +84,10 @@ class CellIndexLookup:
 
 
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
-    """Search all components for rows with too few results (−1 in the last column of `kept`); changes both in place.
+    """Search all components for rows with too few results, which have −1 in the last column of `kept`.
 
-    Results are too few if the coarse cells near a row have too few components, or rounding makes all cells
-    equally near.
+    Writes ids to `kept` and costs to `costs`, both (n, n_kept). A row has too few results if the coarse cells near it
+    have too few components, or if rounding makes all cells equally near.
     """
     short = np.flatnonzero(kept[:, -1] < 0)
     if len(short):

@@ -5,7 +5,8 @@ Lists are "exact", from all C² distances between centers, in O(N C′ G D + C²
 E-step computes anyway, in O(N C′ G D). Let c_o(n) be the nearest component of point n, and I_c the points with
 c_o(n) = c. The distance of c and c̃ is estimated by the weighted mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that had c̃ as a
 candidate (eq. 8). The list G_c holds the G components of least estimate, c itself first. For Gaussians with their own
-covariances, costs −2 log p(c̃, x_n) are averaged instead.
+covariances, costs −2 log p(c̃, x_n) are averaged instead of distances. N: points, C: components, C′: components of K(n),
+G: length of neighbor lists, D: dimensions.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -24,7 +25,7 @@ from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
-_VALUES = 2**22  # number of entries in a block of the table from which neighbors of least mean are selected
+_VALUES = 2**22  # number of entries of a block of the table from which neighbors of least mean distance are selected
 _RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
 
 
@@ -44,7 +45,7 @@ class RandomSetLookup:
 
 @dataclass(frozen=True)
 class PapersCellLookup:
-    """Search for initial active sets: the best component in the cells near a point, and the best of its neighbors."""
+    """Search for initial active sets: the best component in cells near a point, and the best of its neighbor list."""
 
     cells: Cells
     lists: NDArray[np.int32]
@@ -63,7 +64,7 @@ class PapersCellLookup:
 
 @dataclass(frozen=True)
 class CandidateLookup:
-    """Search for the best among the neighbor lists ⋃_{c ∈ K(n)} G_c of a point's active set, and random components."""
+    """Search among candidates: the neighbor lists G_c of all c in a point's active set K(n), and random components."""
 
     lists: NDArray[np.int32]
     n_explore: int
@@ -85,9 +86,9 @@ class CandidateLookup:
 
 
 def _matrix(evidence: Evidence) -> csr_array:
-    """Return a sparse complex (C, C) matrix: Σ w·distance in the real part, Σ w in the imaginary part.
+    """Return a sparse complex (C, C) matrix of evidence sums: Σ w·distance (real part) and Σ w (imaginary part).
 
-    Entry (c, c̃) is a sum over points with weights w, best component c and candidate c̃.
+    Entry (c, c̃) is a sum over the points with best component c and candidate c̃; w is a point's weight.
     """
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
@@ -98,7 +99,7 @@ def _matrix(evidence: Evidence) -> csr_array:
 @storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
-    """State of `Papers`: lists (C, G − 1) of neighbors, and the last pass's sums of distances to candidates (C, C)."""
+    """State of `Papers`: lists (C, G − 1) of G − 1 neighbors, and sums (C, C) of distances to candidates, last pass."""
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
@@ -189,7 +190,7 @@ class Papers(Value):
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
     """Return for each component the other components of least mean distance, eq. (8) of Forster & Lücke 2018.
 
-    The result is (C, min(n_neighbors, C) − 1), padded with −1.
+    The result is (C, min(n_neighbors, C) − 1), padded with −1.    evidence: the matrix that `_matrix` returns
     """
     C = evidence.shape[0]
     G = min(n_neighbors, C)
@@ -197,7 +198,7 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
     mean[row == evidence.indices] = -np.inf  # the distance of c to itself is least, so that c comes first
-    bar = np.full(C, np.inf)  # the G-th least mean in the row of each component, G the length of lists
+    bar = np.full(C, np.inf)  # for each component, the G-th least mean distance; G: length of lists
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

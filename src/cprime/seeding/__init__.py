@@ -1,8 +1,8 @@
 """Initialization of fits: the choice of starting centers.
 
 Each method has one file and a public function that can be used alone, such as `random_rows`, `kmeans_plusplus`
-and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. These three
-accept every form of the argument `init`.
+and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. `place`,
+`seed` and `start` accept every form of the argument `init`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def start(
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> Start:
-    """Return centers as `seed` does and, if the method computes it, the index of a center near every point."""
+    """Return the centers that `seed` returns and, if the method computes it, the index of a center near every point."""
     data = local(X, sample_weight)
     with computing(n_threads):
         chosen = AFKMC2(chain_length) if isinstance(init, str) and init == "afk-mc2" else init
@@ -147,7 +147,7 @@ def place(
     init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     make_rng: Callable[[], np.random.RandomState],
 ) -> NDArray:
-    """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, files or a cluster.
+    """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
 
     If the method computes a center near each point, this center becomes the active set of the point in `data`.
     """

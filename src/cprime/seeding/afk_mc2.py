@@ -3,13 +3,14 @@
 Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1.
 Each new center is the last state of a chain of m proposals from
     q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
-with target w_n d(x_n, chosen)², d(x, chosen) being the distance to the nearest chosen center: a proposal y replaces the
+where w_n is the weight of row n, d the distance and x_1 the first center. The chain's target distribution is
+∝ w_n d(x_n, chosen)², where d(x, chosen) is the distance to the nearest chosen center. So a proposal y replaces the
 state x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, with u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
 
-The proposals do not depend on the centers, so all are drawn first. Centers are chosen in blocks: one kernel call
+The proposals do not depend on later centers, so all are drawn first. Centers are chosen in blocks: one kernel call
 computes the distances of a block's proposals to all earlier centers, and each new center of the block then requires
-one small update. Time O(m C² D) and two passes over X, memory O(n + C m + block · m · D).
+one small update. Time O(m C² D) and two passes over X (n, D), memory O(n + C m + block · m · D).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-BLOCK = 64  # number of centers for whose proposals distances are computed together
+BLOCK = 64  # the distances of the proposals for so many centers are computed together
 
 
 def afk_mc2(
@@ -77,8 +78,8 @@ def afk_mc2(
 
     Notes
     -----
-    If all proposals of a chain coincide with chosen centers, its center is drawn from the target itself, as in
-    k-means++.
+    If all proposals of a chain coincide with chosen centers, the new center is drawn from the chain's target
+    distribution itself, as in k-means++.
 
     References
     ----------
@@ -149,7 +150,7 @@ def choose_by_afk_mc2(
 def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
     """Return the proposal density g_n, (n,) float64: half uniform, half ∝ squared distance to the first center.
 
-    The probability of proposing row n is w_n g_n.
+    The probability of proposing row n, with weight w_n, is w_n g_n.
     """
     mass = cumulative_mass(distances, sample_weight)[-1]
     total_weight = len(distances) if sample_weight is None else sample_weight.sum()
@@ -177,7 +178,7 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 class _ExactDraw:
     """Draws of rows with probability proportional to w_n d(x_n, nearest chosen center)², the target of the chains.
 
-    It is used if all proposals of a chain coincide with chosen centers.
+    These exact draws replace a chain whose proposals all coincide with chosen centers.
     closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen centers, updated on use
     """
 
@@ -190,9 +191,9 @@ class _ExactDraw:
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
-        """Draw a row, with the first n_centers centers as chosen; return its index.
+        """Draw a row if the first n_centers centers are chosen; return its index.
 
-        Return None if all rows of positive weight coincide with these centers.
+        Return None if all rows of positive weight coincide with chosen centers.
         """
         if n_centers > self.n_seen:
             new = self.centers[self.n_seen : n_centers]

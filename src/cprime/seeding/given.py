@@ -29,7 +29,7 @@ class OwnStart:
 
 
 def is_given(init: Any) -> bool:
-    """Return whether `init` contains centers itself, so that every initialization from it is the same."""
+    """Return whether `init` contains centers itself (array, estimator), so that all initializations are the same."""
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
@@ -55,7 +55,7 @@ def given_centers(
 ) -> NDArray:
     """Return a copy of the centers that `init` contains or returns; (C, D), C-contiguous, in the dtype of the data.
 
-    Weights are not used. Raises ValueError for a wrong shape or values that are not finite, NotFittedError for an
+    Weights have no effect. Raises ValueError for a wrong shape or values that are not finite, NotFittedError for an
     estimator without centers, and TypeError for any other `init`.
     """
     if isinstance(init, OwnStart):

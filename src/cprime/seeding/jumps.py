@@ -3,8 +3,8 @@
 A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error.
 With few clusters, later iterations cannot repair a bad initialization. This initialization ends near the best known
 optimum of the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at
-least 500), one from each segment of the data, or all rows if there are fewer than twice as many. Many jumps are tried
-on the sample, a few on all rows.
+least 500), one from each of as many segments of the data. If the data have fewer than twice as many rows, the sample is
+all rows. Many jumps are tried on the sample, a few on all rows.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iter
 
 @dataclass(frozen=True)
 class Errors:
-    """Job that computes Σ_n w_n ‖x_n − μ‖², with the nearest center μ, for each of m sets of centers: (m,)."""
+    """Job that computes for each of m sets of centers the error Σ_n w_n ‖x_n − μ‖², with the nearest center μ: (m,)."""
 
     sets: tuple[Floats, ...]
 
@@ -45,7 +45,10 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
 
 
 def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
-    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another)."""
+    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another).
+
+    key: random key, from which random numbers are computed
+    """
     return _improved(data, centers, _sample(data, len(centers), key))
 
 
@@ -53,7 +56,7 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
-    """Return a sample of rows, with weights: a random row of each of n equal segments, or all rows if there are few.
+    """Return a sample of rows and their weights: one random row of each of n equal segments, or all rows if few.
 
     Rows of zero weight are left out.
     """

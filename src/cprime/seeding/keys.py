@@ -22,7 +22,7 @@ _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in rando
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """Indices of the rows with the smallest random keys, and these keys, sorted by key: (m,) each, m <= n."""
+    """Indices of the m ≤ n rows with the smallest random keys, (m,), and their keys, (m,), both sorted by key."""
 
     n: int
     rows: NDArray[np.int64]
@@ -36,7 +36,10 @@ class SmallestRows:
 
 @dataclass(frozen=True)
 class FindSmallestKeys:
-    """Job that draws n distinct rows, each with probability proportional to weight; rows of zero weight come last."""
+    """Job that draws n distinct rows with probability proportional to weight: those with the smallest random keys.
+
+    Rows of zero weight come last. Returns no active sets, and `SmallestRows`.
+    """
 
     key: Key
     n: int

@@ -1,7 +1,8 @@
 """Seeding by k-means++, plain or greedy: each new center is a row drawn with probability ∝ w_n d(x_n, chosen)².
 
-Sources: Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding" (2007), section 2.2 for the
-draw and the closing remarks for the greedy choice among several.
+w_n is the weight of row x_n, and d its distance to the nearest chosen center. Greedy means that the best of several
+drawn rows is chosen. Source: Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding" (2007), section 2.2
+for the draw and the closing remarks for the greedy choice.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-_MOST_STEPS = 8  # largest number of centers for which candidates are proposed together
-_CENTERS_PER_STEP = 16  # candidates are proposed for one center per this many chosen ones
+_MOST_STEPS = 8  # largest number of centers for which candidate rows are drawn together
+_CENTERS_PER_STEP = 16  # candidates are drawn together for one center per 16 chosen centers
 _SPARE = 8  # one extra candidate per this many candidates, to replace rejected ones
 _MOST_BYTES = 2**28  # most bytes of distances to proposed candidates
 
@@ -34,8 +35,9 @@ def kmeans_plusplus(
     """Choose rows of X as starting centers by greedy k-means++.
 
     The first center is a row drawn by weight. For each further center, `n_local_trials` rows are drawn with
-    probability proportional to w_n d(x_n, chosen)²; the row that gives the smallest potential
-    Σ_n w_n d(x_n, chosen)² is chosen [1]_. Time O(n_samples · n_clusters · n_features · n_local_trials).
+    probability proportional to w_n d(x_n, chosen)², with the weight w_n and the distance d to the nearest chosen
+    center; the row that gives the smallest potential Σ_n w_n d(x_n, chosen)² is chosen [1]_. Time O(n_samples ·
+    n_clusters · n_features · n_local_trials).
 
     Parameters
     ----------
@@ -105,10 +107,10 @@ def choose_by_kmeans_plusplus(
 ) -> NDArray:
     """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
-    Candidates for several centers are drawn together, so that X is read once for them, with probability proportional to
-    weight times present squared distance. When later centers are chosen, a candidate is accepted with probability
-    (squared distance now) / (squared distance when drawn). So accepted candidates are distributed like new draws
-    (rejection sampling).
+    Candidates for several centers are drawn together, so that X is read once for all of them. The probability is
+    proportional to weight times squared distance to the nearest center at that time. When a later center is chosen, a
+    candidate is accepted with probability (squared distance now) / (squared distance when drawn). So accepted
+    candidates are distributed like new draws (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
@@ -134,7 +136,7 @@ def choose_by_kmeans_plusplus(
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
-            for i in places:  # no generator expression, in which a KeyboardInterrupt could be lost
+            for i in places:  # not a generator expression, in which a KeyboardInterrupt could be lost
                 if closest[proposed[i]] > bars[i]:
                     candidates.append(i)
                     if len(candidates) == n_local_trials:
@@ -162,7 +164,11 @@ def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return how many candidates are drawn together. n_bytes: size of the array of distances to one candidate"""
+    """Return how many candidates are drawn together.
+
+    n_chosen: number of chosen centers    n_trials: candidates per center
+    n_bytes: size of the array of distances to one candidate
+    """
     steps = _steps_ahead(n_chosen, n_trials * n_bytes)
     return n_trials * steps + (n_trials * steps // _SPARE if steps > 1 else 0)
 

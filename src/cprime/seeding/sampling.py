@@ -18,7 +18,7 @@ def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
     """
     total = cumulative[-1]
     indices = np.searchsorted(cumulative, uniform * total, side="right")
-    # u · total can round up to the total; the last entry with positive weight is correct then.
+    # u · total can round up to the total; then the last entry with positive weight is drawn.
     return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
 
 
@@ -52,7 +52,7 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Extend the chosen row indices to n_clusters distinct ones, if all other rows have the values of chosen rows.
+    """Extend the chosen row indices to n_clusters distinct ones, after all other rows coincide with chosen rows.
 
     chosen (k,) int64. Returns (n_clusters,) int64, which starts with `chosen`.
     """

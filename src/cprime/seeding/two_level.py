@@ -2,9 +2,9 @@
 
 The share of a cell is proportional to J_cell^(d/(d+2)), where J_cell is the cell's sum of squared distances to its
 center and d the intrinsic dimension of the data, estimated from the cells. So every cluster has about the same sum of
-squared distances, as in an optimal quantizer (Zador 1982, Gersho 1979). Within a cell, candidates are drawn with
-probability ½ / N_cell + ½ ‖x − center of cell‖² / J_cell, the proposal of AFK-MC²; the centers are chosen among them by
-greedy D² sampling, as in k-means++. Total time O(N √C D).
+squared distances, as in an optimal quantizer (Zador 1982, Gersho 1979). Within a cell of N_cell points, candidates are
+drawn with probability ½ / N_cell + ½ ‖x − center of cell‖² / J_cell, the proposal of AFK-MC²; centers are chosen among
+the candidates by greedy D² sampling, as in k-means++. Total time O(N √C D).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cprime.seeding.validation import check_data, warn_of_duplicates
 _CANDIDATES = 4  # number of candidate rows drawn per center
 _TRIALS = 3  # number of candidates from which greedy sampling chooses a center
 _MOST_CANDIDATES = 2048  # most candidates in one run of greedy sampling
-_MOST_OFFERED = 16  # from this many times the mean number of centers in a cell, its search is approximate
+_MOST_OFFERED = 16  # a cell with over 16 times the mean number of centers is searched approximately
 
 
 def two_level(
@@ -39,7 +39,7 @@ def two_level(
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
-    """Choose rows of X as starting centers, distributed over coarse cells by the distortion of each cell.
+    """Choose rows of X as starting centers, in coarse cells of rows, more centers in cells of larger distortion.
 
     Parameters
     ----------
@@ -93,14 +93,14 @@ def two_level(
 def choose_by_two_levels(
     data: Data, n_clusters: int, rng: np.random.RandomState, n_cells: int | None = None
 ) -> NDArray[np.int64]:
-    """Choose rows as starting centers in two levels, and return their indices (C,).
+    """Choose rows as starting centers in two levels (coarse cells, centers of each cell); return their indices (C,).
 
     The active set of each point in `data` becomes the nearest center of the point's own cell. Two passes read the data:
-    to find the cells and to find these centers.
+    one finds the cell of each point, the other this nearest center.
     """
     key = Key(int(rng.randint(2**31)))
     heavy = data.each(SelectWeightedRows(n_clusters)) if data.weighted else None
-    if heavy is not None and heavy.n < n_clusters:  # choose all rows of positive weight, and some others
+    if heavy is not None and heavy.n < n_clusters:  # choose all rows of positive weight, and some of zero weight
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
@@ -166,8 +166,8 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
 
 @dataclass(frozen=True)
 class CellSummary:
-    """Sums over the points of each cell: distortion Σ w_n ‖x_n − center of cell‖², total weight (mass) Σ w_n, and
-    number of points of positive weight (available).
+    """Sums over the points of each coarse cell: distortion Σ w_n ‖x_n − center of cell‖², total weight (mass) Σ w_n,
+    and number of points of positive weight (available).
     """
 
     distortion: NDArray[np.float64]
@@ -180,7 +180,7 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class NearestCells:
-    """Job that finds the nearest cell of every point, and sums over the points of each cell."""
+    """Job that finds the nearest cell of every point, and computes the `CellSummary` of all cells."""
 
     cells: Floats
 
@@ -202,7 +202,7 @@ class CandidatesByCell:
 
     counts (n_cells,): number of candidates of each cell    rows (m,): row indices of all candidates
     keys (m,): random keys of the candidates; the smallest keys of a cell decide which are drawn
-    ratios (m,): weight / (draw probability)    most (n_cells,): upper limits of `counts`
+    ratios (m,): weight / (draw probability) of the candidates    most (n_cells,): upper limits of `counts`
     """
 
     counts: NDArray[np.int64]
@@ -227,7 +227,7 @@ class CandidatesByCell:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Job that draws up to `most` (n_cells,) rows in each cell with probability ∝ ½ w / mass + ½ w d² / distortion.
+    """Job that draws up to most[i] rows in each cell i with probability ∝ ½ w / mass + ½ w d² / distortion.
 
     w and d: weight of a row and its distance to the cell's center    mass, distortion (n_cells,): sums of w and w d²
     """
@@ -246,7 +246,7 @@ class Candidates:
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
-        with np.errstate(divide="ignore"):  # rows with the smallest keys are drawn
+        with np.errstate(divide="ignore"):  # the rows with the smallest keys are drawn
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
@@ -308,7 +308,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # centers beyond one per point of a cell go to other cells
+    while (left := n_clusters - share.sum()) > 0:  # redistribute shares above `available`
         room = available > share
         ideal = np.where(room, wanted, 0.0)
         ideal *= left / ideal.sum()

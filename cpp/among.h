@@ -9,7 +9,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Write the active set of row n: the nearest task.H of the `count` evaluated components in `found`.
+// Write the active set of row n: the task.H nearest of the `count` evaluated components in `found`.
 template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t n, Candidate<T> *found, int count) {
     const int H = std::min(task.H, count);
     task.counts[n] = count;
@@ -27,8 +27,8 @@ template <class T> inline void fetch(const AmongTask<T> &task, std::int32_t c) {
         prefetch(task.gaussians->factor(c), task.X.D);
 }
 
-// A component and the components of its neighbor list, one per vector lane. Computes their costs for several points at
-// any addresses, from differences.
+// A component and the components of its neighbor list, one per vector lane. Computes the costs of all these components
+// for several points at any addresses, from differences x - m.
 template <class T> class LaneList {
   public:
     static constexpr int POINTS = 4; // points whose costs are computed at a time
@@ -38,7 +38,7 @@ template <class T> class LaneList {
           factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_),
           inverses_(width_), powers_(width_) {}
 
-    // Return how many numbers the costs of one point take: G + 1, rounded up to whole vectors.
+    // Return how many numbers the costs of one point take: G + 1 (G neighbors), rounded up to whole vectors.
     static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
 
     // Pack the components component(i), 0 <= i <= G.
@@ -59,7 +59,8 @@ template <class T> class LaneList {
         }
     }
 
-    // Write G + 1 costs for each point. The numbers after these, up to the end of a vector, have no meaning.
+    // Write G + 1 costs (of the component and its G neighbors) for each point. The numbers after these, up to the end
+    // of a vector, have no meaning.
     void cost(const T *const (&x)[POINTS], T *const (&out)[POINTS]) const {
         if (task_.gaussians)
             costs<true>(x, out);
@@ -105,8 +106,9 @@ template <class T> class LaneList {
     Scratch<T> means_, factors_, offsets_, inverses_, powers_;
 };
 
-// Costs that are computed before entries [begin, end) are searched. If several entries have the same component in their
-// active sets, the costs of this component and of its neighbor list are computed for all these entries together.
+// Costs that are computed before entries (rows) [begin, end) are searched. If several entries have the same component
+// in their active sets, the costs of this component and of its neighbor list are computed for all these entries
+// together.
 template <class T> class SharedCosts {
   public:
     SharedCosts(const AmongTask<T> &task, std::size_t begin, std::size_t end)
@@ -166,7 +168,7 @@ template <class T> class SharedCosts {
     }
 
   private:
-    static constexpr std::size_t FEWEST = 8; // for fewer entries packing does not pay
+    static constexpr std::size_t FEWEST = 8; // for fewer entries, packing the components takes longer than it saves
 
     T *costs(std::uint32_t pair) { return costs_ + static_cast<std::size_t>(pair) * n_costs_; }
 
@@ -214,10 +216,10 @@ template <class T> class SharedCosts {
 
 template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const T * { return nullptr; };
 
-// Search entries [begin, end): find the H nearest components among a row's active set, the neighbor lists of these
-// components, and the row's `extra` components. from(n) returns a function that computes the squared distance of row n
-// to a component; fetch(c) prefetches component c beforehand. shared(i, h) returns costs of the i-th entry that are
-// already known, or null; see SharedCosts.
+// Search entries (rows) [begin, end): find the H nearest components among a row's active set, the neighbor lists of
+// these components, and the row's `extra` components. from(n) returns a function that computes the squared distance of
+// row n to a component; fetch(c) prefetches component c beforehand. shared(i, h) returns the known costs of component h
+// in the i-th entry's active set and of its neighbors, or null; see SharedCosts.
 template <class T, class Fetch, class From, class Shared>
 inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
                          const Shared &shared) {
@@ -288,7 +290,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
     }
 }
 
-// Search entries [begin, end). They are ordered such that rows with the same components are adjacent.
+// Search entries (rows) [begin, end), which are ordered such that rows with the same components are adjacent.
 template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
     const auto from = [&](std::size_t n) {

@@ -26,9 +26,9 @@ inline void set_arithmetic(const Arithmetic &mode) { std::fesetenv(&mode); }
 inline void set_standard_arithmetic() { std::fesetenv(FE_DFL_ENV); }
 #endif
 
-// Guard: while an instance lives, its thread rounds to nearest, does not flush subnormal numbers and does not trap.
-// Another library may have set another mode: if it was built with -ffast-math, it flushes subnormals to zero in the
-// thread that loads it.
+// Guard: while an instance exists, its thread rounds to nearest, does not flush subnormal numbers and does not trap.
+// Another library may have set another mode: a library built with -ffast-math flushes subnormals to zero in the thread
+// that loads it.
 class StandardArithmetic {
   public:
     StandardArithmetic() : before_(arithmetic()) { set_standard_arithmetic(); }

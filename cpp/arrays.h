@@ -69,7 +69,7 @@ template <class T> class StoredRows {
     const Points<T> &points() const { return points_; }
 
   private:
-    Array array_; // this and the next two members prevent that the memory is freed
+    Array array_; // this and the next two members keep the arrays' memory from being freed
     std::optional<Vector<std::int64_t>> order_;
     std::optional<Vector<T>> lengths_;
     Points<T> points_;
@@ -102,7 +102,7 @@ void require_components(const Ids &ids, std::size_t n_components, std::int64_t l
     const auto first = static_cast<std::int32_t>(least);
     const auto behind = static_cast<std::int32_t>(std::min<std::size_t>(n_components, INT32_MAX));
     const std::size_t size = ids.size();
-    std::int32_t outside = 0; // in the type of the ids, so that vectors hold many
+    std::int32_t outside = 0; // same type as the ids, so that a vector has many lanes
     for (std::size_t i = 0; i < size; ++i)
         outside |= (id[i] < first) | (id[i] >= behind);
     if (outside)

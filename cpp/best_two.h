@@ -1,9 +1,9 @@
 // Search for the nearest of C centers by the two least scores of each row. Each vector lane is a row, so the work that
 // is done per row, besides its products, is done for a whole vector of rows at a time.
 //
-// Scores and their bounds are those of `nearest.h`. A row is decided if the second least lower bound exceeds the upper
-// bound of the least score: then no other center is nearer, nor has a smaller computed distance. All other rows are
-// left to the screen.
+// A center's score is half its squared distance minus a constant of the row, see `nearest.h`. A row is decided if the
+// second least lower bound exceeds the upper bound of the least score: then no other center is nearer, nor has a
+// smaller computed distance. All other rows are passed to the screen of `nearest.h`.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The least and the second least lower bound of each of TILE_LANES rows, and the id of the center with the least.
+// The least and the second least lower bound of the scores of each of TILE_LANES rows, and the id of the center with
+// the least one.
 template <class T> struct BestTwo {
     typename simd<T>::vec least[TILE_VECTORS], second[TILE_VECTORS];
     typename simd<T>::ints id[TILE_VECTORS];
@@ -27,8 +28,8 @@ template <class T> struct BestTwo {
         }
     }
 
-    // Update with the lower bounds of `count` centers from c on. If two bounds are equal, the second is equal to the
-    // least.
+    // Update both with the lower bounds of `count` centers from c on. If the least bound occurs twice, `second` equals
+    // `least`.
     void follow(const T (*low)[TILE_LANES<T>], int c, int count) {
         using V = simd<T>;
         for (int v = 0; v < TILE_VECTORS; ++v) {
@@ -46,8 +47,8 @@ template <class T> struct BestTwo {
     }
 };
 
-// Search for the nearest centers of the n rows `which`. Returns the number of rows that are not decided; `which` then
-// begins with these.
+// Find the nearest center of each of the n rows `which`. Returns the number of rows that are not decided, which are
+// then the first in `which`.
 template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::size_t *which, int n) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n), depth = D + 2;
@@ -59,7 +60,8 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
     Scratch<T> group(static_cast<std::size_t>(depth) * TILE_ROWS + PACK_SLACK<T>);
     Scratch<BestTwo<T>> found(n_tiles);
 
-    // A packed row has 1, shift - x and the factor of its error; a packed center has |m|^2/2, m - shift and -|m|.
+    // A packed row has the numbers 1, shift - x and the factor of its error bound; a packed center has |m|^2/2, m -
+    // shift and -|m|. So a product is a lower bound of the score.
     for (int t = 0; t < n_tiles; ++t) {
         T *b = rows + tile_size * t;
         pack<L>([&](int i) { return task.X[which[t * L + i]]; }, std::min(L, n - t * L), D, task.panels.shift, b + L);

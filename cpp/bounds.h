@@ -1,13 +1,13 @@
 // Search for nearest centers by bounds that are carried over iterations: a center that has moved little cannot have
 // become the nearest.
 //
-// Each row has its nearest center, a few other centers with one lower bound each, and one lower bound that all
-// remaining centers share (Drake & Hamerly 2012). A center's move lowers its bound by the distance moved. The decrease
-// of the shared bound is chosen for each row. For any radius r, only the greatest move counts among the centers nearer
-// than r to the row's own center, and all other centers are at least r minus the row's distance away (the annulus of
-// Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The distance to the own center is always computed,
-// those to other centers if their bounds do not exclude them. If the shared bound does not exclude the remaining
-// centers, the row is searched anew by the screen of `nearest.h`.
+// For each row are stored its nearest center, a few other centers with one lower bound of the distance each, and one
+// lower bound for all remaining centers (Drake & Hamerly 2012). A center's move lowers its bound by the distance moved.
+// The decrease of the shared bound is chosen for each row. For any radius r, only the greatest move counts among the
+// centers nearer than r to the row's own center, and all other centers are at least r minus the row's distance away
+// (the annulus of Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The distance to the own center is
+// always computed, those to other centers if their bounds do not exclude them. If the shared bound does not exclude the
+// remaining centers, the row is searched anew by the screen of `nearest.h`.
 //
 // Bounds are rounded down by more than the rounding errors, so an excluded center has a greater *computed* squared
 // distance, and the result is that of `nearest`, ties included.
@@ -19,7 +19,9 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Return the shared bound after the centers' moves: the maximum over r = reach of min(rest - spread, reach - limit).
+// Return the lower bound of the distances to all remaining centers after the centers' moves: the maximum over the radii
+// `reach` of min(rest - spread, reach - limit). rest: previous bound; spread: greatest move of a center within the
+// radius; limit: upper bound of the row's distance to its own center.
 template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t own, T rest, T limit) {
     using V = simd<T>;
     const T *reach = task.reach + static_cast<std::size_t>(own) * task.width;
@@ -68,7 +70,7 @@ inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &roun
     return rest > limit;
 }
 
-// Search the n rows `open`, whose coordinates are in x, among all centers, and set their bounds anew.
+// Search the n rows `open`, whose coordinates are in x, among all centers, and compute new bounds for these rows.
 template <class T>
 inline void search_open(const BoundedTask<T> &task, const std::size_t *open, const T *x, int n) {
     const int D = task.nearest.X.D;

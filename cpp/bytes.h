@@ -13,7 +13,8 @@ constexpr int LEAST_D_OF_PANELS = 16; // least D for coarse numbers in a search 
 constexpr int LEAST_D_OF_LISTS = 64;  // least D in a search of candidate lists for one center (C' = 1)
 constexpr int LEAST_D_OF_KEPT = 128;  // least D in a search of candidate lists for several centers
 
-// Return whether screening C centers in coarse numbers pays: few centers are multiplied in less time than rounded.
+// Return whether screening C centers in coarse numbers saves time; few centers are multiplied in less time than
+// rounded.
 inline bool worth_rounding(std::size_t C, int H, int D) { return C * D > 16384 && (H != 1 || C > FEW_CENTERS); }
 
 struct CoarseUnit {
@@ -43,8 +44,8 @@ inline void store_last_bytes(coarse *out, int_words words) {
 #endif
 }
 
-// Round sign * (16 rows - shift) to coarse numbers and write them as consecutive tiles, with zeros for missing rows and
-// columns up to a multiple of four. next(i) returns the memory of a row to prefetch, or none.
+// Round sign * (x - shift) of 16 rows x to coarse numbers and write them as consecutive tiles, with zeros for missing
+// rows and columns up to a multiple of four. next(i) returns the memory of a row to prefetch, or none.
 template <class Row, class Next>
 inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift, float sign, coarse *tiles,
                        CoarseRows &rows) {
@@ -111,8 +112,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
         rows.start[i] = -128 * static_cast<int>(total[i]);
 }
 
-// Transpose tiles of rows to tiles of columns, the right factor of a product. Their bytes are unsigned, because 128 is
-// added.
+// Transpose tiles of rows to tiles of columns, the right factor of a product. The bytes become unsigned by adding 128.
 inline void make_columns(coarse *tiles, int D) {
     for (int k = 0; k < D; k += COARSE_COLUMNS)
         transpose_words<0x80808080>(tiles + k / COARSE_COLUMNS * COARSE_TILE);

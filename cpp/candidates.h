@@ -1,6 +1,7 @@
-// Common code of the cluster-major searches. The points of a component, and its neighbors as their candidates, are
-// packed once relative to the component's own center and scored in dense tiles. If the processor has coarse numbers,
-// the tiles only screen: error bounds decide to which candidates distances have to be computed.
+// Common code of the cluster-major searches. The points of a component, and its neighbors, which are the candidates of
+// these points, are packed once relative to the component's own center and scored in dense tiles. If the processor has
+// fast products of coarse (low-precision) numbers, tiles of these only screen the candidates: error bounds decide to
+// which candidates distances have to be computed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> inline void column_squares(const T *packed, int D, T *square) {
     using V = simd<T>;
-    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last one accesses a little beyond the end
+    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last block accesses a little beyond the end
     typename V::vec sum[blocks][4] = {};
     for (int k = 0; k < D; ++k)
         for (int b = 0; b < blocks; ++b) {
@@ -26,7 +27,7 @@ template <class T> inline void column_squares(const T *packed, int D, T *square)
         V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
 }
 
-// Some points of a component, packed for the register tile; |x|^2 is an additional dimension.
+// Some points x of a component, packed for the register tile; |x|^2 is an additional dimension.
 template <class T> struct ProductPoints {
     explicit ProductPoints(const Points<T> &X)
         : packed(static_cast<std::size_t>(X.D + 1) * TILE_ROWS + PACK_SLACK<T>), gathered_(X, TILE_ROWS) {}
@@ -53,7 +54,7 @@ template <class T> struct ProductPoints {
     Gathered<T> gathered_;
 };
 
-// Candidates packed for the register tile: score = outside (|m|^2 - 2 x m + |x|^2).
+// Candidates m packed for the register tile: score = outside (|m|^2 - 2 x m + |x|^2), with a factor `outside` for each.
 template <class T> class ProductCandidates {
   public:
     ProductCandidates(const Rows<T> &centers, const std::int32_t *list, int n_candidates, const T *origin,
@@ -149,8 +150,8 @@ struct CoarsePoints {
     Gathered<float> gathered_;
 };
 
-// Candidates in coarse numbers. The scores are those of ProductCandidates, with |error| <= outside (e |m| + g (|x|^2 +
-// |m|^2)): e bounds the error of rounding to coarse numbers, g that of the arithmetic.
+// Candidates in coarse numbers. Scores are outside (|m|^2 - 2 x m + |x|^2), as in ProductCandidates, with |error| <=
+// outside (e |m| + g (|x|^2 + |m|^2)): e bounds the error of rounding to coarse numbers, g that of the arithmetic.
 class CoarseCandidates {
   public:
     CoarseCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
@@ -181,8 +182,7 @@ class CoarseCandidates {
         worst_ = std::sqrt(worst_);
     }
 
-    // Compute lower bounds of all scores. With `narrow`, bar[i] is lowered to the least upper bound of point i's
-    // scores.
+    // Compute lower bounds of all scores. If `narrow`, also lower bar[i] to the least upper bound of point i's scores.
     void bound(const CoarsePoints &points, float *bar, bool narrow) {
         for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * COARSE_ROWS)
             if (points.n > COARSE_ROWS)

@@ -1,5 +1,6 @@
-// Search for near centers of rows, in the cells that may contain a nearer one. Each row is converted for the screens
-// once, and then searched in each of its cells together with many other rows.
+// Search for near centers of rows, in those cells (groups of centers) that may contain a nearer center than found so
+// far. Each row is converted for the screens once, and then searched in each of its cells together with many other
+// rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -79,8 +80,9 @@ class RoundedRowsOfCall {
 };
 #endif
 
-// Choose the cells near a row, the nearest first. Cell i has to be searched only if the row's H-th center is at least
-// least[i] away. `scores` has the scores of all cells and room for whole vectors. Returns the number of chosen cells.
+// Choose the cells near a row, the nearest first. cells[i] has to be searched only if the squared distance to the H-th
+// nearest center found so far is at least least[i]. `scores` has the scores of all cells (half squared distances minus
+// half of `square`) and room for whole vectors. Returns the number of chosen cells.
 template <class T>
 inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std::int32_t *cells, T *least) {
     using V = simd<T>;
@@ -114,7 +116,8 @@ inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std:
     return n;
 }
 
-// Search rows begin + places[i] in cell c, and replace centers found for them by nearer ones.
+// Search the centers of cell c for n rows begin + places[i], and replace the centers found for these rows by nearer
+// ones.
 template <class T, class Call>
 inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::size_t begin, int c,
                             const std::int32_t *places, int n) {

@@ -1,4 +1,4 @@
-// Coarse (low-precision) numbers of this instruction set, if it has any.
+// Coarse (low-precision) numbers of the instruction set for which this file is compiled, if it multiplies such numbers.
 #pragma once
 #include "coarse_tiles.h"
 #if defined(CPRIME_HALVES)

@@ -17,7 +17,7 @@ constexpr int BOUND_COLUMNS = 5;
 constexpr int BOUND_COLUMNS = 0;
 #endif
 
-// Return the number of bytes of a panel of coarse numbers, 0 if these are not used.
+// Return the number of bytes of a panel (some packed centers) of coarse numbers, 0 if these are not used.
 template <class T> inline std::size_t panel_bytes([[maybe_unused]] int D) {
 #if CPRIME_COARSE
     if (sizeof(T) == sizeof(float) && D >= LEAST_D_OF_PANELS && D <= MOST_COARSE)
@@ -66,7 +66,7 @@ inline void bound_row(coarse *tiles, int i, int D, RowBound<float> bound) {
     set_columns(tiles, i, D, {one, one, one, round_half(-bound.error), round_half(-bound.norm)});
 }
 
-// Do nothing, because the products already are the bounds.
+// Do nothing, because the products already are the lower bounds of scores.
 inline void bound_scores(float (*)[COARSE_BLOCK], int, const CoarseRows *, const RowBound<float> *,
                          const Panel<float> &) {}
 

@@ -1,7 +1,7 @@
 // Rows in coarse (low-precision) numbers, of which a processor multiplies several times as many per cycle as floats.
-// They are good for a screen: the rounding error of each row is measured, so the error of a product has a bound. Rows
-// are stored in tiles of 16 rows of 64 bytes: the left factor of a product by rows, the right one by columns, four
-// bytes at a time.
+// Coarse numbers can screen candidates: the rounding error of each row is measured, so the error of a product has a
+// bound. Rows are stored in tiles of 16 rows of 64 bytes: the left factor of a product by rows, the right factor by
+// columns, four bytes at a time.
 #pragma once
 #include "simd.h"
 
@@ -18,7 +18,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr std::size_t FEW_CENTERS = 256; // for so few, a search with one row per lane is faster
+constexpr std::size_t FEW_CENTERS = 256; // for so few centers, a search with one row per lane is faster
 
 #if CPRIME_COARSE
 
@@ -39,7 +39,7 @@ struct CoarseRows {
     alignas(64) float square[COARSE_ROWS]; // |row - shift|^2
     float lost[COARSE_ROWS];               // |rounding error of the row|^2
     float scale[COARSE_ROWS];              // row - shift is about scale times its coarse numbers
-    std::int32_t start[COARSE_ROWS];       // initial value of its products, as a left factor
+    std::int32_t start[COARSE_ROWS];       // initial value of the row's products as a left factor
 };
 
 constexpr auto FETCH_NOTHING = [](int) { return Ahead{}; };

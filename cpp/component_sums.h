@@ -7,10 +7,10 @@
 
 namespace cprime {
 
-// Compute counts (C,) and sums (C, D) of the entries kept (n, H), all of which are component ids. Both are overwritten,
-// but with `onto` sums are added to. subset: the rows of X to which the entries refer, or null for all in order. A
-// component of many points is summed in segments that are merged in order, so sums do not depend on the number of
-// threads.
+// Compute counts (C,) and sums (C, D) of the entries kept (n, H), all of which are component ids. Both results are
+// overwritten; if `onto`, sums are added to the previous content instead. subset: the rows of X to which the entries
+// refer, or null for all in order. A component of many points is summed in segments that are merged in order, so sums
+// do not depend on the number of threads.
 template <class T>
 void accumulate_of(const Points<T> &x, const std::int32_t *kept, std::size_t n, int H, std::size_t C, const double *q,
                    const double *weight, const std::int64_t *subset, bool onto, double *counts, double *sums,

@@ -1,9 +1,9 @@
 // Search for the nearest of few centers in few dimensions: all distances are computed from differences, with one row
 // per vector lane.
 //
-// Computed distances are bit-identical to `squared_distance`. That function adds the lanes of a vector in some order;
-// this code adds vectors, with one row per lane, in the same order. The number of dimensions is a template parameter,
-// so the compiler unrolls all loops over dimensions.
+// Computed distances are bit-identical to `squared_distance`. That function adds the lanes of a vector in a fixed
+// order; this code, in which a lane is a row, adds vectors in the same order. The number of dimensions is a template
+// parameter, so the compiler unrolls all loops over dimensions.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -70,7 +70,7 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
         typename V::ints id{};
         for (int c = 0; c < C; ++c) {
             const auto square = sum_of_rows<T, D>(columns, task.centers[c]);
-            const auto below = square < least; // the first of equal ones, never NaN
+            const auto below = square < least; // of equal distances the first counts; NaN never does
             least = below ? square : least;
             id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
         }

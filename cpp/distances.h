@@ -1,5 +1,5 @@
-// Squared distances of every row to a few candidates, from differences. Candidates are broadcast; each vector lane is a
-// row.
+// Squared distances of every row to a few candidates, from differences x - m. Each vector lane is a row, and the
+// coordinates of candidates are broadcast to all lanes.
 #pragma once
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
-// Sums of evaluated distances by pairs of components: the best component of a point, and the component to which the
-// distance was evaluated. Equation (8) of Forster & Luecke (2018) averages these sums. They are rows of a sparse matrix
-// (C, C).
+// Sums of evaluated distances for pairs of components: the best component of a point, and the component to which the
+// distance was evaluated. The estimated distances in equation (8) of Forster & Luecke (2018) are means from these sums,
+// which are stored as rows of a sparse matrix (C, C).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -63,8 +63,8 @@ class OpenEvidence {
     std::vector<std::int32_t> ids_;
 };
 
-// Return the sums over entries [begin, end), which `task` has searched. Of squared distances, the square roots are
-// summed. Points of weight 0 and points without a component are ignored.
+// Return the sums over entries (points) [begin, end), which `task` has searched. If costs are squared distances, their
+// square roots are summed. Points of weight 0 and points without a component are ignored.
 template <class T>
 std::vector<EvidenceRow> evidence_of(const AmongTask<T> &task, const double *sample_weight, std::size_t begin,
                                      std::size_t end) {
@@ -94,7 +94,7 @@ std::vector<EvidenceRow> evidence_of(const AmongTask<T> &task, const double *sam
     return out;
 }
 
-// The merged rows of several pieces; rows of one component are summed in the order of the pieces.
+// The matrix rows of several pieces of the data, merged: rows of one component are summed in the order of the pieces.
 struct Evidence {
     Evidence(const std::vector<std::vector<EvidenceRow>> &pieces, std::size_t C, int n_threads) : begins(C + 1) {
         std::vector<std::vector<const EvidenceRow *>> parts(C);

@@ -1,4 +1,4 @@
-// Exact E-step of the isotropic mixture over a block of rows, and the sums of its M-step, both as dense tiles.
+// Exact E-step of the isotropic mixture over a block of rows, and the sums for the M-step, both by dense tiles.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ template <class T> inline T exponent(double variance) {
 }
 
 // Compute the E-step of rows [begin, end) of the block, where `begin` is a multiple of TILE_ROWS: exponentials relative
-// to each row's nearest center, and the values that the M-step and the bound need.
+// to each row's nearest center, and the values of ExpectTask that the M-step and the log-likelihood need.
 template <class T> inline void expect(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     using vec = typename V::vec;
@@ -84,8 +84,8 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     }
 }
 
-// Compute least and log_sum alone for rows [begin, end), some panels at a time, so that memory does not grow with the
-// number of components.
+// Compute only the results `least` and `log_sum` of ExpectTask for rows [begin, end), some panels of centers at a time,
+// so that memory does not grow with the number of components.
 template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     using vec = typename V::vec;

@@ -29,7 +29,7 @@ template <class T> struct FactorCostsTask {
     T *costs; // (N, width)
 };
 
-// Like KeepTask, for factor analyzers.
+// Points and candidates like those of KeepTask, for a search among factor analyzers.
 template <class T> struct KeepFactorsTask {
     Points<T> X;
     FactorAnalysers<T> factors;
@@ -43,7 +43,8 @@ template <class T> struct KeepFactorsTask {
     T *costs;
 };
 
-// Like MomentsTask, for factor analyzers, of which only means, directions and roots are used.
+// Points and responsibilities like those of MomentsTask, for sums over the points of factor analyzers, of which only
+// means, directions and roots are used.
 template <class T> struct FactorMomentsTask {
     Points<T> X;
     FactorAnalysers<T> factors;

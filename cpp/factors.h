@@ -16,7 +16,7 @@ namespace cprime::CPRIME_ISA {
 constexpr int MOST_DIRECTIONS = 5; // directions whose products are computed together
 constexpr int FACTOR_ROWS = VECTOR_BYTES == 64 ? 4 : 2;
 
-// Load the first `left` numbers at p as a vector of doubles, with zeros after them.
+// Return the first `left` numbers at p as a vector of doubles, with zeros after these numbers.
 template <class T> inline simd<double>::vec load_wide_first(const T *p, int left) {
     alignas(64) T part[simd<T>::width];
     simd<T>::store(part, simd<T>::load_first(p, left));
@@ -38,8 +38,8 @@ template <class Use> [[gnu::always_inline]] inline void for_each_vector(int D, U
             [k, D](const double *p) { return simd<double>::load_first(p + k, D - k); });
 }
 
-// For some rows y = x - m, write B products U y to `along`, `width` apart, and, if `squares`, sum_d y_d^2 p_d to
-// `square`.
+// For some rows y = x - m, write products U y with B directions U to `along`, those of a row `width` after those of the
+// previous one, and, if `squares`, sum_d y_d^2 p_d (p: precisions 1 / psi) to `square`.
 template <int B, bool squares, class T>
 inline void add_products(const T *const (&x)[FACTOR_ROWS], const T *m, const double *p, const double *U, int D,
                          double *square, double *along, int width) {
@@ -113,7 +113,7 @@ inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const 
     }
 }
 
-// Compute z = E[z | x] of one row from along = U y.
+// Compute the posterior mean of the factors, z = E[z | x], of one row from along = U y.
 template <class T>
 inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const double *along, double *z) {
     const int H = factors.H;
@@ -125,7 +125,8 @@ inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const doubl
     }
 }
 
-// Return the squared Mahalanobis distance of one row as |psi^(-1/2) (y - L z)|^2 + |z|^2, in which nothing cancels.
+// Return the squared Mahalanobis distance of one row, y = x - m, as |psi^(-1/2) (y - L z)|^2 + |z|^2, in which nothing
+// cancels (L: loadings, z = E[z | x]).
 template <class T>
 inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t c, const T *x, const double *along) {
     const int D = factors.means.D, H = factors.H;
@@ -181,8 +182,8 @@ inline void factor_costs(const FactorCostsTask<T> &task, int c, std::size_t begi
     }
 }
 
-// Find the H best components of points [begin, end) of `entries`, whose previous best component is c, among their
-// active sets and the neighbors of c.
+// Find the H best components of each of the points [begin, end) of `entries`, whose previous best component is c, among
+// the point's active set and the neighbors of c.
 template <class T>
 inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
@@ -221,7 +222,7 @@ inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begi
     }
 }
 
-// For n rows with weights w and y = x - m, add the sums of w y and w y^2, if `plain`, and B sums of w z_b y.
+// For n rows with weights w, factors z and y = x - m, add B sums of w z_b y and, if `plain`, the sums of w y and w y^2.
 template <int B, bool plain, class T>
 inline void add_cross(const T *const *rows, const double *weights, const double *wz, int width, int n, const T *m,
                       int D, double *sums, double *squares, double *cross) {
@@ -263,8 +264,8 @@ inline void add_cross(int some, const T *const *rows, const double *weights, con
     add_cross<B, plain>(rows, weights, wz, width, n, m, D, sums, squares, cross);
 }
 
-// Add the moments of entries [begin, end), all of component c: count, first = w y and w y^2 (2, D), and second = w z
-// y^T (H, D), w z (H,) and w z z^T (H, H).
+// Add the moments of entries [begin, end), all of component c: count; first (2, D), the sums of w y and w y^2; and
+// second, the sums of w z y^T (H, D), w z (H,) and w z z^T (H, H). w: weights, y = x - m, z = E[z | x] (H factors).
 template <class T>
 inline void factor_moments(const FactorMomentsTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
                            double *first, double *second) {

@@ -1,4 +1,5 @@
-// Cost of one Gaussian component for one point, and the starts of components for points relative to an origin.
+// Cost of one Gaussian component for one point, and the constant terms ("starts") A_c (origin - m_c) of components, for
+// points relative to an origin.
 #pragma once
 #include <limits>
 

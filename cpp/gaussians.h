@@ -12,7 +12,8 @@
 namespace cprime::CPRIME_ISA {
 
 // Find the H best of all components for rows [begin, end). If neighboring rows have similar active sets, the components
-// of the previous rows' active sets are evaluated first, so that the bars are low for all other components.
+// of the previous rows' active sets are evaluated first. Then the bars (costs above which a component is not among the
+// H best) are low for all other components.
 template <class T> inline void best(const BestTask<T> &task, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H, C = static_cast<int>(task.gaussians.means.n);
@@ -21,7 +22,7 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     LaneBest<T> found(H);
     Preferred candidates(C);
     alignas(64) T cost[L];
-    const bool worth_bars = task.gaussians.full; // bars pay even if active sets differ
+    const bool worth_bars = task.gaussians.full; // bars save time even if active sets differ
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);
@@ -52,9 +53,9 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     }
 }
 
-// Find the H best components of points [begin, end) of `entries`, whose previous best component is c, among their
-// active sets and the neighbors of c. Components in the active set of any of a few points are evaluated first for all
-// of them.
+// Find the H best components of each of the points [begin, end) of `entries`, whose previous best component is c, among
+// the point's active set and the neighbors of c. Points are processed a few at a time; components in the active set of
+// any of these are evaluated first for all of them.
 template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H;

@@ -15,12 +15,13 @@ namespace cprime {
 
 constexpr const char *OUTSIDE = "kept has a component outside [0, n_components)";
 
-// Group the entries n * H + h of `kept` by component, in ascending order within each. The counting sort runs over a
-// fixed number of chunks, so the order does not depend on the number of threads. Returns where each component begins.
+// Group the entries n * H + h of `kept` (n, H) by component, in ascending order within each component. The counting
+// sort runs over a fixed number of chunks, so the order does not depend on the number of threads. Returns the position
+// at which each component begins.
 std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
                                std::vector<std::int64_t> &entries);
 
-// Group the rows of `kept` (n, width) by their first component.
+// Group the rows of `kept` (n, width) by the component in their first column.
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,
                                         std::size_t n_components, int n_threads, std::vector<std::int64_t> &entries);
 
@@ -50,7 +51,7 @@ template <class Work> void for_each(const std::vector<Segment> &segments, int n_
              [&](std::size_t s) { work(segments[s].component, segments[s].begin, segments[s].end); });
 }
 
-// Memory of sums: for each component a count, n_first and n_second numbers.
+// Memory of sums: for each component a count, n_first numbers (sums of x) and n_second numbers (second moments).
 struct Sums {
     double *count, *first, *second;
     std::size_t n_first, n_second;
@@ -60,10 +61,10 @@ struct Sums {
     void add(const Sums &other) const;
 };
 
-// Call work(segment, part, sums), which adds to the sums of the segment's component, for each of n_parts parts; these
-// divide the numbers of the sums among themselves. Segments are processed in batches. In a batch, all but the first
-// segment of a component are summed separately, within a fixed memory budget, and merged in order, so sums do not
-// depend on the number of threads.
+// Call work(segment, part, sums), which adds to the sums of the segment's component, for every segment and each of
+// n_parts parts; a part computes some of the numbers of the sums. Segments are processed in batches. In a batch, all
+// but the first segment of a component are summed separately, within a fixed memory budget, and merged in order, so
+// sums do not depend on the number of threads.
 template <class Work>
 void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::size_t n_parts, int n_threads,
                   Work work) {
@@ -98,9 +99,9 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
-// Add the sums of all components in tables, one per piece of the rows, if this pays: the tables fit into a cache, and
-// components have several entries each. The pieces do not depend on the number of threads and are merged in order.
-// Returns whether the sums have been added.
+// Add the sums of all components by tables, one per piece of the rows, if this is faster: if the tables fit into a
+// cache and components have several entries each. The pieces do not depend on the number of threads and are merged in
+// order. Returns whether the sums have been added.
 template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &out, int n_threads) {
     constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // FEW, PIECE: entries per component
     const std::size_t C = task.C;

@@ -20,10 +20,11 @@ constexpr int LEAST_D_OF_PANELS = 8; // for smaller D, the register tile is as f
 constexpr int LEAST_D_OF_LISTS = 1;
 constexpr int LEAST_D_OF_KEPT = 1;
 
-// Return whether screening C centers in coarse numbers pays: few centers are multiplied in less time than rounded.
+// Return whether screening C centers in coarse numbers saves time; few centers are multiplied in less time than
+// rounded.
 inline bool worth_rounding(std::size_t C, int H, int D) { return H != 1 || C * D > 4096; }
 
-// Guard: while an instance lives, its thread's eight tile registers have 16 rows of 64 bytes each.
+// Guard: while an instance exists, its thread's eight tile registers have 16 rows of 64 bytes each.
 class CoarseUnit {
   public:
     CoarseUnit() {
@@ -53,8 +54,8 @@ inline float widen(coarse x) {
     return out;
 }
 
-// Round sign * (16 rows - shift) to bfloat16 and write them as consecutive tiles, with zeros for missing rows and
-// columns. next(i) returns the memory of a row to prefetch, or none.
+// Round sign * (x - shift) of 16 rows x to bfloat16 and write them as consecutive tiles, with zeros for missing rows
+// and columns. next(i) returns the memory of a row to prefetch, or none.
 template <class Row, class Next>
 inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift, float sign, coarse *tiles,
                        CoarseRows &rows) {

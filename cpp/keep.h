@@ -5,7 +5,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The nearest components found so far for each of a few points, in order.
+// The nearest components found so far for each of a few points, in order of distance.
 template <class T> class Keeper {
   public:
     Keeper(const KeepTask<T> &task, int n_points)
@@ -20,7 +20,7 @@ template <class T> class Keeper {
                 offer(i, x, previous[h]);
     }
 
-    // Return the squared distance that a further component must not exceed.
+    // Return the squared distance that a further component must not exceed to enter the point's active set.
     T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].square; }
 
     void offer(int i, const T *x, std::int32_t c) {
@@ -118,7 +118,7 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
         }
         candidates.bound(points, bar, false);
         candidates.for_each_below(points, bar, [&](int i, int b, float low) {
-            if (!(low > keeper.bar(i))) // the bar falls meanwhile
+            if (!(low > keeper.bar(i))) // the bar has fallen since the screen
                 keeper.offer(i, points.row[i], list[b]);
         });
         for (int i = 0; i < points.n; ++i)
@@ -128,7 +128,7 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
 
 #endif
 
-// Update the active sets of points [begin, end) of `entries`, whose nearest component is c.
+// Update the active sets of points [begin, end) of `entries`, whose previous nearest component is c.
 template <class T> inline void keep(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);

@@ -21,8 +21,8 @@ inline bool distinct(const std::int32_t *ids, int n, int width) {
     return !missing;
 }
 
-// Active sets of rows that have no other candidates, updated by their costs. Results are bit-identical to those of
-// search_among; after their squares are summed, each vector lane is a row.
+// Active sets of some rows that have no other candidates: their costs are computed anew and their components sorted.
+// Results are bit-identical to those of search_among. Once squares are summed, each vector lane is a row.
 template <class T> class KeptCosts {
   public:
     explicit KeptCosts(const AmongTask<T> &task) : task_(task), gathered_(task.X, W), found_(task.H) {}
@@ -54,7 +54,7 @@ template <class T> class KeptCosts {
     using Id = typename LaneBest<T>::Id;
     static constexpr int W = V::width;
 
-    // Offer component h of every row's active set.
+    // Offer component h of every row's active set to the row's list of best components.
     void offer_all(const std::int32_t *previous, int h) {
         const int H = task_.n_previous, D = task_.X.D;
         const Rows<T> means = task_.centers;
@@ -74,8 +74,8 @@ template <class T> class KeptCosts {
         offer(cost);
     }
 
-    // Offer component h of the active sets of those rows that have one there which is no repetition; lower the counts
-    // of other rows.
+    // Do the same for rows whose component h exists and does not repeat an earlier one; lower the counts of evaluated
+    // components of all other rows.
     void offer_some(const std::int32_t *previous, int h, int n, std::int32_t *counts) {
         const int H = task_.n_previous, D = task_.X.D;
         alignas(64) T cost[W];

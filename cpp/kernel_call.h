@@ -9,12 +9,12 @@
 
 namespace cprime {
 
-// While an instance lives, the interpreter's lock is released, so other threads can run Python, and this thread
+// While an instance exists, the interpreter's lock is released, so other threads can run Python, and this thread
 // computes in standard arithmetic.
 //
 // The destructor takes the lock back. If the interpreter has ended by then, which happens in daemon threads, Python
-// before 3.14 ends the thread there, on some systems by unwinding its stack. Destructors must not be unwound, so such a
-// thread sleeps until the process ends, as Python does it from 3.14 on.
+// before 3.14 ends the thread at this point, on some systems by unwinding its stack. Destructors must not be unwound,
+// so such a thread sleeps until the process ends. Python itself does so from 3.14 on.
 class KernelCall {
   public:
     KernelCall() : state_(PyEval_SaveThread()) {}

@@ -15,7 +15,7 @@ template <class T> struct Panels {
     T *columns;           // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
     T *half_norm;         // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
     T *norm;              // (n_panels, lanes): |m - shift|
-    std::uint8_t *coarse; // (n_panels, coarse_panel_size): the same in coarse numbers, or null
+    std::uint8_t *coarse; // (n_panels, coarse_panel_size): columns in coarse numbers, or null
     T *scale;             // (n_panels, lanes): scale of the coarse numbers
     T *lost;              // (n_panels, lanes): |m - shift - its coarse numbers|, zeros if there are none
     const T *shift;       // (D,)
@@ -46,8 +46,8 @@ template <class T> struct NearestTask {
     bool improve = false; // a center replaces one in `kept` and `distances` only if it is nearer
 };
 
-// Rows, each compared with the centers of a few cells. The first n_cells centers are those of the cells; the centers in
-// the cells follow, cell by cell.
+// Rows, each compared with the centers in a few cells (groups of centers). The first n_cells centers are those of the
+// cells; the centers in the cells follow, cell by cell.
 template <class T> struct CellsTask {
     NearestTask<T> nearest;     // nearest.improve is set; ids and distances are empty at first
     const std::int64_t *begins; // (n_cells + 1,): the first center in each cell
@@ -92,7 +92,8 @@ template <class T> struct TableSumsTask {
     std::size_t C;
 };
 
-// One block of rows of the exact E-step. Exponentials are stored panel by panel: (n_panels, n_rows padded, lanes).
+// One block of rows of the exact E-step of the isotropic mixture. Exponentials are stored by panels of components:
+// (n_panels, n_rows padded, lanes).
 template <class T> struct ExpectTask {
     Points<T> X;
     const T *columns; // (n_panels, D, lanes): coordinates of the centers, zeros where padded
@@ -102,16 +103,16 @@ template <class T> struct ExpectTask {
     const double *sample_weight; // (N,), or null for ones
     T *exponentials;             // (n_panels, n_padded, lanes)
     T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n x_n / Z_n, and w_n / Z_n last
-    // For each row (n,), unweighted and relative to the nearest center, so that nothing cancels if the variance is
-    // small.
+    // Results for each row (n,), without its weight. They are relative to the nearest center, so that nothing cancels
+    // if the variance is small.
     double *least;   // min_c d2_nc
     double *excess;  // sum_c r_nc d2_nc - least
     double *log_sum; // log sum_c exp(-(d2_nc - least) / 2 variance)
     std::size_t n_padded;
 };
 
-// One of n parts into which the sums of one segment are divided. All parts read the same points and have sums of their
-// own.
+// One of n parts into which the sums of one segment are divided. All parts read the same points; each computes other
+// sums.
 struct Part {
     std::size_t i, n;
 };
@@ -195,7 +196,7 @@ template <class T> struct RespondTask {
     double *tails;        // (calls, 2, C): sums of each component's responsibilities, and of these times log u; or null
 };
 
-// Active sets of rows, and their costs for t distributions.
+// Active sets of rows and their costs, for the weights of rows in the M-step of t distributions.
 template <class T> struct PullTask {
     const std::int32_t *kept;       // (N, H)
     const T *costs;                 // (N, H)
@@ -208,7 +209,7 @@ template <class T> struct PullTask {
     double *pulled; // (N, H)
 };
 
-// Points grouped by the best component of their active sets, each compared with the neighbors of that component.
+// Points grouped by the best (Gaussian) component of their active sets, each compared with this component's neighbors.
 template <class T> struct KeepBestTask {
     Points<T> X;
     Gaussians<T> gaussians;
@@ -236,7 +237,7 @@ template <class T> struct MomentsTask {
 template <class T> struct AmongTask {
     Points<T> X;
     Rows<T> centers;
-    const Gaussians<T> *gaussians; // evaluate costs of these components, or null: squared distances to the centers
+    const Gaussians<T> *gaussians; // components whose costs are evaluated; null for squared distances to the centers
     const std::int32_t *lists;     // (C, G), -1 where empty
     int G;
     const std::int32_t *previous; // (N, n_previous), -1 where empty
@@ -249,8 +250,8 @@ template <class T> struct AmongTask {
     std::int32_t *counts; // (N,) number of evaluated components
 
     const std::int64_t *entries = nullptr; // (N,): row order of the search, or null for the order of X
-    // Results of one call of the kernel, or null: evaluated components (entries of the call, capacity), and their
-    // costs.
+    // Results of one call of the kernel, or null: the evaluated components and their costs, (entries of the call,
+    // capacity) each.
     std::int32_t *evaluated = nullptr;
     T *evaluations = nullptr;
 
@@ -279,7 +280,7 @@ template <class T> struct Kernels {
     std::size_t (*coarse_panel_size)(std::size_t C, int H, int D);
     // Pack panels [begin, end) of `lanes` centers each.
     void (*pack_panels)(const Rows<T> &centers, const Panels<T> &panels, int begin, int end);
-    // Return how many rows one call of `nearest` should be given, with or without panels of coarse numbers.
+    // Return how many rows one call of `nearest` should process, with or without panels of coarse numbers.
     std::size_t (*nearest_rows)(int H, int D, bool coarse);
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // Find the nearest center of each row by bounds; return the number of evaluated distances.
@@ -325,17 +326,18 @@ template <class T> struct Kernels {
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
     void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
-    // Add to count, first (D,) and second (D,) or (D, D) of one component.
+    // Add the moments of points to count, first (D,) and second (D,) or (D, D) of one component.
     void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second);
-    // Compute q u of rows [begin, end), and add the sums of w q and of w q log u to tails (2, C).
+    // Compute q u (q: responsibilities, u: weights of t distributions) of rows [begin, end), and add the sums of w q
+    // and of w q log u to tails (2, C). w: weights of the rows
     void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
     // Compute costs for entries [begin, end), all of one component; `keep_factors` updates active sets by these.
     void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep_factors)(const KeepFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
-    // Add to count, first (2, D) and second (H D + H + H^2).
+    // Add the moments of points to count, first (2, D) and second (H D + H + H^2) of one factor analyzer.
     void (*factor_moments)(const FactorMomentsTask<T> &task, int component, std::size_t begin, std::size_t end,
                            double *count, double *first, double *second);
     // Compute the greatest |x| of rows [begin, end), infinite or NaN if one is, and the greatest |x - origin|.
@@ -348,7 +350,7 @@ template <class T> struct Kernels {
     // Add rows to counts (C,) and sums (C, D) by the labels of entries [begin, end).
     void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums);
-    // Compute the means (2, D) of the halves of a cluster; return by how much J falls.
+    // Cut a cluster into two and compute the means (2, D) of the halves; return by how much J falls.
     double (*halve)(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means);
     // Write out (n, D): rows [begin, end), converted from a narrower stored type.

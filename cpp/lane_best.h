@@ -1,4 +1,4 @@
-// Components of least cost of points, of which each is a vector lane.
+// Components of least cost for some points; each vector lane is a point.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -24,7 +24,7 @@ template <class T> class LaneBest {
     // Return, for each lane, the greatest cost at which another component is accepted.
     const T *bar() const { return at(costs_, H_ - 1); }
 
-    // Offer component c, once, with a cost for every lane.
+    // Offer component c, which has not been offered before, with a cost for every lane.
     [[gnu::always_inline]] void offer(std::int32_t c, const T *cost) {
         const ints id = static_cast<Id>(c) - ints{};
         for (int v = 0; v < L; v += W)
@@ -37,7 +37,7 @@ template <class T> class LaneBest {
             insert(v, id, x);
     }
 
-    // Offer a component to one lane.
+    // Offer a component to one lane (point).
     void offer_to(int i, std::int32_t c, T cost) {
         cost = comparable(cost);
         const auto id = static_cast<Id>(c);
@@ -123,7 +123,7 @@ class Preferred {
         ++turn_;
         n_first_ = 0;
     }
-    void add(int i) { // to the preferred candidates
+    void add(int i) { // adds to the preferred candidates
         order_[n_first_] = i;
         n_first_ += marks_[i] != turn_;
         marks_[i] = turn_;

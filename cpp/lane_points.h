@@ -12,7 +12,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The starts (see gaussian_start) of some components for one origin.
+// The starts A_c (origin - m_c) of some components c for one origin, see gaussian_start.
 template <class T> class OwnStarts {
   public:
     OwnStarts(int most, int D) : D_(D), values_(static_cast<std::size_t>(most) * D), far_(most) {}
@@ -58,8 +58,8 @@ template <class T> class LanePoints {
         store(gaussians, c, sum, out);
     }
 
-    // Compute the cost of component c for every lane, or return false if it is above the bars of all lanes. The sum may
-    // end early then, because partial sums only grow, rounded or not.
+    // Compute the cost of component c for every lane, or return false if the cost is above the bars of all lanes. In
+    // that case the sum may end early, because partial sums only grow, rounded or not.
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, const T *bar, T *out) const {
         if (start.far) {
             measure(gaussians, c, out);
@@ -83,7 +83,7 @@ template <class T> class LanePoints {
         std::fill(out + n_, out + L, gaussians.offsets[c]);
     }
 
-    static constexpr int STRETCH = 32; // coordinates between comparisons with bars, which take as long as about two
+    static constexpr int STRETCH = 32; // coordinates between comparisons with bars, each as slow as about two
 
     template <bool tails>
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {

@@ -21,7 +21,7 @@ inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<
     return tails.power * V::log1p(ratio < most ? ratio : most) + offset;
 }
 
-// Return a lower bound of a t distribution's costs at these and greater squared distances.
+// Return a lower bound of a t distribution's costs at squared distances no less than the given ones.
 template <class T>
 inline typename simd<T>::vec below_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
     using V = simd<T>;

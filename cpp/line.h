@@ -1,4 +1,5 @@
-// k-means in one dimension: the cost of a run of sorted values, and the cheapest cut into runs at a price per run.
+// k-means in one dimension: the cost of a run (consecutive sorted values, one cluster), and the cut into runs of least
+// cost plus a price per run.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -64,8 +65,8 @@ class Line {
 };
 
 // Return at most n_groups + 1 places that cut the values into groups as the cheapest cut into very many runs would: the
-// density of places is that of the values to the power 1/3 (Panter & Dite 1951). Each value stands for the interval
-// before it.
+// density of places is that of the values to the power 1/3 (Panter & Dite 1951). The density at a value follows from
+// its weight and the interval before it.
 inline std::vector<std::int32_t> places_of_groups(const double *values, const double *weights, std::int32_t n,
                                                   std::int32_t n_groups) {
     std::vector<double> running(n);
@@ -102,7 +103,7 @@ inline Twofold total_cost(const Line &line, const std::vector<std::int32_t> &end
 
 // Comparison of two beginnings of the last run: from some end on, a run that begins at `later` costs no more than one
 // that begins at `earlier`. The cost of [earlier, end) is the sum of the cost of [earlier, later), the cost of [later,
-// end), and w1 w2 / (w1 + w2) (m2 - m1)^2, which only grows with the end.
+// end), and w1 w2 / (w1 + w2) (m2 - m1)^2, which only grows with the end (w, m: weights and means of the two parts).
 class Contest {
   public:
     Contest(const Line &line, const std::vector<Twofold> &cheapest, std::int32_t earlier, std::int32_t later)
@@ -116,7 +117,7 @@ class Contest {
         return w1 * shift * shift >= lead_ * (w1 + w2) * w2;
     }
 
-    // Return the first end after `lost` from which on the later run costs no more, or n + 1.
+    // Return the first end after `lost` from which on the later beginning costs no more, or n + 1.
     std::int32_t first_win(std::int32_t lost) const {
         const std::int32_t n = line_.size();
         std::int32_t step = 1;

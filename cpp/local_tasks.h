@@ -14,8 +14,8 @@
 
 namespace cprime {
 
-// Return the task without entries, which follow from the labels. Only the shape of x is used here, so x may have no
-// data.
+// Return the task of a reassignment except for its entries, which the caller computes from the labels. Only the shape
+// of x is used here, so x may have no data.
 template <class T>
 ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m,
                               const Table<std::int32_t> &lists, const std::optional<Vector<T>> &inside,
@@ -31,8 +31,8 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
             share, nullptr, new_labels.data(), distances.data()};
 }
 
-// Run keep, keep_best or keep_factors: find the best components among points' active sets and the neighbor lists of
-// their first components. `means` are those of the components.
+// Run the kernel keep, keep_best or keep_factors: find the best components of each point among its active set and the
+// neighbor list of the first component in it. `means` are those of the components.
 template <class Task, class T, class Components, class Kernel>
 void keep_of(const Points<T> &x, const Components &components, const Rows<T> &means, const Table<std::int32_t> &lists,
              const Table<std::int32_t> &previous, const OutTable<std::int32_t> &kept, const OutTable<T> &costs,

@@ -8,16 +8,16 @@
 
 namespace cprime::CPRIME_ISA {
 
-// A responsibility this small adds nothing to sums in double precision.
+// A responsibility below this value adds nothing to sums in double precision.
 constexpr double NEGLIGIBLE = 1e-18;
 
-// A responsibility this small is negligible for t distributions, whose tails are heavy: in single precision, the error
-// of a responsibility is larger.
+// A responsibility below this value is negligible for t distributions, whose tails are heavy: in single precision, the
+// error of a responsibility is larger.
 template <class T> constexpr T NEGLIGIBLE_TAIL = sizeof(T) == 4 ? T(1e-12) : T(NEGLIGIBLE);
 
-// Replace, for some lanes and t distributions, e in `columns` by e u times the lane's scale, and add e and e log u,
-// times this scale, to tails (2, C). u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu) follows from the costs
-// `own` (C, lanes). Negligible values become 0.
+// For t distributions and some lanes (points), replace e = exp(-cost / 2) in `columns` by e u times the lane's scale,
+// and add e and e log u, times this scale, to tails (2, C). u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu)
+// follows from the costs `own` (C, lanes). Negligible values become 0.
 template <class T>
 inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *scale, T *columns, std::size_t stride,
                          double *tails) {

@@ -11,7 +11,8 @@
 
 namespace cprime {
 
-// Find the H nearest centers of all rows. hint (N, H) or null; kept, distances (N, H).
+// Find the H nearest centers of all rows. hint (N, H): centers that are probably near, or null; kept, distances (N, H):
+// ids of the nearest centers and squared distances.
 template <class T>
 void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, int H, std::int32_t *kept, T *distances,
                 int n_threads) {
@@ -19,7 +20,8 @@ void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, 
     n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     for (std::size_t i = 0; hint && i < x.n * H; ++i)
         require(hint[i] >= 0 && static_cast<std::size_t>(hint[i]) < m.n, "hint: outside [0, C)");
-    // Least numbers of rows to look for equal centers and to pack centers, and rows per task of the direct search.
+    // From so many rows on, equal centers are marked, and centers are packed; number of rows per task of the direct
+    // search.
     constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
     std::optional<PackedCenters<T>> packed;
     std::vector<T> shift;

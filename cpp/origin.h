@@ -10,8 +10,8 @@
 
 namespace cprime {
 
-// Compute the median of each column of the sampled rows: of n numbers, the one that n / 2 others precede. NaN comes
-// last.
+// Compute the median of each column of the sampled rows: of n sorted numbers, the one that n / 2 others precede. NaN is
+// sorted last.
 inline void middle_of(const Rows<double> &sample, double *out) {
     const auto below = [](double a, double b) { return a < b || (a == a && b != b); };
     std::vector<double> column(sample.n);
@@ -23,8 +23,8 @@ inline void middle_of(const Rows<double> &sample, double *out) {
     }
 }
 
-// Compute the median of each column without branches: bit by bit, for some columns at a time, by counting smaller
-// numbers. Numbers are compared as integers of the same order.
+// Compute the median of each column without branches, for some columns at a time: the bits of the median are found one
+// by one, by counting smaller numbers. Numbers are compared as integers that have the same order.
 inline void middle_of(const Rows<float> &sample, float *out) {
     constexpr int COLUMNS = 8;
     constexpr std::int32_t LEAST = std::numeric_limits<std::int32_t>::min(), MOST = ~LEAST;

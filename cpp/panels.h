@@ -14,8 +14,8 @@ namespace cprime {
 
 template <class T> class PackedCenters {
   public:
-    // n_kept: how many of the nearest are wanted, with ties going to the lower id; 0 if all of several equal centers
-    // are.
+    // n_kept: how many of the nearest centers are wanted, with ties going to the lower id; 0 if all of several equal
+    // centers are wanted.
     PackedCenters(const Rows<T> &centers, const T *shift, int n_kept, int n_threads) {
         const Kernels<T> &kernel = kernels<T>();
         const int lanes = kernel.lanes, n = static_cast<int>((centers.n + lanes - 1) / lanes);
@@ -54,7 +54,7 @@ template <class T> class PackedCenters {
         return p + (LINE - reinterpret_cast<std::uintptr_t>(p) % LINE) % LINE;
     }
 
-    // Mark the centers that n_kept equal ones precede. Equal rows are adjacent in the order of their hashes.
+    // Mark the centers that are preceded by n_kept equal ones. Equal centers are adjacent in the order of their hashes.
     void find_surplus(const Rows<T> &centers, int n_kept) {
         struct Hashed {
             std::uint64_t hash;

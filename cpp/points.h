@@ -124,7 +124,7 @@ template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin,
         if (dense)
             return widen_as<stored>(X.address(begin), out, (end - begin) * D);
         for (std::size_t i = begin; i < end; ++i) {
-            if (i + ahead < X.n) // rows may be scattered in memory
+            if (i + ahead < X.n) // because rows may be scattered in memory
                 fetch(X, i + ahead);
             widen_row<stored>(X, i, out + (i - begin) * D);
         }
@@ -157,7 +157,7 @@ inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, c
     return {out, X.D, end - begin, X.D};
 }
 
-// Return how many of n rows stay in the cache after conversion; n if no conversion is needed.
+// Return how many of n rows to convert at a time, so that they stay in the cache; n if no conversion is needed.
 template <class T> inline std::size_t rows_near(const Points<T> &X, std::size_t n) {
     return X.stored == Stored::own ? n : std::clamp<std::size_t>(4096 / std::max(X.D, 1), 1, 64);
 }

@@ -1,4 +1,5 @@
-// Weights q u of rows for the t distributions in their active sets, and sums for the M-step of the degrees of freedom.
+// Weights q u of rows for the t distributions in their active sets (q: responsibility, u: the distribution's weight of
+// the row, small for far rows), and sums for the M-step of the degrees of freedom.
 #pragma once
 #include <algorithm>
 #include <cmath>

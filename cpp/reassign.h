@@ -7,9 +7,9 @@
 namespace cprime::CPRIME_ISA {
 
 // Reassignments of the points of component c. A point is reassigned to the neighbor b of least outside[b] |x - m_b|^2
-// if that is less than inside[c] |x - m_c|^2. The factors of an exchange are valid for the reassignment of one point at
-// a time. So of the points that would be reassigned to a neighbor that is not nearer, at most a share of the component
-// is, those of greatest gain.
+// if that is less than inside[c] |x - m_c|^2. The factors `inside` and `outside` of exchange steps (Hartigan) are exact
+// only if a single point is reassigned. So if the chosen neighbor is not nearer than c, the point is reassigned only if
+// it has one of the greatest gains: at most a share of the component's points.
 template <class T> class Moves {
   public:
     Moves(const ReassignTask<T> &task, int c, std::size_t n_points)
@@ -18,7 +18,8 @@ template <class T> class Moves {
 
     T inside() const { return inside_; }
 
-    // Decide on point n. `stay` is its squared distance to its own center; squared(b) computes that to a candidate.
+    // Decide on point n. `stay` is its squared distance to its own center; squared(b) computes the squared distance to
+    // candidate b.
     template <class Squared>
     [[gnu::always_inline]] void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates,
                                        Squared squared) {
@@ -64,7 +65,7 @@ template <class T> class Moves {
     std::size_t n_exchanges_ = 0, most_;
 };
 
-// Return a function that computes the squared distances of a dense row to centers.
+// Return a function of b that computes the squared distance of a dense row to center b.
 template <class T> inline auto squared_from(const T *x, const Rows<T> &centers) {
     return [x, &centers](std::int32_t b) { return squared_distance(x, centers[b], centers.D); };
 }
@@ -117,7 +118,7 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
     moves.limit();
 }
 
-// Reassign points by differences. Used for so few points that packing the candidates would not pay.
+// Reassign points by distances from differences. Used for so few points that packing the candidates takes longer.
 template <class T>
 inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                     const std::int32_t *list, int n_candidates) {

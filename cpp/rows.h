@@ -25,11 +25,11 @@ CPRIME_INLINED int bytes_of(Stored stored) { return stored == Stored::uint8 || s
 
 template <class T> struct Points;
 
-// Slots with the converted rows that a kernel has read last.
+// Ring of slots with the converted rows that a kernel has read last.
 template <class T> struct Slots {
     const T *(*read)(Slots &, const Points<T> &, std::size_t);
     T *numbers;
-    std::size_t step; // from one slot to the next
+    std::size_t step; // numbers from one slot to the next
     std::size_t last; // the row that was read last, which is in slot `turn`
     int n, turn;
 };

@@ -50,7 +50,7 @@ template <class T> class Rounding {
   public:
     explicit Rounding(int D) : error_(score_error<T>(D)), least_(2 * std::sqrt(underflow<T>(D))) {}
 
-    // Return a number no greater than any distance whose computed square is this one or a greater one.
+    // Return a lower bound of all distances whose computed square is `square` or greater.
     T low(T square) const {
         return std::sqrt(std::clamp(square, T(0), std::numeric_limits<T>::max())) * (1 - error_) - least_;
     }

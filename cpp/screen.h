@@ -10,7 +10,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int FEW_TO_MEASURE = 3; // beyond H: so few are evaluated in less time than excluded
+constexpr int FEW_TO_MEASURE = 3; // so many candidates beyond H are evaluated in less time than excluded
 inline int candidate_capacity(int H) { return (2 * H + 96 + 15) / 16 * 16; } // whole vectors
 
 // Return a mask with a bit for each lane of a panel whose bound does not exceed the limit.
@@ -20,14 +20,14 @@ template <class T> inline std::uint32_t not_above(const T *low, T limit) {
     return V::mask_not_above(V::load(low), bar) | V::mask_not_above(V::load(low + V::width), bar) << V::width;
 }
 
-// Error bound of a row's scores: the error of the score of x and m is at most error |m| + norm |lost from m| + gamma
-// |m|^2/2; square: |x - shift|^2.
+// Error bound of a row's scores: the error of the score of row x and center m is at most error |m| + norm lost + gamma
+// |m|^2/2, where lost is the rounding error of the packed m; square: |x - shift|^2.
 template <class T> struct RowBound {
     T error, norm, square;
 };
 
-// Return a score such that a center with a greater one has a greater computed squared distance than a center with the
-// score `high`.
+// Return a score such that each center with a greater score has a greater computed squared distance than any center
+// with the score `high`.
 template <class V, class T> inline V told_apart(V high, T square, T measuring) {
     return high + measuring * (2 * high + square);
 }
@@ -61,7 +61,7 @@ template <class T> class Screen {
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
         const double bar = score + ulp * (farthest + square) + 2.0 * underflow_;
-        if (bar < std::numeric_limits<T>::max()) // otherwise it overflows: ignore the hint
+        if (bar < std::numeric_limits<T>::max()) // if it overflows, the hint is ignored
             thresholds_[row] = static_cast<T>(bar);
     }
 
@@ -75,7 +75,7 @@ template <class T> class Screen {
         if (counts_[row] < 0)
             return;
         const RowBound<T> bound = bounds_[row];
-        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers or vectors
+        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // for numbers or vectors
             return told_apart(least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) +
                                   6 * underflow_,
                               bound.square, measuring_);
@@ -85,7 +85,7 @@ template <class T> class Screen {
         };
         const auto sound = [&](int lane, T high) {
             return low[lane] > lowest && high < most;
-        }; // otherwise the bounds are not valid
+        }; // if false, the bounds are not valid
         if (task_.improve && task_.H == 1) { // some lanes may be centers of other cells
             for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
                 if (const T high = upper(__builtin_ctz(lanes)); sound(__builtin_ctz(lanes), high))
@@ -166,7 +166,7 @@ template <class T> class Screen {
 
     bool needs_highs() const { return task_.H > 1 || task_.lows; }
 
-    // Return the number of candidates at which the list is compacted next, after `left` were left.
+    // Return the number of candidates at which the list is compacted next, if `left` remain after a compaction.
     int full_after(int left) const { return task_.H > 1 ? std::min(left + task_.H / 2 + 16, capacity_) : capacity_; }
 
     T farthest_of_hint(std::size_t n) const {
@@ -211,7 +211,7 @@ template <class T> class Screen {
         const int n = counts_[row];
         if (n < task_.H)
             return;
-        if (task_.H > 1) // for H = 1 it is known
+        if (task_.H > 1) // for H = 1 the bar is known
             thresholds_[row] = std::min(thresholds_[row], above_smallest(highs, n, task_.H));
         const T threshold = thresholds_[row];
         const bool with_highs = needs_highs();
@@ -355,8 +355,8 @@ template <class T> inline auto offered_to(Screen<T> &screen) {
                      std::uint32_t lanes) { offer_tile(screen, first, n_rows, low, panel, p, lanes); };
 }
 
-// Close the rows `which`, the first n of the screen. Returns the number of rows left, which need narrower bounds
-// because too many distances would have to be computed; `which` then begins with these.
+// Write the nearest centers of the n rows `which`, which are the first rows of the screen. Returns the number of rows
+// left, for which too many distances would have to be computed without narrower bounds; `which` then begins with these.
 template <class T> inline int close_rows(Screen<T> &screen, const NearestTask<T> &task, std::size_t *which, int n) {
     const int most = std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
     constexpr int AHEAD = 4;

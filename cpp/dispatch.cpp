@@ -40,8 +40,8 @@ enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, w
 constexpr const char *NAMES[] = {"baseline", "avx2", "avx512f", "avx512", "amx"};
 
 #if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
-// Return whether there is AVX2 with FMA and the conversion of halves (F16C), which all processors with AVX2 have.
-// Compilers have no name for F16C.
+// Return whether there is AVX2 with FMA and the conversion of halves (F16C), which all processors with AVX2 have. F16C
+// is read from CPUID, because compilers have no name for it.
 bool has_avx2() {
     __builtin_cpu_init();
     unsigned a, b, c, d;
@@ -67,7 +67,7 @@ bool has_matrix_unit() {
 // tested on one machine.
 Isa choose() {
     Isa best = Isa::baseline;
-#if defined(CPRIME_EMULATE) // software that AVX2 runs
+#if defined(CPRIME_EMULATE) // software emulation, which needs AVX2
     if (has_avx2())
         best = Isa::amx;
 #else

@@ -61,7 +61,7 @@ template <class T> struct CellsTask {
 // centers have a bound each.
 template <class T> struct BoundedTask {
     NearestTask<T> nearest; // of all rows; kept (N, 1) in and out, distances (N, 1) out
-    const T *drift;         // (C,): upper bound of each center's move since then
+    const T *drift;         // (C,): upper bound of each center's move since that iteration
     // (C, width), for each center in ascending order of reach: all other centers nearer to it than reach have moved by
     // at most spread. The last reach is infinite; unused entries after it are -infinity.
     const T *reach, *spread;

@@ -52,7 +52,7 @@ NB_MODULE(_core, m) {
 #if !defined(_WIN32)
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
-    nanobind::set_leak_warnings(false); // a model that another thread holds at exit is no leak
+    nanobind::set_leak_warnings(false); // no leak: another thread may use a model at exit
     cprime::set_poll(run_signal_handlers);
     cprime::register_nearest(m);
     cprime::register_bounds(m);

@@ -9,7 +9,7 @@
 namespace cprime {
 namespace {
 
-constexpr std::size_t BLOCK = 4096; // rows of a task, few enough to stay in the cache when some are searched anew
+constexpr std::size_t BLOCK = 4096; // rows of a task; they stay in the cache, because some are searched anew
 
 template <class T>
 std::int64_t nearest_bounded(AnyRows<T> X, Matrix<T> centers, Vector<T> drift, Table<T> reach, Table<T> spread,

@@ -27,8 +27,8 @@ template <class T> class CenterCells {
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
-    // Find the nearest of the centers in `most` cells near each row. Ids are positions in the packed order, -1 after
-    // the last. Returns the number of evaluated distances.
+    // Find the nearest of the centers in at most `most` cells near each row. Ids are positions in the packed order, -1
+    // if fewer centers were found. Returns the number of evaluated distances.
     std::int64_t find(AnyRows<T> X, int most, OutTable<std::int32_t> kept, OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Points<T> x = points(X);
@@ -44,7 +44,7 @@ template <class T> class CenterCells {
         NearestTask<T> nearest{x, m, packed_->panels(), nullptr, H, kept.data(), squares.data(), nullptr};
         nearest.improve = true;
         const CellsTask<T> task{nearest, begins_.data(), between_.data(), n_cells, std::min(most, n_cells)};
-        // Pieces have rows whose bytes stay in the cache, and each thread has the same number of pieces.
+        // The rows of a piece fit into the cache, and each thread processes the same number of pieces.
         constexpr std::size_t NEAR = std::size_t(1) << 20, FEW = 1024, MANY = 16384;
         const std::size_t step = std::clamp<std::size_t>(NEAR / std::max(x.D, 1), FEW, MANY);
         n_threads = worth(static_cast<double>(x.n) * x.D * (n_cells + task.most * (m.n / n_cells)), n_threads);
@@ -59,7 +59,7 @@ template <class T> class CenterCells {
     }
 
   private:
-    Matrix<T> centers_; // held so that its memory stays alive
+    Matrix<T> centers_; // keeps the memory of the centers from being freed
     Table<T> between_;
     std::vector<std::int64_t> begins_;
     std::vector<T> shift_;

@@ -38,7 +38,7 @@ void potentials(Table<T> squares, std::optional<Vector<std::int64_t>> candidates
         require(candidates->data()[l] >= 0 && static_cast<std::size_t>(candidates->data()[l]) < squares.shape(0),
                 "candidates");
     const KernelCall call;
-    constexpr std::size_t PIECE = 8192; // does not depend on the number of threads, so neither do the sums
+    constexpr std::size_t PIECE = 8192; // independent of the number of threads, so sums are too
     const std::size_t n_pieces = (n + PIECE - 1) / PIECE;
     std::vector<double> parts(n_pieces * L);
     const double *weights = data_or_null(sample_weight);

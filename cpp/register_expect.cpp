@@ -7,7 +7,7 @@
 namespace cprime {
 namespace {
 
-// Return the number of rows in a block: its memory is bounded, but it has at least one tile of rows.
+// Return the number of rows in a block: as many as a fixed amount of memory permits, but at least one tile of rows.
 std::size_t block_rows(std::size_t n, std::size_t row_bytes, std::size_t tile_rows) {
     constexpr std::size_t BUDGET = std::size_t(48) << 20;
     const std::size_t fitting = std::max<std::size_t>(BUDGET / row_bytes / tile_rows * tile_rows, tile_rows);
@@ -25,7 +25,8 @@ template <class T> struct Packed {
     }
 };
 
-// Add to counts and sums; write least, excess and log_sum of every row.
+// Compute an exact E-step: add to counts (C,) and sums (C, D); write least, excess and log_sum of every row (see
+// ExpectTask).
 template <class T>
 void expect_all(AnyRows<T> X, Matrix<T> centers, double variance, std::optional<Vector<double>> sample_weight,
                 OutVector<double> counts, OutTable<double> sums, OutVector<double> least, OutVector<double> excess,

@@ -71,7 +71,7 @@ void keep_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube 
                   Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
                   OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
-    constexpr std::size_t STEP = 256; // few points, because they have many candidates
+    constexpr std::size_t STEP = 256; // points of a task; few, because each has many candidates
     keep_of<KeepFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
                                 kernels<T>().keep_factors);
 }

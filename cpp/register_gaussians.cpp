@@ -116,7 +116,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
     const std::size_t n_parts = parts_of(D, gaussians.full);
     std::vector<T> table(C * stride);
     std::vector<double> parts(tails ? (block + step - 1) / step * 2 * C : 0);
-    // A component's rows are summed in one piece if there are many components, in a few pieces if threads would
+    // A component's rows are summed in one piece if there are many components, and in a few pieces if threads would
     // otherwise be idle.
     const std::size_t piece = (block + (64 + C - 1) / C - 1) / ((64 + C - 1) / C);
     for (std::size_t begin = 0; begin < x.n; begin += block) {
@@ -167,7 +167,7 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
     const Rows<T> m = components(means);
     const std::size_t C = m.n, D = m.D, H = kept.shape(1);
     const bool full = second.ndim() == 3;
-    // Segments are long if D is large, because each may need sums of its own, as large as a matrix.
+    // Segments are long if D is large, because each segment may need sums of its own, of which one is a D x D matrix.
     const std::size_t length = std::max<std::size_t>(16384, full ? D * D / 2 : 0);
     require(C > 0, "means");
     require(x.D == m.D, "X and means differ in their columns");
@@ -193,12 +193,13 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
                  });
 }
 
-// For active sets of t distributions, write pulled = q u, and add the sums of w q and of w q log u to tails.
+// For active sets of t distributions, write pulled = q u, and add the sums of w q and of w q log u to tails (2, C). q:
+// responsibility, w: weight of a row, u: the distribution's weight of the row, small for far rows.
 template <class T>
 void pull(Table<std::int32_t> kept, Table<T> costs, std::optional<Table<double>> responsibilities,
           std::optional<Vector<double>> sample_weight, Vector<T> offsets, Vector<T> dof, int D, OutTable<double> pulled,
           OutTable<double> tails, int n_threads) {
-    constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // ENTRIES: per component in a piece of the rows
+    constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // ENTRIES: number per component in a piece of the rows
     const std::size_t n = kept.shape(0), H = kept.shape(1), C = offsets.shape(0);
     const auto fits = [&](const auto &table) { return table.shape(0) == n && table.shape(1) == H; };
     require(C > 0 && dof.shape(0) == C && D >= 0, "offsets, dof");

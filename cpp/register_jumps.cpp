@@ -14,11 +14,11 @@
 namespace cprime {
 namespace {
 
-constexpr double AFTER_JUMPS = 1e-2; // relative falls of J at which Lloyd's iterations after jumps end
+constexpr double AFTER_JUMPS = 1e-2; // Lloyd's iterations after jumps end at such a relative fall of J
 constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
 constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
-constexpr double LEAST_RATIO = 0.3; // least gain of the cut, relative to the price of the center, for a try
+constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, relative to the center's price (rise of J)
 constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
 struct Budget {
@@ -136,7 +136,7 @@ template <class T> class Jumps {
         }
     }
 
-    // Compute the gain of cutting each cluster, and the price of removing each center.
+    // Compute the gain (fall of J) of cutting each cluster in two, and the price (rise of J) of removing each center.
     void measure() {
         const std::size_t n = X_.n;
         begins_.assign(C_ + 1, 0);
@@ -221,8 +221,8 @@ template <class T> class Jumps {
         std::transform(half, half + D_, center(c), [](double v) { return static_cast<T>(v); });
     }
 
-    // Make all jumps that are sure to lower J and do not interfere with each other, from the cheapest center to the
-    // most gainful cut first. Returns whether J fell.
+    // Make all jumps that are sure to lower J and do not interfere with each other. The center of the lowest price and
+    // the cut of the greatest gain come first. Returns whether J fell.
     bool sure_round() {
         measure();
         std::vector<std::size_t> cheap(C_), dear(C_);
@@ -273,7 +273,7 @@ template <class T> class Jumps {
 
     std::int64_t stamp(std::size_t from, std::size_t to) const { return std::max(version_[from], version_[to]) + 1; }
 
-    // Find the jump of greatest gain minus price that may pay, and has not failed since its two clusters changed.
+    // Find the jump of greatest gain minus price that may lower J, and has not failed since its two clusters changed.
     // Returns whether there is one.
     bool promising(std::size_t &from, std::size_t &to) const {
         double best = -std::numeric_limits<double>::infinity();
@@ -290,7 +290,8 @@ template <class T> class Jumps {
         return best > -std::numeric_limits<double>::infinity();
     }
 
-    // Try a jump, and let the centers around adapt. Returns whether J falls; if not, nothing changes.
+    // Try a jump, followed by Lloyd's iterations of the centers around. Returns whether J falls; if not, nothing
+    // changes.
     bool tried(std::size_t from, std::size_t to, const Budget &budget) {
         std::vector<std::size_t> around{from, to};
         for (const std::size_t c : {from, to})
@@ -326,7 +327,7 @@ template <class T> class Jumps {
                 steps(FEW_STEPS, AFTER_JUMPS);
                 if (all_.error < error)
                     return true;
-                centers = kept; // the fall was a rounding error
+                centers = kept; // only the sum around fell, by rounding
                 all_(centers);
                 return false;
             }

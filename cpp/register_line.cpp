@@ -10,10 +10,10 @@
 namespace cprime {
 namespace {
 
-// Return a cut into C runs, made from two cuts of fewer and of more runs that are cheapest at the same price: the
-// beginning of `many` and the rest of `few`. If a run of `few` encloses one of `many`, exchanging what follows does not
-// raise the cost, because runs that overlap cost no more than runs of which one contains the other (Aggarwal, Schieber
-// & Tokuyama 1994, lemma 6).
+// Return a cut into C runs, made from two cuts of fewer and of more runs that are cheapest at the same price per run:
+// the beginning of `many` and the rest of `few`. If a run of `few` encloses one of `many`, exchanging the runs after
+// these two does not raise the cost, because runs that overlap cost no more than runs of which one contains the other
+// (Aggarwal, Schieber & Tokuyama 1994, lemma 6).
 std::vector<std::int32_t> spliced(const Cut &few, const Cut &many, std::int32_t C) {
     const std::int32_t ahead = C - few.n_runs();
     std::int32_t run = 0;
@@ -24,8 +24,9 @@ std::vector<std::int32_t> spliced(const Cut &few, const Cut &many, std::int32_t 
     return ends;
 }
 
-// Return the price at which C runs are expected, from the nearer of two cuts: the price of k runs is about proportional
-// to k^-3, because E(k) is to k^-2. If this law failed before (`halve`), return the geometric mean of the two prices.
+// Return the price per run at which C runs are expected, from the nearer of two cuts. The price at which k runs are
+// cheapest is about proportional to k^-3, because the least cost E(k) is to k^-2. If this law failed before (`halve`),
+// return the geometric mean of the two prices.
 double expected_price(const Cut &few, const Cut &many, std::int32_t C, bool halve) {
     const bool above = few.price < std::numeric_limits<double>::infinity(), below = many.price > 0;
     if (halve && above && below)
@@ -53,8 +54,8 @@ Cut best_cut(const Line &line, std::int32_t C, double hint, int n_threads) {
         const std::array<double, 2> prices{slope, hint > 0 ? hint : expected_price(few, many, C, halve)};
         std::array<Cut, 2> cuts;
         parallel_for(2, n_threads, [&](std::size_t i) { cuts[i] = cheapest_cut(line, prices[i]); });
-        // How far the new point is below the chord. If it is not below, or not between the chord's ends, E is linear
-        // there.
+        // `below` is how far the new point is below the chord. If the point is not below the chord, or not between its
+        // ends, E is linear there.
         const std::int32_t k = cuts[0].n_runs();
         const Twofold done{static_cast<double>(k - k1), 0}, left{static_cast<double>(k2 - k), 0};
         const Twofold chord = (few.cost * left + many.cost * done) / (done + left);

@@ -77,7 +77,7 @@ void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVec
     std::copy(entries.begin(), entries.end(), order.data());
 }
 
-// Mark the rows whose first n_columns differ.
+// Mark the rows that differ between two arrays in their first n_columns columns.
 void changed(Table<std::int32_t> after, Table<std::int32_t> before, std::size_t n_columns, OutVector<bool> out,
              int n_threads) {
     const std::size_t n = after.shape(0), width = after.shape(1), other_width = before.shape(1);

@@ -178,7 +178,7 @@ void sparse_along(const Csr<T> &X, Matrix<T> centers, Matrix<T> directions, Vect
     });
 }
 
-// Return rows of the same shape without data.
+// Return dense rows of the same shape without data, for tasks that use only the shape.
 template <class T> Rows<T> shape_of(const SparseRows<T> &x) { return {nullptr, 0, x.n, x.D}; }
 
 template <class T>
@@ -209,7 +209,7 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
         offered += (piece.end - piece.begin) * static_cast<std::size_t>(std::find(list, list + task.G, -1) - list);
         points += piece.end - piece.begin;
     }
-    constexpr std::size_t GOOD_SHARE = 3; // packing a list takes a part of the time in which all are scored
+    constexpr std::size_t GOOD_SHARE = 3; // lists of over 1/3 of all components: pack all components once instead
     std::optional<SparsePacked<T>> packed;
     if (offered * GOOD_SHARE > points * m.n)
         packed.emplace(m, square, n_threads);

@@ -8,7 +8,7 @@ namespace cprime {
 // Throws, to end the task, if a handler throws or another task of the same call has failed.
 void answer_signals();
 
-// Call answer_signals in one of 4096 steps; i counts the steps.
+// Call answer_signals in every 4096th step of a loop; i counts the steps.
 CPRIME_INLINED void answer_signals_at(unsigned long long i) {
     if (i % 4096 == 0)
         answer_signals();

@@ -144,7 +144,7 @@ template <class T> struct simd {
         return folded(v, [](vec a, vec b) { return a + b; });
     }
 
-    // Return op of the halves of a vector, then of the halves of the result, and so on down to one number.
+    // Reduce a vector to one number by op: combine the halves of the vector, then the halves of the result, and so on.
     template <int step = width / 2, class Op> [[gnu::always_inline]] static T folded(vec v, Op op) {
         v = op(v, turned<step>(v, std::make_integer_sequence<int, width>()));
         if constexpr (step > 1)
@@ -156,8 +156,8 @@ template <class T> struct simd {
         return __builtin_shufflevector(v, v, ((lane + step) % width)...);
     }
 
-    // Return a vector whose lane i is the i-th of `width` vectors, folded: op of its halves, of the halves of the
-    // result, and so on, as in `sum`. The given vectors are overwritten.
+    // Return a vector whose lane i is the i-th of `width` vectors, reduced to one number by op: its halves are
+    // combined, then the halves of the result, and so on, as in `sum`. The given vectors are overwritten.
     template <int step = width / 2, class Op> [[gnu::always_inline]] static vec joined(vec (&of)[width], Op op) {
 #pragma GCC unroll 16
         for (int i = 0; i < step; ++i) {
@@ -214,7 +214,7 @@ template <class T> struct simd {
     static vec below_log1p(vec x) {
         constexpr bool single = sizeof(T) == 4;
         constexpr int dropped =
-            single ? 8 : 32; // bits that are dropped, so that the sum of the rest and 2^mantissa is exact
+            single ? 8 : 32; // bits that are dropped, so that the remaining bits plus 2^mantissa are exact
         constexpr T unit = single ? T(1.0 / (1 << 15)) : T(1.0 / (1 << 20));
         const ints magic = (ints)fill(single ? T(8388608.0) : T(4503599627370496.0)); // 2^mantissa
         const ints bits = ((ints)(x + T(1)) - (ints)fill(T(1))) >> dropped;
@@ -255,15 +255,15 @@ template <class T> inline simd<double>::vec load_wide(const T *p) {
     }
 }
 
-// Prefetch n numbers, because rows may be scattered in memory; locality is that of the builtin. To compilers, a
-// function that only prefetches has no effect, so they remove calls of it. The empty asm statement prevents that.
+// Prefetch n numbers, because rows may be scattered in memory; locality: argument of __builtin_prefetch. Compilers
+// remove calls of a function that only prefetches, as if it had no effect. The empty asm statement prevents that.
 template <int locality = 3, class T> [[gnu::always_inline]] inline void prefetch(const T *p, std::size_t n) {
     asm volatile("");
     for (std::size_t byte = 0; byte < n * sizeof(T); byte += 64)
         __builtin_prefetch(reinterpret_cast<const char *>(p) + byte, 0, locality);
 }
 
-// Memory to prefetch, perhaps none.
+// Memory (address and number of bytes) to prefetch, perhaps none.
 struct Ahead {
     const char *at = nullptr;
     std::size_t bytes = 0;
@@ -275,7 +275,7 @@ template <int locality = 3> [[gnu::always_inline]] inline void fetch(const Ahead
         __builtin_prefetch(some.at + some.bytes - 1, 0, locality);
 }
 
-// Return a squared distance, or infinity if it is NaN, so that comparisons define an order.
+// Return the squared distance, or infinity if it is NaN, so that distances can be ordered.
 template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();
 }
@@ -309,7 +309,8 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
     return simd<T>::sum(square_parts(x, m, D));
 }
 
-// Return squared distances of n <= width pairs, bit-identical to `squared_distance`; pair(i) returns both addresses.
+// Return squared distances of n <= width pairs of rows, bit-identical to `squared_distance`; pair(i) returns the
+// addresses of both rows.
 template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pair pair, int n, int D) {
     typename simd<T>::vec parts[simd<T>::width];
     for (int i = 0; i < n; ++i) {
@@ -321,8 +322,8 @@ template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pa
     return simd<T>::sums(parts);
 }
 
-// Memory of one thread, from which scratch arrays are allocated in the order of their scopes, so that small ones cost
-// nothing.
+// Memory of one thread, from which scratch arrays are allocated as from a stack, so that allocating small ones takes
+// almost no time.
 class Arena {
   public:
     static Arena &of_thread() {

@@ -1,4 +1,4 @@
-// Smallest of a few values: sorting of the nearest candidates, and a bar that at least H values do not exceed.
+// Smallest of a few values: sorting of the nearest candidates, and an upper bound of the H-th smallest value.
 #pragma once
 #include <algorithm>
 
@@ -66,7 +66,7 @@ template <class T> inline T above_smallest(T *values, int n, int H) {
     }
     if (within - H <= (n - H) / 2)
         return high;
-    Scratch<T> sorted(n); // the values are too unevenly distributed
+    Scratch<T> sorted(n); // because the values are too unevenly distributed
     std::copy_n(values, n, sorted.get());
     std::nth_element(sorted.get(), sorted + H - 1, sorted + n);
     return sorted[H - 1];

@@ -47,7 +47,8 @@ template <class T> struct SparseNearestTask {
     T *distances;       // (N, H)
 };
 
-// The task of dense rows, with sparse rows instead; its X is not read. The same holds for the following tasks.
+// The task of the same name for dense rows, with sparse rows instead of its X, which is not read. The same holds for
+// the following tasks.
 template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
     SparseRows<T> sparse;
 };
@@ -55,7 +56,7 @@ template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
 template <class T> struct SparseReassignTask : ReassignTask<T> {
     SparseRows<T> sparse;
     const Twofold *square;         // (C,): |m|^2
-    const SparsePanels<T> *panels; // all components, if lists have a good share of them, or null
+    const SparsePanels<T> *panels; // all components, if lists contain a large share of them, or null
 };
 
 template <class T> struct SparseAmongTask : AmongTask<T> {

@@ -14,7 +14,8 @@ constexpr int LIST_VECTORS = 2;
 template <class T> constexpr int LIST_LANES = LIST_VECTORS * simd<T>::width;
 constexpr std::size_t LIST_BYTES = std::size_t(768) << 10; // a panel of candidates this large stays in the cache
 
-// The columns in which some rows have entries, numbered in ascending order. A thread can have one instance at a time.
+// The columns in which some sparse rows have entries, numbered in ascending order. A thread can have one instance at a
+// time.
 class ColumnsInUse {
   public:
     ColumnsInUse(int D, std::size_t most) : columns_(most) {
@@ -56,7 +57,7 @@ class ColumnsInUse {
     int n_ = 0;
 };
 
-// Candidates [first, first + LIST_LANES) of a list, packed in the columns in use.
+// Candidates [first, first + LIST_LANES) of a neighbor list, of which only the columns in use are packed.
 template <class T> class ListPanel {
   public:
     explicit ListPanel(std::size_t most_columns) : columns_(most_columns * LIST_LANES<T>) {}
@@ -85,7 +86,7 @@ template <class T> class ListPanel {
     Scratch<T> columns_;
 };
 
-// Some points of a component: as many as have entries in so few columns that a panel of these stays in the cache.
+// Some points of a component, so few that a panel of the columns in which they have entries stays in the cache.
 template <class T> class SparsePiece {
   public:
     SparsePiece(const SparseReassignTask<T> &task, std::size_t begin, std::size_t end) : task_(task) {
@@ -129,14 +130,14 @@ template <class T> class SparsePiece {
     std::vector<std::int32_t> places_;
 };
 
-// Candidates packed side by side for scores with a point: columns, initial scores, norms, factors, and numbers added to
-// the scores, infinite for lanes without a candidate.
+// Candidates packed in vector lanes for scores with a point: their columns, initial scores, norms, factors, and numbers
+// added to the scores, infinite for lanes without a candidate.
 template <class T> struct Offered {
     const T *columns, *half_norm, *norm, *outside, *none;
 };
 
-// Lower the bar of a point's screen by N vectors of candidates, and add those that are not excluded. id_of(lane)
-// returns a candidate's id, or -1.
+// Add those of N vectors of candidates to a point's screen that its bar (upper limit of scores) does not exclude, and
+// lower the bar by their scores. id_of(lane) returns a candidate's id, or -1.
 template <int N, class T, class IdOf>
 inline void offer(const SparseRow<T> &x, const std::int32_t *places, const SparseRowBound<T> &bound,
                   const Offered<T> &offered, SparseScreen<T> &screen, IdOf id_of) {
@@ -198,7 +199,7 @@ inline void offer_listed(const SparseReassignTask<T> &task, const std::int32_t *
 }
 
 // Offer the candidates of a list to points [begin, end), from the packed columns of all components. This is faster if
-// the list has a good share of these.
+// the list contains a large share of all components.
 template <class T>
 inline void offer_among_all(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
                             std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,

@@ -1,5 +1,6 @@
-// Search for the nearest centers of sparse rows: each entry of a row times a packed column is added to the scores of as
-// many centers as registers hold. Bounds of the rounding error decide to which centers distances have to be computed.
+// Search for the nearest centers of sparse rows: each entry of a row is multiplied by a packed column of as many
+// centers as fit into registers, and added to their scores. Bounds of the rounding error decide to which centers
+// distances have to be computed.
 #pragma once
 #include <algorithm>
 
@@ -76,7 +77,7 @@ template <class T> struct SparseBounds {
     }
 };
 
-// Return the score above which no component is nearer than one at this squared distance.
+// Return a score such that components with a greater score are farther than the given squared distance.
 template <class T> inline T bar_of(T squared, const SparseRowBound<T> &bound) {
     constexpr T ulp = std::numeric_limits<T>::epsilon();
     return ((squared - bound.square) / 2 + bound.least) + ulp * squared;

@@ -117,7 +117,7 @@ template <class T> class SparseScreen {
         else
             count_ = CAPACITY + 1;
     }
-    // Remove excluded candidates, and leave the others in order; return false if there were too many.
+    // Remove excluded candidates, and leave the others in order; return false if there were more than fit.
     bool close() {
         if (count_ > CAPACITY)
             return false;
@@ -141,7 +141,7 @@ template <class T> class SparseScreen {
     Found found_[CAPACITY];
 };
 
-// Compute start minus the products of a row with the N vectors of every column.
+// Compute scores: `start` minus the products of a sparse row with N vectors of packed centers.
 template <int N, class T>
 inline void sparse_scores(const T *values, const std::int32_t *places, std::int64_t length, const T *columns,
                           const T *start, typename simd<T>::vec (&score)[N]) {

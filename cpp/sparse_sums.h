@@ -65,7 +65,7 @@ template <int N, class T> inline void wide_products(const SparseRow<T> &x, const
         V::store(out + v * V::width, sum[v]);
 }
 
-// Compute squared distances from products in double precision, or by `measured` if these lose too much to cancellation.
+// Compute squared distances from products in double precision, or by `measured` if cancellation makes them inaccurate.
 template <class T>
 inline void sparse_distances(const SparseRows<T> &X, const Rows<T> &candidates, const Twofold *square, const T *packed,
                              const T *current, T *out, std::size_t begin, std::size_t end) {

@@ -33,7 +33,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
             for (std::size_t e = n * H; e < (n + 1) * H; ++e) {
                 const double w = task.responsibilities ? task.responsibilities[e] * share : share;
                 const std::int32_t c = task.kept[e];
-                const std::uint32_t to = place[c]++; // in the end, where the next component begins
+                const std::uint32_t to = place[c]++; // at the end, place[c] is where the next component begins
                 rows[to] = x;
                 weights[to] = w;
                 count[c] += w;

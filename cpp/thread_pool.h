@@ -12,7 +12,8 @@ namespace cprime {
 // rethrown.
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task);
 
-// Return the number of threads for which so many multiplications pay: waking a thread takes as long as some of them.
+// Return the number of threads, at most n_threads, that make so many multiplications faster. Waking a thread takes as
+// long as many multiplications.
 inline int worth(double multiplications, int n_threads) {
     constexpr double OF_ONE = 1 << 19;
     return std::max(1, static_cast<int>(std::min<double>(n_threads, multiplications / OF_ONE)));

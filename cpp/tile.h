@@ -9,7 +9,7 @@ template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 // Return a mask with a bit for each of the first n lanes.
 inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
 
-// Call put(k, column) for every column k of as many rows as a vector has lanes, minus a shift, which may be null.
+// Call put(k, column) for every column k of some rows minus a shift, which may be null: one row per vector lane.
 // Missing rows have null addresses and count as zeros.
 template <class T, class Put> inline void each_column(const T *const *rows, int D, const T *shift, Put put) {
     using V = simd<T>;

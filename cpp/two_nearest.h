@@ -10,7 +10,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Search for entries [begin, end) of the task; packed: the centers as written by `pack_tiles`.
+// Find the nearest and the second nearest center of entries (rows) [begin, end) of the task; packed: the centers as
+// written by `pack_tiles`.
 template <class T>
 inline void two_nearest(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
@@ -128,9 +129,9 @@ inline int best_threshold(const double *p, std::size_t n, Weight weight, std::ui
     return best;
 }
 
-// Cut a cluster of n rows into two: by a plane across its direction of greatest variance, which two steps of the power
-// iteration from its row `far` approximate, and then by a few iterations of 2-means. Returns by how much J falls, 0 if
-// there is no cut; means (2, D): those of the halves.
+// Cut a cluster of n rows into two: first by a plane across its direction of greatest variance, then by a few
+// iterations of 2-means. Two steps of the power iteration, from the cluster's row `far`, approximate the direction.
+// Returns by how much J falls, 0 if there is no cut; means (2, D): those of the halves.
 template <class T>
 inline double halve(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means) {

@@ -1,5 +1,5 @@
 // Numbers of twice the precision: a double, and the rounding error of that double (Dekker 1971; Knuth, TAOCP 2, 4.2.2).
-// Must not be compiled with -ffast-math.
+// This file must not be compiled with -ffast-math.
 #pragma once
 #include "inlined.h"
 

@@ -1,6 +1,6 @@
-// Sums over the rows of one component. The sums of a run of rows are computed in registers, and added up in double
-// precision. Plain sums are in double precision throughout. Moments about the component's mean are in the precision of
-// the rows within a run, because they do not cancel.
+// Sums over the rows of one component. The sums of a run (at most 64 rows) are computed in registers; the sums of runs
+// are added in double precision. Within a run, plain sums are in double precision, and moments about the component's
+// mean in the precision of the rows, because these sums do not cancel.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -58,8 +58,8 @@ inline void add_vector(double *to, simd<float>::vec sum, double unit) {
     add_vector(to + W, load_wide(numbers + W), unit);
 }
 
-// Add N vectors of sums, from coordinate k on. The last vector ends at D and omits the coordinates that the one before
-// it has.
+// Add N vectors of sums, from coordinate k on. The last vector ends at D; it omits coordinates that are already in the
+// vector before.
 template <int N, class T, bool moments>
 inline void add_vectors(const Run<T> &run, const RunWeights<T, moments> &weights, int k, double *first,
                         double *second) {
@@ -140,8 +140,9 @@ template <bool moments, class T> inline void add_run(const Run<T> &run, double *
     }
 }
 
-// Call use(rows, weights, n) for runs of at most `length` entries e in [begin, end) with weight(e) other than 0. row(e)
-// is called, and the row prefetched, before the previous run is used. Returns the sum of the weights.
+// Call use(rows, weights, n) for runs of at most `length` entries e in [begin, end) whose weight(e) is not 0. row(e)
+// returns the row's address; it is called, and the row prefetched, before the previous run is used. Returns the sum of
+// the weights.
 template <class T, class Weight, class Row, class Use>
 inline double for_each_run(Weight weight, Row row, std::size_t begin, std::size_t end, int D, int length, Use use) {
     const T *rows[2][RUN];

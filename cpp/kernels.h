@@ -40,8 +40,9 @@ template <class T> struct NearestTask {
     int H;
     std::int32_t *kept; // (N, H)
     T *distances;       // (N, H), or (N,) if lows is given
-    // Null, or (N, H). If given, only the nearest center's distance is computed, and the H - 1 other ids are near
-    // centers. `lows` are lower bounds of the distances to these and, in the last column, to all remaining centers.
+    // Null, or (N, H). If given, only the nearest center's distance is computed, and the H - 1 other ids in `kept` are
+    // near centers. `lows` are lower bounds of the distances to these H - 1 centers and, in the last column, to all
+    // remaining centers.
     T *lows;
     bool improve = false; // a center replaces one in `kept` and `distances` only if it is nearer
 };
@@ -62,8 +63,8 @@ template <class T> struct CellsTask {
 template <class T> struct BoundedTask {
     NearestTask<T> nearest; // of all rows; kept (N, 1) in and out, distances (N, 1) out
     const T *drift;         // (C,): upper bound of each center's move since that iteration
-    // (C, width), for each center in ascending order of reach: all other centers nearer to it than reach have moved by
-    // at most spread. The last reach is infinite; unused entries after it are -infinity.
+    // (C, width): for each center some radii `reach` in ascending order, and for each radius an upper bound `spread` of
+    // the moves of all other centers within it. The last radius is infinite; unused entries after it are -infinity.
     const T *reach, *spread;
     int width;
     std::int32_t *others; // (N, H - 1) other centers
@@ -121,7 +122,7 @@ struct Part {
 template <class T> struct ReassignTask {
     Points<T> X;
     Rows<T> centers;
-    const std::int32_t *lists; // (at most C, G) neighbors without the component itself, -1 after the last
+    const std::int32_t *lists; // (at most C, G): G neighbors of each component, not itself; -1 after the last
     int G;
     const T *inside;  // (C,) factor on the squared distance to the own component, or null for ones
     const T *outside; // (C,) factor on the squared distance to another component, or null for ones
@@ -173,7 +174,7 @@ template <class T> struct Starts {
 template <class T> struct BestTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const T *origin;  // (D,): points are packed relative to it
+    const T *origin;  // (D,): point relative to which rows are packed
     Starts<T> starts; // gaussian_start for that origin
     int H;
     std::int32_t *kept; // (N, H)
@@ -184,14 +185,14 @@ template <class T> struct BestTask {
 template <class T> struct RespondTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const T *origin; // as in BestTask
+    const T *origin; // (D,): point relative to which rows are packed
     Starts<T> starts;
     const double *sample_weight; // (n,), or null for ones
     std::size_t n_padded;
     T *table;             // (C, n_padded)
-    std::int32_t *labels; // (n,)
-    double *log_sum;      // (n,)
-    double *mean;         // (n,)
+    std::int32_t *labels; // (n,): best component of each row
+    double *log_sum;      // (n,): log sum_c exp(-cost_c / 2)
+    double *mean;         // (n,): mean cost
     std::size_t step;     // rows of one call, for t distributions
     double *tails;        // (calls, 2, C): sums of each component's responsibilities, and of these times log u; or null
 };
@@ -206,7 +207,7 @@ template <class T> struct PullTask {
     const T *offsets, *dof; // (C,)
     std::size_t C;
     int D;
-    double *pulled; // (N, H)
+    double *pulled; // (N, H): responsibilities times the weights u of the t distributions
 };
 
 // Points grouped by the best (Gaussian) component of their active sets, each compared with this component's neighbors.

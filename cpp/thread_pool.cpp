@@ -76,7 +76,7 @@ void Job::work(std::mutex &mutex) {
     }
 }
 
-// Guard: a thread that is started while an instance lives receives no signals but those of its own faults, because
+// Guard: a thread that is started while an instance exists receives no signals but those of its own faults, because
 // signals are for Python's threads.
 class WithoutSignals {
   public:
@@ -166,7 +166,7 @@ alignas(Pool) unsigned char place_of_pool[sizeof(Pool)];
 
 Pool &pool = []() -> Pool & {
 #if !defined(_WIN32)
-    // A forked child has no threads of its parent, so its pool is created anew, whatever the state of the old one.
+    // A forked child has no threads of its parent, so a new pool is created, whatever the state of the old one.
     pthread_atfork(nullptr, nullptr, [] {
         ++n_forks;
         new (place_of_pool) Pool;

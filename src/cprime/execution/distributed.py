@@ -258,8 +258,8 @@ class Distributed:
     ) -> list[Any]:
         """Call a function for each group of chunks on the cluster, and return the futures of the results.
 
-        The function's arguments are the group's rows and weights, the index of the group's first row, `args`, and the
-        group's entry of `before`.
+        The function's arguments are the group's rows and weights, the index of the group's first row, the further
+        arguments `args`, and the group's entry of `before` (one value per group).
         """
         from dask.delayed import delayed
 

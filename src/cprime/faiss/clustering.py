@@ -183,7 +183,7 @@ class Kmeans:
 
 
 class _StatsCallback:
-    """Callback that records the figures of each iteration that FAISS reports."""
+    """Callback that records for each iteration the figures in FAISS's `iteration_stats`."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ _MOST_CELLS = 16  # maximum number of cells that are searched for a row
 _OF_BATCHES = 8  # maximum number of cells for rows of mini-batches, which need less accuracy
 _SPREAD = 4  # bound on the projection of a random unit vector on a given direction, in standard deviations 1/√D
 _ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
-_SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows
+_SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows have been assigned
 
 
 class CenterIndex:

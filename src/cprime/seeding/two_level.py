@@ -263,7 +263,7 @@ class Labelled:
     """Job that assigns every point to the nearest of the centers in its own cell.
 
     offered (n_cells, m): indices of the centers of each cell, padded by −1
-    crowds: for each cell with very many centers, their indices and a structure for approximate search
+    crowds: for each cell with very many centers, the indices of these centers and a structure for approximate search
     """
 
     cells: Floats

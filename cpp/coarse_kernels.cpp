@@ -4,9 +4,9 @@
 
 #include "bounds.h"
 #include "cells.h"
-#include "keep.h"
 #include "nearest.h"
 #include "reassign.h"
+#include "top_k.h"
 
 namespace cprime {
 
@@ -30,7 +30,7 @@ template <> const Kernels<float> &table<float>() {
         own.nearest_bounded = nearest_bounded<float>;
         own.find_in_cells = Slotted<find_in_cells<float>>::run;
         own.reassign = reassign<float>;
-        own.keep = keep<float>;
+        own.top_k = top_k<float>;
         return own;
     }();
     return kernels;

@@ -66,7 +66,7 @@ class OpenEvidence {
 // Return the sums over entries (points) [begin, end), which `task` has searched. If costs are squared distances, their
 // square roots are summed. Points of weight 0 and points without a component are ignored.
 template <class T>
-std::vector<EvidenceRow> evidence_of(const AmongTask<T> &task, const double *sample_weight, std::size_t begin,
+std::vector<EvidenceRow> evidence_of(const ListSearchTask<T> &task, const double *sample_weight, std::size_t begin,
                                      std::size_t end) {
     const std::size_t capacity = task.capacity();
     std::vector<std::pair<std::int32_t, std::int32_t>> order; // best component and index of each entry

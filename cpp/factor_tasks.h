@@ -29,8 +29,8 @@ template <class T> struct FactorCostsTask {
     T *costs; // (N, width)
 };
 
-// Points and candidates like those of KeepTask, for a search among factor analyzers.
-template <class T> struct KeepFactorsTask {
+// Points and candidates like those of TopKTask, for a search among factor analyzers.
+template <class T> struct TopKFactorsTask {
     Points<T> X;
     FactorAnalysers<T> factors;
     const std::int32_t *lists;

@@ -185,7 +185,7 @@ inline void factor_costs(const FactorCostsTask<T> &task, int c, std::size_t begi
 // Find the H best components of each of the points [begin, end) of `entries`, whose previous best component is c, among
 // the point's active set and the neighbors of c.
 template <class T>
-inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begin, std::size_t end) {
+inline void top_k_factors(const TopKFactorsTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int G = static_cast<int>(std::find(list, list + task.G, -1) - list), width = task.n_previous;
     const auto candidate = [&](int g) { return g ? list[g - 1] : c; };

@@ -56,7 +56,8 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
 // Find the H best components of each of the points [begin, end) of `entries`, whose previous best component is c, among
 // the point's active set and the neighbors of c. Points are processed a few at a time; components in the active set of
 // any of these are evaluated first for all of them.
-template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std::size_t begin, std::size_t end) {
+template <class T> inline void top_k_gaussians(const TopKGaussiansTask<T> &task, int c, std::size_t begin,
+                                               std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H;
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;

@@ -25,7 +25,7 @@ inline bool distinct(const std::int32_t *ids, int n, int width) {
 // Results are bit-identical to those of search_among. Once squares are summed, each vector lane is a row.
 template <class T> class KeptCosts {
   public:
-    explicit KeptCosts(const AmongTask<T> &task) : task_(task), gathered_(task.X, W), found_(task.H) {}
+    explicit KeptCosts(const ListSearchTask<T> &task) : task_(task), gathered_(task.X, W), found_(task.H) {}
 
     void measure(std::size_t begin, std::size_t end) {
         for (std::size_t first = begin; first < end; first += W) {
@@ -100,7 +100,7 @@ template <class T> class KeptCosts {
         found_.offer(0, ids, cost);
     }
 
-    const AmongTask<T> &task_;
+    const ListSearchTask<T> &task_;
     const Gathered<T> gathered_;
     LaneBest<T> found_;
     const T *rows_[W];

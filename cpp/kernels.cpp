@@ -3,7 +3,6 @@
 
 #include "accumulate.h"
 #include "along.h"
-#include "among.h"
 #include "bounds.h"
 #include "cells.h"
 #include "distances.h"
@@ -11,19 +10,20 @@
 #include "extent.h"
 #include "factors.h"
 #include "gaussians.h"
-#include "keep.h"
+#include "list_search.h"
 #include "moments.h"
 #include "nearest.h"
 #include "normalized.h"
 #include "points.h"
 #include "posterior.h"
 #include "products.h"
-#include "pull.h"
 #include "reassign.h"
+#include "scaled_responsibilities.h"
 #include "sparse_local.h"
 #include "sparse_sums.h"
 #include "spread.h"
 #include "table_sums.h"
+#include "top_k.h"
 #include "two_nearest.h"
 
 namespace cprime::CPRIME_ISA {
@@ -51,19 +51,19 @@ template <class T> const Kernels<T> &table() {
         .log_sum_exp = log_sum_exp<T>,
         .maximise = maximise<T>,
         .reassign = reassign<T>,
-        .keep = keep<T>,
-        .nearest_among = Slotted<nearest_among<T>>::run,
+        .top_k = top_k<T>,
+        .best_in_lists = Slotted<best_in_lists<T>>::run,
         .spread_out = spread_out<T>,
         .products = products<T>,
         .gaussian_start = gaussian_start<T>,
         .best = best<T>,
-        .keep_best = keep_best<T>,
+        .top_k_gaussians = top_k_gaussians<T>,
         .respond = respond<T>,
         .column_moments = Slotted<column_moments<T>, 2 * RUN + 2>::run,
-        .pull = pull<T>,
+        .scaled_responsibilities = scaled_responsibilities<T>,
         .moments = Slotted<moments<T>, 2 * RUN + 2>::run,
         .factor_costs = factor_costs<T>,
-        .keep_factors = keep_factors<T>,
+        .top_k_factors = top_k_factors<T>,
         .factor_moments = Slotted<factor_moments<T>, 2 * RUN + 2>::run,
         .extent = extent<T>,
         .normalized = normalized<T>,

@@ -133,7 +133,7 @@ template <class T> struct ReassignTask {
 };
 
 // Points grouped by the nearest component of their active sets, each compared with the neighbors of that component.
-template <class T> struct KeepTask {
+template <class T> struct TopKTask {
     Points<T> X;
     Rows<T> centers;
     const std::int32_t *lists; // (C, G) neighbors without the component itself, -1 after the last
@@ -198,7 +198,7 @@ template <class T> struct RespondTask {
 };
 
 // Active sets of rows and their costs, for the weights of rows in the M-step of t distributions.
-template <class T> struct PullTask {
+template <class T> struct ScaledResponsibilitiesTask {
     const std::int32_t *kept;       // (N, H)
     const T *costs;                 // (N, H)
     const double *responsibilities; // (N, H), or null for ones
@@ -207,11 +207,11 @@ template <class T> struct PullTask {
     const T *offsets, *dof; // (C,)
     std::size_t C;
     int D;
-    double *pulled; // (N, H): responsibilities times the weights u of the t distributions
+    double *scaled; // (N, H): responsibilities times the weights u of the t distributions
 };
 
 // Points grouped by the best (Gaussian) component of their active sets, each compared with this component's neighbors.
-template <class T> struct KeepBestTask {
+template <class T> struct TopKGaussiansTask {
     Points<T> X;
     Gaussians<T> gaussians;
     const std::int32_t *lists; // (C, G) neighbors without the component itself, -1 after the last
@@ -235,7 +235,7 @@ template <class T> struct MomentsTask {
 };
 
 // Rows with candidates of their own: their active sets, the neighbor lists of these, and extra components.
-template <class T> struct AmongTask {
+template <class T> struct ListSearchTask {
     Points<T> X;
     Rows<T> centers;
     const Gaussians<T> *gaussians; // components whose costs are evaluated; null for squared distances to the centers
@@ -315,8 +315,8 @@ template <class T> struct Kernels {
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
     // Reassign points [begin, end) of the entries, all of one component; `keep` updates their active sets.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
-    void (*keep)(const KeepTask<T> &task, int component, std::size_t begin, std::size_t end);
-    void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
+    void (*top_k)(const TopKTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*best_in_lists)(const ListSearchTask<T> &task, std::size_t begin, std::size_t end);
     // Choose n_chosen of the candidates by uniform random numbers (n_chosen, n_trials).
     void (*spread_out)(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
@@ -325,19 +325,20 @@ template <class T> struct Kernels {
                      std::size_t end);
     bool (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
-    void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*top_k_gaussians)(const TopKGaussiansTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
     // Add the moments of points to count, first (D,) and second (D,) or (D, D) of one component.
     void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second);
     // Compute q u (q: responsibilities, u: weights of t distributions) of rows [begin, end), and add the sums of w q
     // and of w q log u to tails (2, C). w: weights of the rows
-    void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
+    void (*scaled_responsibilities)(const ScaledResponsibilitiesTask<T> &task, std::size_t begin, std::size_t end,
+                                    double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
-    // Compute costs for entries [begin, end), all of one component; `keep_factors` updates active sets by these.
+    // Compute costs for entries [begin, end), all of one component; `top_k_factors` updates active sets by these.
     void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
-    void (*keep_factors)(const KeepFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*top_k_factors)(const TopKFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
     // Add the moments of points to count, first (2, D) and second (H D + H + H^2) of one factor analyzer.
     void (*factor_moments)(const FactorMomentsTask<T> &task, int component, std::size_t begin, std::size_t end,
                            double *count, double *first, double *second);

@@ -31,12 +31,12 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
             share, nullptr, new_labels.data(), distances.data()};
 }
 
-// Run the kernel keep, keep_best or keep_factors: find the best components of each point among its active set and the
-// neighbor list of the first component in it. `means` are those of the components.
+// Run the kernel keep, top_k_gaussians or top_k_factors: find the best components of each point among its active set
+// and the neighbor list of the first component in it. `means` are those of the components.
 template <class Task, class T, class Components, class Kernel>
-void keep_of(const Points<T> &x, const Components &components, const Rows<T> &means, const Table<std::int32_t> &lists,
-             const Table<std::int32_t> &previous, const OutTable<std::int32_t> &kept, const OutTable<T> &costs,
-             std::size_t step, int n_threads, Kernel kernel) {
+void top_k_of(const Points<T> &x, const Components &components, const Rows<T> &means, const Table<std::int32_t> &lists,
+              const Table<std::int32_t> &previous, const OutTable<std::int32_t> &kept, const OutTable<T> &costs,
+              std::size_t step, int n_threads, Kernel kernel) {
     require(x.D == means.D, "X and the components differ in their columns");
     require(lists.shape(0) == means.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
     require(kept.shape(0) == x.n && kept.shape(1) >= 1, "kept");
@@ -62,28 +62,28 @@ void keep_of(const Points<T> &x, const Components &components, const Rows<T> &me
 
 // Return the task of a search among rows' active sets, the neighbor lists of these, and extra components.
 template <class T>
-AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
-                        const Table<std::int32_t> &previous, const Table<std::int32_t> &extra,
-                        const OutTable<std::int32_t> &kept, const OutTable<T> &distances,
-                        const OutVector<std::int32_t> &counts) {
+ListSearchTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m,
+                             const Table<std::int32_t> &lists, const Table<std::int32_t> &previous,
+                             const Table<std::int32_t> &extra, const OutTable<std::int32_t> &kept,
+                             const OutTable<T> &distances, const OutVector<std::int32_t> &counts) {
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(counts.shape(0) == x.n, "counts");
-    const AmongTask<T> task{x,
-                            m,
-                            nullptr,
-                            lists.data(),
-                            columns(lists),
-                            previous.data(),
-                            columns(previous),
-                            extra.data(),
-                            columns(extra),
-                            columns(kept),
-                            kept.data(),
-                            distances.data(),
-                            counts.data()};
+    const ListSearchTask<T> task{x,
+                                 m,
+                                 nullptr,
+                                 lists.data(),
+                                 columns(lists),
+                                 previous.data(),
+                                 columns(previous),
+                                 extra.data(),
+                                 columns(extra),
+                                 columns(kept),
+                                 kept.data(),
+                                 distances.data(),
+                                 counts.data()};
     require(task.capacity() <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
     return task;
 }

@@ -67,13 +67,13 @@ void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube 
 }
 
 template <class T>
-void keep_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
-                  Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
-                  OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
+void top_k_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
+                   Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
+                   OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
     constexpr std::size_t STEP = 256; // points of a task; few, because each has many candidates
-    keep_of<KeepFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
-                                kernels<T>().keep_factors);
+    top_k_of<TopKFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
+                                 kernels<T>().top_k_factors);
 }
 
 // Add sums, weighted by w, to counts (C,), first (C, 2 D) and second (C, H D + H + H^2).
@@ -111,8 +111,8 @@ void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optiona
 void register_factors(nb::module_ &m) {
     define(m, "factor_costs", &factor_costs<float>);
     define(m, "factor_costs", &factor_costs<double>);
-    define(m, "keep_factors", &keep_factors<float>);
-    define(m, "keep_factors", &keep_factors<double>);
+    define(m, "top_k_factors", &top_k_factors<float>);
+    define(m, "top_k_factors", &top_k_factors<double>);
     define(m, "factor_moments", &factor_moments<float>);
     define(m, "factor_moments", &factor_moments<double>);
 }

@@ -70,12 +70,12 @@ void best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, 
 }
 
 template <class T>
-void keep_best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
-               Table<std::int32_t> lists, Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs,
-               int n_threads) {
+void top_k_gaussians(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+                     Table<std::int32_t> lists, Table<std::int32_t> previous, OutTable<std::int32_t> kept,
+                     OutTable<T> costs, int n_threads) {
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
-    keep_of<KeepBestTask<T>>(points(X), gaussians, gaussians.means, lists, previous, kept, costs, SHARED, n_threads,
-                             kernels<T>().keep_best);
+    top_k_of<TopKGaussiansTask<T>>(points(X), gaussians, gaussians.means, lists, previous, kept, costs, SHARED,
+                                   n_threads, kernels<T>().top_k_gaussians);
 }
 
 // Compute an E-step: write labels, log_sum and mean of every row, and add sums to counts, first and second unless these
@@ -193,36 +193,37 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
                  });
 }
 
-// For active sets of t distributions, write pulled = q u, and add the sums of w q and of w q log u to tails (2, C). q:
+// For active sets of t distributions, write scaled = q u, and add the sums of w q and of w q log u to tails (2, C). q:
 // responsibility, w: weight of a row, u: the distribution's weight of the row, small for far rows.
 template <class T>
-void pull(Table<std::int32_t> kept, Table<T> costs, std::optional<Table<double>> responsibilities,
-          std::optional<Vector<double>> sample_weight, Vector<T> offsets, Vector<T> dof, int D, OutTable<double> pulled,
-          OutTable<double> tails, int n_threads) {
+void scaled_responsibilities(Table<std::int32_t> kept, Table<T> costs, std::optional<Table<double>> responsibilities,
+                             std::optional<Vector<double>> sample_weight, Vector<T> offsets, Vector<T> dof, int D,
+                             OutTable<double> scaled, OutTable<double> tails, int n_threads) {
     constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // ENTRIES: number per component in a piece of the rows
     const std::size_t n = kept.shape(0), H = kept.shape(1), C = offsets.shape(0);
     const auto fits = [&](const auto &table) { return table.shape(0) == n && table.shape(1) == H; };
     require(C > 0 && dof.shape(0) == C && D >= 0, "offsets, dof");
-    require(fits(costs) && fits(pulled) && (!responsibilities || fits(*responsibilities)), "kept, costs");
+    require(fits(costs) && fits(scaled) && (!responsibilities || fits(*responsibilities)), "kept, costs");
     require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
     require(tails.shape(0) == 2 && tails.shape(1) == C, "tails");
     const KernelCall call;
     require_components(kept, C, 0, "kept");
-    const PullTask<T> task{kept.data(),
-                           costs.data(),
-                           data_or_null(responsibilities),
-                           data_or_null(sample_weight),
-                           columns(kept),
-                           offsets.data(),
-                           dof.data(),
-                           C,
-                           D,
-                           pulled.data()};
+    const ScaledResponsibilitiesTask<T> task{kept.data(),
+                                             costs.data(),
+                                             data_or_null(responsibilities),
+                                             data_or_null(sample_weight),
+                                             columns(kept),
+                                             offsets.data(),
+                                             dof.data(),
+                                             C,
+                                             D,
+                                             scaled.data()};
     const std::size_t n_pieces = std::clamp<std::size_t>(n * H / (ENTRIES * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
     std::vector<double> parts(n_pieces * 2 * C);
     parallel_for(n_pieces, worth(static_cast<double>(n) * H * 16, n_threads), [&](std::size_t i) {
-        kernels<T>().pull(task, std::min(n, i * step), std::min(n, (i + 1) * step), parts.data() + i * 2 * C);
+        kernels<T>().scaled_responsibilities(task, std::min(n, i * step), std::min(n, (i + 1) * step),
+                                             parts.data() + i * 2 * C);
     });
     for (std::size_t i = 0; i < parts.size(); ++i)
         tails.data()[i % (2 * C)] += parts[i];
@@ -235,12 +236,12 @@ void register_gaussians(nb::module_ &m) {
     define(m, "products", &products<double>);
     define(m, "best", &best<float>);
     define(m, "best", &best<double>);
-    define(m, "keep_best", &keep_best<float>);
-    define(m, "keep_best", &keep_best<double>);
+    define(m, "top_k_gaussians", &top_k_gaussians<float>);
+    define(m, "top_k_gaussians", &top_k_gaussians<double>);
     define(m, "respond", &respond<float>);
     define(m, "respond", &respond<double>);
-    define(m, "pull", &pull<float>);
-    define(m, "pull", &pull<double>);
+    define(m, "scaled_responsibilities", &scaled_responsibilities<float>);
+    define(m, "scaled_responsibilities", &scaled_responsibilities<double>);
     define(m, "moments", &moments<float>);
     define(m, "moments", &moments<double>);
 }

@@ -39,20 +39,21 @@ void reassign(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::o
 }
 
 template <class T>
-void keep(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
-          OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
+void top_k(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+           OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const Rows<T> m = components(centers);
-    keep_of<KeepTask<T>>(points(X), m, m, lists, previous, kept, distances, SHARED, n_threads, kernels<T>().keep);
+    top_k_of<TopKTask<T>>(points(X), m, m, lists, previous, kept, distances, SHARED, n_threads, kernels<T>().top_k);
 }
 
 template <class T>
-nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+nb::object best_in_lists(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
                          Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                          OutVector<std::int32_t> counts, bool evidence, std::optional<Vector<double>> sample_weight,
                          std::optional<Factors<T>> factors, std::optional<Vector<T>> offsets,
                          std::optional<Vector<T>> dof, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    AmongTask<T> task = among_task(points(X), components(centers), lists, previous, extra, kept, distances, counts);
+    ListSearchTask<T> task =
+        among_task(points(X), components(centers), lists, previous, extra, kept, distances, counts);
     require(factors.has_value() == offsets.has_value() && (factors || !dof), "factors, offsets, dof");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets, dof)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;
@@ -62,7 +63,7 @@ nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> li
         const KernelCall call;
         for (const auto &ids : {lists, previous, extra})
             require_components(ids, task.centers.n, -1, "lists, previous or extra");
-        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.nearest_among);
+        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.best_in_lists);
     }
     return as_arrays(std::move(looked));
 }
@@ -130,16 +131,16 @@ void normalized(Matrix<T> X, std::optional<Vector<std::int64_t>> order, T least,
 void register_local(nb::module_ &m) {
     define(m, "reassign", &reassign<float>);
     define(m, "reassign", &reassign<double>);
-    define(m, "keep", &keep<float>);
-    define(m, "keep", &keep<double>);
+    define(m, "top_k", &top_k<float>);
+    define(m, "top_k", &top_k<double>);
     define(m, "grouped_order", &grouped_order);
     define(m, "changed", &changed);
     define(m, "gather", &gather<float>);
     define(m, "gather", &gather<double>);
     define(m, "normalized", &normalized<float>);
     define(m, "normalized", &normalized<double>);
-    define(m, "nearest_among", &nearest_among<float>);
-    define(m, "nearest_among", &nearest_among<double>);
+    define(m, "best_in_lists", &best_in_lists<float>);
+    define(m, "best_in_lists", &best_in_lists<double>);
 }
 
 } // namespace cprime

@@ -23,9 +23,9 @@ void nearest(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>>
 // Compute the E-step of k-means: the nearest center of every row, and each center's count and sum of rows. Returns how
 // many rows of positive weight have another nearest center than before; all of them if `before` is none.
 template <class T>
-std::size_t win(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
-                std::optional<Vector<double>> sample_weight, OutTable<std::int32_t> kept, OutTable<T> distances,
-                OutVector<double> counts, OutTable<double> sums, OutVector<std::int64_t> members, int n_threads) {
+std::size_t assign(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
+                   std::optional<Vector<double>> sample_weight, OutTable<std::int32_t> kept, OutTable<T> distances,
+                   OutVector<double> counts, OutTable<double> sums, OutVector<std::int64_t> members, int n_threads) {
     const Points<T> x = points(X);
     const Rows<T> m = components(centers);
     const std::size_t C = m.n;
@@ -61,8 +61,8 @@ std::size_t win(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_
 void register_nearest(nb::module_ &m) {
     define(m, "nearest", &nearest<float>);
     define(m, "nearest", &nearest<double>);
-    define(m, "win", &win<float>);
-    define(m, "win", &win<double>);
+    define(m, "assign", &assign<float>);
+    define(m, "assign", &assign<double>);
 }
 
 } // namespace cprime

@@ -218,7 +218,7 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
 }
 
 template <class T>
-nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists,
+nb::object sparse_best_in_lists(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists,
                                 Table<std::int32_t> previous, Table<std::int32_t> extra, OutTable<std::int32_t> kept,
                                 OutTable<T> distances, OutVector<std::int32_t> counts, bool evidence,
                                 std::optional<Vector<double>> sample_weight, std::optional<Factors<T>> factors,
@@ -226,8 +226,9 @@ nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::i
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
-    SparseAmongTask<T> task;
-    static_cast<AmongTask<T> &>(task) = among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts);
+    SparseListSearchTask<T> task;
+    static_cast<ListSearchTask<T> &>(task) =
+        among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts);
     require(!factors && !offsets && !dof, "factors, offsets: there are no costs of Gaussians for sparse rows");
 
     std::optional<Evidence> looked;
@@ -239,7 +240,7 @@ nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::i
         const std::vector<Twofold> square = squares_of(m, n_threads);
         task.sparse = x;
         task.square = square.data();
-        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.nearest_among);
+        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.best_in_lists);
     }
     return as_arrays(std::move(looked));
 }
@@ -286,8 +287,8 @@ void register_sparse(nb::module_ &m) {
     define(m, "along", &sparse_along<double>);
     define(m, "reassign", &sparse_reassign<float>);
     define(m, "reassign", &sparse_reassign<double>);
-    define(m, "nearest_among", &sparse_nearest_among<float>);
-    define(m, "nearest_among", &sparse_nearest_among<double>);
+    define(m, "best_in_lists", &sparse_best_in_lists<float>);
+    define(m, "best_in_lists", &sparse_best_in_lists<double>);
     define(m, "spread_out", &sparse_spread_out<float>);
     define(m, "spread_out", &sparse_spread_out<double>);
 }

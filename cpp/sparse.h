@@ -59,7 +59,7 @@ template <class T> struct SparseReassignTask : ReassignTask<T> {
     const SparsePanels<T> *panels; // all components, if lists contain a large share of them, or null
 };
 
-template <class T> struct SparseAmongTask : AmongTask<T> {
+template <class T> struct SparseListSearchTask : ListSearchTask<T> {
     SparseRows<T> sparse;
     const Twofold *square; // (C,): |m|^2
 };
@@ -80,7 +80,7 @@ template <class T> struct SparseKernels {
     void (*along)(const SparseRows<T> &X, const Rows<T> &directions, const double *offsets, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end);
     void (*reassign)(const SparseReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
-    void (*nearest_among)(const SparseAmongTask<T> &task, std::size_t begin, std::size_t end);
+    void (*best_in_lists)(const SparseListSearchTask<T> &task, std::size_t begin, std::size_t end);
     void (*spread_out)(const SparseRows<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "among.h"
+#include "list_search.h"
 #include "reassign.h"
 #include "signals.h"
 #include "sparse_nearest.h"
@@ -270,7 +270,7 @@ inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_
 }
 
 template <class T>
-inline void sparse_nearest_among(const SparseAmongTask<T> &task, std::size_t begin, std::size_t end) {
+inline void sparse_best_in_lists(const SparseListSearchTask<T> &task, std::size_t begin, std::size_t end) {
     search_among(
         task, begin, end, [](std::int32_t) {},
         [&](std::size_t n) {

@@ -136,7 +136,7 @@ template <class T> const SparseKernels<T> &sparse_table() {
     static const SparseKernels<T> kernels = {
         SPARSE_LANES<T>,         squares<T>,           pack_sparse_panel<T>, sparse_nearest<T>, sparse_distances<T>,
         pack_sparse_columns<T>,  sparse_accumulate<T>, wide_product<T>,      sparse_along<T>,   sparse_reassign<T>,
-        sparse_nearest_among<T>, sparse_spread_out<T>};
+        sparse_best_in_lists<T>, sparse_spread_out<T>};
     return kernels;
 }
 

@@ -223,10 +223,10 @@ template <class T> void keep(Bytes &in) {
     std::vector<T> distances(static_cast<std::size_t>(p.n) * H);
     std::vector<std::int64_t> entries;
     const auto begin = group_by_first(previous.data(), p.n, width, p.C, 1, entries);
-    const KeepTask<T> task{p.x(), p.m(),       lists.data(),    G, previous.data(), width, entries.data(),
+    const TopKTask<T> task{p.x(), p.m(),       lists.data(),    G, previous.data(), width, entries.data(),
                            H,     kept.data(), distances.data()};
     for (const Segment &s : segments(begin, SHARED))
-        kernels<T>().keep(task, s.component, s.begin, s.end);
+        kernels<T>().top_k(task, s.component, s.begin, s.end);
     for (int i = 0; i < p.n; ++i)
         p.check(i, &kept[static_cast<std::size_t>(i) * H], &distances[static_cast<std::size_t>(i) * H], H, false);
 }
@@ -240,14 +240,14 @@ template <class T> void among(Bytes &in) {
     std::vector<std::int32_t> kept(n * H, -7), counts(n), evaluated(n * capacity);
     std::vector<T> distances(n * H), evaluations(n * capacity);
     const bool evidence = in.next() % 2;
-    AmongTask<T> task{
+    ListSearchTask<T> task{
         p.x(), p.m(),       nullptr,          lists.data(), G, previous.data(), width, extra.data(), n_extra,
         H,     kept.data(), distances.data(), counts.data()};
     if (evidence) {
         task.evaluated = evaluated.data();
         task.evaluations = evaluations.data();
     }
-    kernels<T>().nearest_among(task, 0, n);
+    kernels<T>().best_in_lists(task, 0, n);
     for (std::size_t i = 0; i < n; ++i) {
         p.check(static_cast<int>(i), &kept[i * H], &distances[i * H], H, false);
         if (counts[i] < 1 || static_cast<std::size_t>(counts[i]) > capacity)

@@ -20,7 +20,7 @@ def nearest(
     n_threads: int,
     /,
 ) -> None: ...
-def win(
+def assign(
     X: _Rows,
     centers: _Floats,
     before: NDArray[np.int32] | None,
@@ -66,7 +66,7 @@ def posterior(
     n_threads: int,
     /,
 ) -> None: ...
-def keep(
+def top_k(
     X: _Floats,
     centers: _Floats,
     lists: NDArray[np.int32],
@@ -162,7 +162,7 @@ def reassign(
     n_threads: int,
     /,
 ) -> None: ...
-def nearest_among(
+def best_in_lists(
     X: _Rows,
     centers: _Floats,
     lists: NDArray[np.int32],
@@ -212,7 +212,7 @@ def best(
     n_threads: int,
     /,
 ) -> None: ...
-def keep_best(
+def top_k_gaussians(
     X: _Floats,
     means: _Floats,
     factors: _Floats,
@@ -243,7 +243,7 @@ def respond(
     n_threads: int,
     /,
 ) -> None: ...
-def pull(
+def scaled_responsibilities(
     kept: NDArray[np.int32],
     costs: _Floats,
     responsibilities: NDArray[np.float64] | None,
@@ -251,7 +251,7 @@ def pull(
     offsets: _Floats,
     dof: _Floats,
     n_features: int,
-    pulled: NDArray[np.float64],
+    scaled: NDArray[np.float64],
     tails: NDArray[np.float64],
     n_threads: int,
     /,
@@ -281,7 +281,7 @@ def factor_costs(
     n_threads: int,
     /,
 ) -> None: ...
-def keep_factors(
+def top_k_factors(
     X: _Floats,
     means: _Floats,
     precisions: NDArray[np.float64],
@@ -316,7 +316,9 @@ def cut_line(
 
 class _CenterCells:
     def __init__(self, centers: _Floats, begins: NDArray[np.int64], between: _Floats, n_threads: int, /) -> None: ...
-    def find(self, X: _Floats, most: int, kept: NDArray[np.int32], squares: _Floats, n_threads: int, /) -> int: ...
+    def find(
+        self, X: _Floats, n_searched: int, kept: NDArray[np.int32], squares: _Floats, n_threads: int, /
+    ) -> int: ...
 
 class _StoredRows:
     """Narrow numbers as the kernels take them in place of X."""

@@ -31,8 +31,8 @@ class Documented:
     @property
     def _doc_link_template(self) -> str:
         site = address()
-        return f"{site}/generated/{{room}}.{{name}}.html" if site else ""
+        return f"{site}/generated/{{package}}.{{name}}.html" if site else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
-        room = "cprime.sklearn" if type(self).__module__.startswith("cprime.sklearn.") else "cprime"
-        return {"room": room, "name": type(self).__name__}
+        package = "cprime.sklearn" if type(self).__module__.startswith("cprime.sklearn.") else "cprime"
+        return {"package": package, "name": type(self).__name__}

@@ -21,13 +21,13 @@ MOST_COLUMNS = 2**24  # because the kernels store the number of columns, plus a 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
     """Raise ValueError if squared distances of rows with absolute values up to `largest` can overflow in the dtype."""
     dtype = np.dtype(dtype)
-    most = MOST[dtype] / math.sqrt(max(n_features, 1))
-    if largest > most:
+    limit = MOST[dtype] / math.sqrt(max(n_features, 1))
+    if largest > limit:
         fit = largest < math.sqrt(float(np.finfo(dtype).max) / max(n_features, 1)) / 2
-        room = " with room for their squares, of which the variances of estimates are made" if fit else ""
+        note = " with room for their squares, of which the variances of estimates are made" if fit else ""
         raise ValueError(
-            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold{room}: up to "
-            f"{most:.3g} are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
+            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold{note}: up to "
+            f"{limit:.3g} are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
         )
 
 

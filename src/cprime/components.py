@@ -59,10 +59,10 @@ class Components:
         winners (n,): current components    lists (C, G): neighbor lists, padded by −1
         active (C,): mask of components whose points are reassigned; all other points have the cost `known` (n,)
         """
-        kept, costs = self.keep(points, lists, winners[:, np.newaxis], 1)
+        kept, costs = self.top_k(points, lists, winners[:, np.newaxis], 1)
         return kept[:, 0], costs[:, 0]
 
-    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+    def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
         """Return the n_kept best of each point's candidate components, ids and costs (n, n_kept) each.
 
         Candidates are the previous active set, `previous` (n, H), and the neighbor list of its first component.
@@ -70,7 +70,7 @@ class Components:
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
         return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
 
-    def among(
+    def search_lists(
         self,
         points: Rows,
         lists: Ids,
@@ -116,10 +116,10 @@ class KernelComponents(Components):
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
         return points.nearest(self.measure, n_kept, hint=hint)
 
-    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        return points.keep(self.measure, lists, previous, n_kept)
+    def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+        return points.top_k(self.measure, lists, previous, n_kept)
 
-    def among(
+    def search_lists(
         self,
         points: Rows,
         lists: Ids,
@@ -129,7 +129,7 @@ class KernelComponents(Components):
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> SearchResult:
-        return points.among(
+        return points.search_lists(
             self.measure, lists, previous, n_kept, extra, evidence=evidence, sample_weight=sample_weight
         )
 

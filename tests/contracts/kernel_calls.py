@@ -6,7 +6,7 @@ from cprime import kernels
 from cprime.kernels import CenterCells, Dense, SparseRows, order
 from cprime.kernels.reference import TWINS, Reference
 
-ROWLESS = ("posterior", "pull", "potentials", "means", "grouped_order", "changed", "cut_line")
+ROWLESS = ("posterior", "scaled_responsibilities", "potentials", "means", "grouped_order", "changed", "cut_line")
 
 
 def calls(kind, table):

@@ -31,11 +31,11 @@ def reassign(k, X=X, centers=CENTERS, lists=LISTS, labels=LABELS, **options):
 
 
 def best_among(k, X=X, given=FULL, lists=LISTS, previous=KEPT, n_kept=1, **options):
-    return k.among(X, given, lists, previous, n_kept, **options)
+    return k.search_lists(X, given, lists, previous, n_kept, **options)
 
 
-def keep_best(k, X=X, given=FULL, lists=LISTS, previous=KEPT, n_kept=1):
-    return k.keep(X, given, lists, previous, n_kept)
+def top_k_gaussians(k, X=X, given=FULL, lists=LISTS, previous=KEPT, n_kept=1):
+    return k.top_k(X, given, lists, previous, n_kept)
 
 
 def moments(k, X=X, means=CENTERS, kept=KEPT, q=Q, weight=None):
@@ -59,8 +59,8 @@ def of_any_costs(name, call):
     }
 
 
-def among(k, X=X, centers=CENTERS, lists=LISTS, previous=KEPT, n_kept=1, **options):
-    return k.among(X, centers, lists, previous, n_kept, **options)
+def search_lists(k, X=X, centers=CENTERS, lists=LISTS, previous=KEPT, n_kept=1, **options):
+    return k.search_lists(X, centers, lists, previous, n_kept, **options)
 
 
 REFUSED = {
@@ -153,36 +153,36 @@ REFUSED = {
     "reassign: share below zero": ("share", lambda k: reassign(k, share=-0.1)),
     "reassign: share above one": ("share", lambda k: reassign(k, share=1.1)),
     "reassign: share not a number": ("share", lambda k: reassign(k, share=np.nan)),
-    "nearest_among: X of one dimension": ("X", lambda k: among(k, X[:, 0])),
-    "nearest_among: other features": ("centers", lambda k: among(k, centers=CENTERS[:, :2])),
+    "nearest_among: X of one dimension": ("X", lambda k: search_lists(k, X[:, 0])),
+    "nearest_among: other features": ("centers", lambda k: search_lists(k, centers=CENTERS[:, :2])),
     "nearest_among: short weights": (
         "sample_weight",
-        lambda k: among(k, evidence=True, sample_weight=np.ones(len(X) - 1)),
+        lambda k: search_lists(k, evidence=True, sample_weight=np.ones(len(X) - 1)),
     ),
-    "nearest_among: n_kept zero": ("n_kept", lambda k: among(k, n_kept=0)),
-    "nearest_among: n_kept below zero": ("n_kept", lambda k: among(k, n_kept=-1)),
-    "nearest_among: n_kept of a half": ("n_kept", lambda k: among(k, n_kept=1.5)),
-    "nearest_among: short lists": ("lists", lambda k: among(k, lists=LISTS[:4])),
-    "nearest_among: lists of one dimension": ("lists", lambda k: among(k, lists=LISTS[0])),
-    "nearest_among: lists too high": ("lists", lambda k: among(k, lists=altered(LISTS, 5))),
-    "nearest_among: lists below -1": ("lists", lambda k: among(k, lists=altered(LISTS, -2))),
-    "nearest_among: short previous": ("previous", lambda k: among(k, previous=KEPT[:5])),
-    "nearest_among: previous of one dimension": ("previous", lambda k: among(k, previous=LABELS)),
-    "nearest_among: previous of floats": ("previous", lambda k: among(k, previous=Q)),
-    "nearest_among: previous too high": ("previous", lambda k: among(k, previous=altered(KEPT, 5))),
-    "nearest_among: previous below -1": ("previous", lambda k: among(k, previous=altered(KEPT, -2))),
-    "nearest_among: short extra": ("extra", lambda k: among(k, extra=KEPT[:5])),
-    "nearest_among: extra of one dimension": ("extra", lambda k: among(k, extra=LABELS)),
-    "nearest_among: extra of int64": ("extra", lambda k: among(k, extra=KEPT.astype(np.int64))),
-    "nearest_among: extra too high": ("extra", lambda k: among(k, extra=altered(KEPT, 5))),
-    "nearest_among: extra below -1": ("extra", lambda k: among(k, extra=altered(KEPT, -2))),
-    "keep_nearest: no previous": ("previous", lambda k: k.keep(X, CENTERS, LISTS, KEPT[:, :0], 1)),
+    "nearest_among: n_kept zero": ("n_kept", lambda k: search_lists(k, n_kept=0)),
+    "nearest_among: n_kept below zero": ("n_kept", lambda k: search_lists(k, n_kept=-1)),
+    "nearest_among: n_kept of a half": ("n_kept", lambda k: search_lists(k, n_kept=1.5)),
+    "nearest_among: short lists": ("lists", lambda k: search_lists(k, lists=LISTS[:4])),
+    "nearest_among: lists of one dimension": ("lists", lambda k: search_lists(k, lists=LISTS[0])),
+    "nearest_among: lists too high": ("lists", lambda k: search_lists(k, lists=altered(LISTS, 5))),
+    "nearest_among: lists below -1": ("lists", lambda k: search_lists(k, lists=altered(LISTS, -2))),
+    "nearest_among: short previous": ("previous", lambda k: search_lists(k, previous=KEPT[:5])),
+    "nearest_among: previous of one dimension": ("previous", lambda k: search_lists(k, previous=LABELS)),
+    "nearest_among: previous of floats": ("previous", lambda k: search_lists(k, previous=Q)),
+    "nearest_among: previous too high": ("previous", lambda k: search_lists(k, previous=altered(KEPT, 5))),
+    "nearest_among: previous below -1": ("previous", lambda k: search_lists(k, previous=altered(KEPT, -2))),
+    "nearest_among: short extra": ("extra", lambda k: search_lists(k, extra=KEPT[:5])),
+    "nearest_among: extra of one dimension": ("extra", lambda k: search_lists(k, extra=LABELS)),
+    "nearest_among: extra of int64": ("extra", lambda k: search_lists(k, extra=KEPT.astype(np.int64))),
+    "nearest_among: extra too high": ("extra", lambda k: search_lists(k, extra=altered(KEPT, 5))),
+    "nearest_among: extra below -1": ("extra", lambda k: search_lists(k, extra=altered(KEPT, -2))),
+    "keep_nearest: no previous": ("previous", lambda k: k.top_k(X, CENTERS, LISTS, KEPT[:, :0], 1)),
     "keep_nearest: previous without a nearest": (
         "previous",
-        lambda k: k.keep(X, CENTERS, LISTS, np.full((20, 2), -1, dtype=np.int32), 1),
+        lambda k: k.top_k(X, CENTERS, LISTS, np.full((20, 2), -1, dtype=np.int32), 1),
     ),
-    "keep_nearest: lists too high": ("lists", lambda k: k.keep(X, CENTERS, altered(LISTS, 5), KEPT, 1)),
-    "keep_nearest: n_kept zero": ("n_kept", lambda k: k.keep(X, CENTERS, LISTS, KEPT, 0)),
+    "keep_nearest: lists too high": ("lists", lambda k: k.top_k(X, CENTERS, altered(LISTS, 5), KEPT, 1)),
+    "keep_nearest: n_kept zero": ("n_kept", lambda k: k.top_k(X, CENTERS, LISTS, KEPT, 0)),
     "changed: a vector": ("after", lambda k: k.changed(LABELS, KEPT)),
     "changed: of floats": ("before", lambda k: k.changed(KEPT, 1.0 * KEPT)),
     "changed: short before": ("before", lambda k: k.changed(KEPT, KEPT[:3])),
@@ -233,21 +233,24 @@ REFUSED = {
     "log_sum_exp: no centers": ("centers", lambda k: k.log_sum_exp(X, CENTERS[:0], 1.0)),
     "log_sum_exp: variance zero": ("variance", lambda k: k.log_sum_exp(X, CENTERS, 0.0)),
     **of_any_costs("best", lambda k, X, given: k.nearest(X, given)),
-    **of_any_costs("keep_best", keep_best),
+    **of_any_costs("top_k_gaussians", top_k_gaussians),
     **of_any_costs("best_among", best_among),
     **of_any_costs("respond", lambda k, X, given: k.respond(X, given)),
     **of_any_costs("responsibilities", lambda k, X, given: k.responsibilities(X, given)),
     "best: n_kept zero": ("n_kept", lambda k: k.nearest(X, DIAG, 0)),
     "best: n_kept above C": ("n_kept", lambda k: k.nearest(X, DIAG, 6)),
-    "keep_best: n_kept zero": ("n_kept", lambda k: keep_best(k, n_kept=0)),
-    "keep_best: short lists": ("lists", lambda k: keep_best(k, lists=LISTS[:4])),
-    "keep_best: lists too high": ("lists", lambda k: keep_best(k, lists=altered(LISTS, 5))),
-    "keep_best: lists below -1": ("lists", lambda k: keep_best(k, lists=altered(LISTS, -2))),
-    "keep_best: short previous": ("previous", lambda k: keep_best(k, previous=KEPT[:5])),
-    "keep_best: no previous": ("previous", lambda k: keep_best(k, previous=KEPT[:, :0])),
-    "keep_best: previous of floats": ("previous", lambda k: keep_best(k, previous=Q)),
-    "keep_best: previous too high": ("previous", lambda k: keep_best(k, previous=altered(KEPT, 5))),
-    "keep_best: previous without a best": ("previous", lambda k: keep_best(k, previous=altered(KEPT, -1, (3, 0)))),
+    "keep_best: n_kept zero": ("n_kept", lambda k: top_k_gaussians(k, n_kept=0)),
+    "keep_best: short lists": ("lists", lambda k: top_k_gaussians(k, lists=LISTS[:4])),
+    "keep_best: lists too high": ("lists", lambda k: top_k_gaussians(k, lists=altered(LISTS, 5))),
+    "keep_best: lists below -1": ("lists", lambda k: top_k_gaussians(k, lists=altered(LISTS, -2))),
+    "keep_best: short previous": ("previous", lambda k: top_k_gaussians(k, previous=KEPT[:5])),
+    "keep_best: no previous": ("previous", lambda k: top_k_gaussians(k, previous=KEPT[:, :0])),
+    "keep_best: previous of floats": ("previous", lambda k: top_k_gaussians(k, previous=Q)),
+    "keep_best: previous too high": ("previous", lambda k: top_k_gaussians(k, previous=altered(KEPT, 5))),
+    "keep_best: previous without a best": (
+        "previous",
+        lambda k: top_k_gaussians(k, previous=altered(KEPT, -1, (3, 0))),
+    ),
     "best_among: n_kept zero": ("n_kept", lambda k: best_among(k, n_kept=0)),
     "best_among: lists too high": ("lists", lambda k: best_among(k, lists=altered(LISTS, 5))),
     "best_among: previous below -1": ("previous", lambda k: best_among(k, previous=altered(KEPT, -2))),
@@ -296,7 +299,7 @@ def test_no_rows_give_no_results(kernels, empty):
     assert kernels.log_sum_exp(empty, CENTERS, 1.0).shape == (0,)
     labels, distances = reassign(kernels, empty, labels=LABELS[:0])
     assert labels.shape == distances.shape == (0,)
-    found = among(kernels, empty, previous=KEPT[:0], n_kept=2, evidence=True)
+    found = search_lists(kernels, empty, previous=KEPT[:0], n_kept=2, evidence=True)
     assert [array.shape for array in found[:3] + found.evidence] == [(0, 2), (0, 2), (0,), (6,), (0,), (0,), (0,)]
     assert kernels.gather(X, ROWS[:0]).shape == (0, 3)
     assert kernels.grouped_order(LABELS[:0], 5).shape == (0,)
@@ -311,7 +314,7 @@ def test_no_rows_give_no_results(kernels, empty):
     for given in (DIAG, FULL):
         for found in (
             kernels.nearest(empty, given, 2),
-            keep_best(kernels, empty, given, previous=KEPT[:0], n_kept=2),
+            top_k_gaussians(kernels, empty, given, previous=KEPT[:0], n_kept=2),
             best_among(kernels, empty, given, previous=KEPT[:0], n_kept=2)[:2],
         ):
             assert [array.shape for array in found] == [(0, 2), (0, 2)]

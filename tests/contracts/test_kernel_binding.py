@@ -68,7 +68,7 @@ def test_lists_too_wide_to_count_are_refused():
     kept, distances, counts = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32), np.zeros(1, np.int32)
     extra = np.zeros((1, 0), dtype=np.int32)
     with pytest.raises(ValueError, match=r"more than 2\^29 candidates"):
-        _core.nearest_among(
+        _core.best_in_lists(
             X[:1],
             CENTERS,
             np.ascontiguousarray(lists),

@@ -147,7 +147,7 @@ def test_what_is_no_cell_is_refused(kernels):
     known = kernels.CenterCells(places, begins, between)
     with pytest.raises(ValueError, match="n_kept"):
         known.find(as_rows(X), 0, 1)
-    with pytest.raises(ValueError, match="most"):
+    with pytest.raises(ValueError, match="n_searched"):
         known.find(as_rows(X), 1, 0)
     with pytest.raises(ValueError, match="X"):
         known.find(as_rows(X[:, :2].copy()), 1, 1)

@@ -139,7 +139,7 @@ def test_keeps_the_nearest_of_what_is_offered(draw):
     lists = random_lists(C, 17, emptied=0.3)
     for width, n_kept in ((1, 3), (3, 3), (2, 12)):
         previous = np.argsort(np.random.default_rng(3).random((n, C)), axis=1)[:, :width].astype(np.int32)
-        kept, distances = native.keep(X, centers, lists, previous, n_kept)
-        expected_kept, expected = reference.keep(X, centers, lists, previous, n_kept)
+        kept, distances = native.top_k(X, centers, lists, previous, n_kept)
+        expected_kept, expected = reference.top_k(X, centers, lists, previous, n_kept)
         np.testing.assert_array_equal(kept >= 0, expected_kept >= 0)
         np.testing.assert_allclose(distances, expected, rtol=2 * D * np.finfo(np.float32).eps)

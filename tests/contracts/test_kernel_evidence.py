@@ -1,4 +1,4 @@
-"""The evidence of `nearest_among`: sums of distances to candidates, by nearest center and candidate."""
+"""The evidence of `best_in_lists`: sums of distances to candidates, by nearest center and candidate."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def searched(n, C, width, length, dtype, n_extra=1):
 def test_sums_are_those_of_the_definition(kernels, n, C, width, length, weighted, dtype):
     X, centers, lists, previous, extra = searched(n, C, width, length, dtype)
     w = weights(n) if weighted else None
-    found = kernels.among(X, centers, lists, previous, 2, extra, evidence=True, sample_weight=w)
+    found = kernels.search_lists(X, centers, lists, previous, 2, extra, evidence=True, sample_weight=w)
     distances = np.sqrt(reference.distances(X.astype(np.float64), centers.astype(np.float64)).T)
     looked = looked_at(lists, previous, extra)
     assert_evidence(found.evidence, distances, looked, found.kept[:, 0], w, rtol=rounding(dtype, 6))
@@ -37,7 +37,7 @@ def test_threads_do_not_change_a_bit(n_threads, full):
     given, told = gaussians(300, 6, np.float32, full), {"evidence": True, "sample_weight": weights(5000)}
     for components in (centers, given):
         one, other = (
-            native.among(X, components, lists, previous, 3, extra, n_threads=threads, **told)
+            native.search_lists(X, components, lists, previous, 3, extra, n_threads=threads, **told)
             for threads in (1, n_threads)
         )
         assert same_bits(tuple(one.evidence), tuple(other.evidence))

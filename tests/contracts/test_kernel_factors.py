@@ -33,8 +33,8 @@ def test_costs_and_searches_equal_the_reference(n, D, H, C, dtype):
     close(native.factor_costs(X, given, ids), reference.factor_costs(X, given, ids), dtype)
     lists, previous = neighbours(C, 16), random_ids(n, 5, C, seed=4)
     for n_kept in (1, 4):
-        kept, costs = native.keep_factors(X, given, lists, previous, n_kept)
-        other = reference.keep_factors(X, given, lists, previous, n_kept)
+        kept, costs = native.top_k_factors(X, given, lists, previous, n_kept)
+        other = reference.top_k_factors(X, given, lists, previous, n_kept)
         np.testing.assert_array_equal(kept, other[0])
         close(costs, other[1], dtype)
 
@@ -75,7 +75,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype):
     first, *others = [
         (
             native.factor_costs(X, given, previous, n_threads=t),
-            native.keep_factors(X, given, lists, previous, 3, n_threads=t),
+            native.top_k_factors(X, given, lists, previous, 3, n_threads=t),
             native.factor_moments(X, given.means, given.directions, given.roots, kept, None, w, n_threads=t),
         )
         for t in THREADS
@@ -86,7 +86,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype):
 @pytest.mark.parametrize(
     ("named", "call"),
     [
-        ("lists", lambda k, X, given, kept: k.keep_factors(X, given, neighbours(2, 2), kept, 1)),
+        ("lists", lambda k, X, given, kept: k.top_k_factors(X, given, neighbours(2, 2), kept, 1)),
         ("ids", lambda k, X, given, kept: k.factor_costs(X, given, kept + 3)),
         ("centers", lambda k, X, given, kept: k.factor_costs(X[:, :2], given, kept)),
         ("kept", lambda k, X, given, kept: k.factor_moments(X, given.means, given.directions, None, kept - 1)),

@@ -57,8 +57,8 @@ def test_costs_of_narrow_gaussians_far_from_the_others_are_exact(kernels, dtype,
     for H in (1, C):
         found = {
             "nearest": kernels.nearest(X, given, H),
-            "keep": kernels.keep(X, given, lists, best[:, np.newaxis], H),
-            "among": kernels.among(X, given, lists, best[:, np.newaxis], H)[:2],
+            "top_k": kernels.top_k(X, given, lists, best[:, np.newaxis], H),
+            "search_lists": kernels.search_lists(X, given, lists, best[:, np.newaxis], H)[:2],
         }
         for name, (ids, values) in found.items():
             rows = np.arange(N)[:, np.newaxis]

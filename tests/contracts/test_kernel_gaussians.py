@@ -1,4 +1,4 @@
-"""`best`, `keep_best` and `best_among`: the components of least cost −2 log p(c, x); and `products`."""
+"""`best`, `top_k_gaussians` and `best_among`: the components of least cost −2 log p(c, x); and `products`."""
 
 import numpy as np
 import pytest
@@ -50,9 +50,9 @@ def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
     lists = neighbours(C, length)
     for width, n_kept in ((1, 1), (2, 5), (5, 2)):
         previous = random_ids(n, width, C, seed=width)
-        found = native.keep(X, given, lists, previous, n_kept)
+        found = native.top_k(X, given, lists, previous, n_kept)
         assert found[0].shape == found[1].shape == (n, n_kept)
-        assert_kept(*found, X, given, reference.keep(X, given, lists, previous, n_kept))
+        assert_kept(*found, X, given, reference.top_k(X, given, lists, previous, n_kept))
 
 
 @every_shape
@@ -62,13 +62,13 @@ def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
 def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra, dtype, full):
     X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
     ids = random_ids(C, length, C, seed=1), random_ids(n, width, C), n_kept, random_ids(n, n_extra, C, seed=2)
-    found = native.among(X, given, *ids, evidence=True)
-    expected = reference.among(X, given, *ids, evidence=True)
+    found = native.search_lists(X, given, *ids, evidence=True)
+    expected = reference.search_lists(X, given, *ids, evidence=True)
     assert_kept(found.kept, found.costs, X, given, (expected.kept, expected.costs))
     np.testing.assert_array_equal(found.counts, expected.counts)
     slack, looked = cost_rounding(X, given).max(), looked_at(ids[0], ids[1], ids[3])
     assert_evidence(found.evidence, whole_costs(X, given), looked, found.kept[:, 0], atol=slack)
-    plain = native.among(X, given, *ids)
+    plain = native.search_lists(X, given, *ids)
     assert plain.evidence is None
     assert same_bits(tuple(plain[:3]), tuple(found[:3]))
 
@@ -81,11 +81,11 @@ def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, 
     """Several rows at once are bit-identical to row by row, with repeated ids and −1 for none."""
     X, given, no_lists = clustered(n, D, dtype), gaussians(21, D, dtype, full), np.empty((21, 0), dtype=np.int32)
     kept = np.random.default_rng(D).integers(-1, 21, size=(n, H)).astype(np.int32)
-    together = native.among(X, given, no_lists, kept, n_kept)
-    one_by_one = native.among(X, given, no_lists, kept, n_kept, evidence=True)
+    together = native.search_lists(X, given, no_lists, kept, n_kept)
+    one_by_one = native.search_lists(X, given, no_lists, kept, n_kept, evidence=True)
     assert same_bits(tuple(together[:3]), tuple(one_by_one[:3]))
-    squared = native.among(X, given.means, no_lists, kept, n_kept)
-    others = native.among(X, given.means, no_lists, kept, n_kept, evidence=True)
+    squared = native.search_lists(X, given.means, no_lists, kept, n_kept)
+    others = native.search_lists(X, given.means, no_lists, kept, n_kept, evidence=True)
     assert same_bits(tuple(squared[:3]), tuple(others[:3]))
 
 
@@ -100,9 +100,9 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offs
     for n_kept in (1, 4, 30):
         assert same_bits(native.nearest(*far, n_kept), reference.nearest(X, given, n_kept))
         given_lists = lists, previous, n_kept
-        assert same_bits(native.keep(*far, *given_lists), reference.keep(X, given, *given_lists))
-        found = native.among(*far, *given_lists, extra, evidence=True)
-        expected = reference.among(X, given, *given_lists, extra, evidence=True)
+        assert same_bits(native.top_k(*far, *given_lists), reference.top_k(X, given, *given_lists))
+        found = native.search_lists(*far, *given_lists, extra, evidence=True)
+        expected = reference.search_lists(X, given, *given_lists, extra, evidence=True)
         assert same_bits(tuple(found), tuple(expected))
 
 
@@ -117,8 +117,8 @@ def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
     assert (costs == costs[:, :1]).all()
     lists = np.array([np.delete(np.arange(70), c)[::-1] for c in range(70)], dtype=np.int32)
     labels = np.full((40, 1), 50, dtype=np.int32)
-    np.testing.assert_array_equal(kernels.keep(X, given, lists, labels, 9)[0], kept)
-    np.testing.assert_array_equal(kernels.among(X, given, lists, labels, 9).kept, kept)
+    np.testing.assert_array_equal(kernels.top_k(X, given, lists, labels, 9)[0], kept)
+    np.testing.assert_array_equal(kernels.search_lists(X, given, lists, labels, 9).kept, kept)
 
 
 @every_shape
@@ -129,8 +129,8 @@ def test_full_lists_give_the_best_of_all(dtype, full, n_kept):
     lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
     expected = native.nearest(X, given, n_kept)
     labels = random_ids(200, 2, 80)
-    assert same_bits(native.keep(X, given, lists, labels, n_kept), expected)
-    among = native.among(X, given, lists, labels, n_kept)
+    assert same_bits(native.top_k(X, given, lists, labels, n_kept), expected)
+    among = native.search_lists(X, given, lists, labels, n_kept)
     assert same_bits((among.kept, among.costs), expected)
 
 
@@ -149,9 +149,9 @@ def test_sums_that_end_early_change_nothing(D, dof, dtype, full):
     expected = tuple(np.concatenate(part) for part in zip(*one_by_one, strict=True))
     assert same_bits(native.nearest(X[apart][order], given, 3), expected)
     lists = np.array([np.delete(np.arange(40), c) for c in range(40)], dtype=np.int32)
-    kept = native.keep(X[apart][order], given, lists, expected[0], 3)
+    kept = native.top_k(X[apart][order], given, lists, expected[0], 3)
     one_by_one = [
-        native.keep(row[np.newaxis], given, lists, ids[np.newaxis], 3)
+        native.top_k(row[np.newaxis], given, lists, ids[np.newaxis], 3)
         for row, ids in zip(X[apart][order], expected[0], strict=True)
     ]
     assert same_bits(kept, tuple(np.concatenate(part) for part in zip(*one_by_one, strict=True)))
@@ -171,7 +171,7 @@ def test_spherical_costs_of_one_variance_are_distances(dtype):
 def test_nothing_offered_keeps_nothing(kernels):
     given = gaussians(5, 2, np.float64, True)
     nobody = np.full((5, 2), -1, dtype=np.int32)
-    found = kernels.among(given.means, given, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
+    found = kernels.search_lists(given.means, given, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
     np.testing.assert_array_equal(found.kept, -1)
     np.testing.assert_array_equal(found.costs, np.inf)
     np.testing.assert_array_equal(found.counts, 0)
@@ -185,8 +185,8 @@ def test_what_is_kept_never_gets_worse(full, kernels):
     previous = np.argsort(whole, axis=1)[:, 3:6].astype(np.int32)
     before = np.take_along_axis(whole, previous, axis=1)
     for found in (
-        kernels.keep(X, given, neighbours(40, 5), previous, 3)[1],
-        kernels.among(X, given, neighbours(40, 5), previous, 3).costs,
+        kernels.top_k(X, given, neighbours(40, 5), previous, 3)[1],
+        kernels.search_lists(X, given, neighbours(40, 5), previous, 3).costs,
     ):
         assert (found <= before + 1e-9).all()
         assert (found < before - 1e-3).any()
@@ -204,9 +204,9 @@ def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
     offsets = np.repeat(given.offsets, 2)[::2]
     other = GaussianParameters(means, factors, offsets)
     assert same_bits(kernels.nearest(there, other, 3), kernels.nearest(X, given, 3))
-    assert same_bits(kernels.keep(there, other, lists, previous, 3), kernels.keep(X, given, ids[0], ids[1], 3))
-    found = kernels.among(there, other, lists, previous, 3, extra, evidence=True)
-    assert same_bits(tuple(found), tuple(kernels.among(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
+    assert same_bits(kernels.top_k(there, other, lists, previous, 3), kernels.top_k(X, given, ids[0], ids[1], 3))
+    found = kernels.search_lists(there, other, lists, previous, 3, extra, evidence=True)
+    assert same_bits(tuple(found), tuple(kernels.search_lists(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
 
 
 @pytest.mark.parametrize(("n", "C"), [(5, 3), (3001, 50), (1501, 700)])
@@ -218,8 +218,8 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, C):
     first, *others = [
         (
             native.nearest(X, given, 3, n_threads=t),
-            native.keep(X, given, lists, previous, 4, n_threads=t),
-            tuple(native.among(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
+            native.top_k(X, given, lists, previous, 4, n_threads=t),
+            tuple(native.search_lists(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
         )
         for t in THREADS
     ]

@@ -75,8 +75,8 @@ def results(dtype, n, D, C, place):
         "means": kernels.means(*map(place, kernels.accumulate(X, kept, q, w, n_components=C)), centers),
         "reassign": kernels.reassign(X, centers, lists, labels),
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),
-        "keep_nearest": kernels.keep(X, centers, lists, kept, H),
-        "nearest_among": tuple(kernels.among(X, centers, lists, kept, H, evidence=True)),
+        "keep_nearest": kernels.top_k(X, centers, lists, kept, H),
+        "search_lists": tuple(kernels.search_lists(X, centers, lists, kept, H, evidence=True)),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
         "normalized": kernels.normalized(X),
         "normalized in order": kernels.normalized(X, place(np.arange(0, n, 3))),
@@ -91,14 +91,14 @@ def results(dtype, n, D, C, place):
     for full in (False, True):
         given = kernels.GaussianParameters(*map(place, gaussians(C, D, dtype, full)[:3]))
         tailed = given._replace(dof=place(np.linspace(1, 9, C).astype(dtype)))
-        costs = place(kernels.among(X, tailed, place(lists[:, :0]), kept, H).costs)
+        costs = place(kernels.search_lists(X, tailed, place(lists[:, :0]), kept, H).costs)
         found |= {
-            f"pull, {full}": tuple(kernels.pull(tailed, kept, costs, q, w)),
+            f"pull, {full}": tuple(kernels.scaled_responsibilities(tailed, kept, costs, q, w)),
             f"respond with tails, {full}": tuple(kernels.respond(X, tailed, w)),
             f"best, {full}": kernels.nearest(X, given, H),
-            f"keep_best, {full}": kernels.keep(X, given, lists, kept, H),
-            f"best_among, {full}": tuple(kernels.among(X, given, lists, kept, H)),
-            f"what is kept alone, {full}": tuple(kernels.among(X, given, place(lists[:, :0]), kept, H)),
+            f"keep_best, {full}": kernels.top_k(X, given, lists, kept, H),
+            f"best_among, {full}": tuple(kernels.search_lists(X, given, lists, kept, H)),
+            f"what is kept alone, {full}": tuple(kernels.search_lists(X, given, place(lists[:, :0]), kept, H)),
             f"respond, {full}": tuple(kernels.respond(X, given, w)),
             f"moments, {full}": kernels.moments(X, centers, kept, q, w, full=full),
         }

@@ -51,7 +51,7 @@ def full_covariances(rng):
     gaussians = kernels.GaussianParameters(X[:30].copy(), factors, np.zeros(30))
     lists, previous = np.full((30, 29), -1, np.int32), np.zeros((16000, 1), np.int32)
     lists[0] = np.arange(1, 30)
-    return lambda: kernels.keep(X, gaussians, lists, previous, 3, n_threads=1)
+    return lambda: kernels.top_k(X, gaussians, lists, previous, 3, n_threads=1)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers of a process")

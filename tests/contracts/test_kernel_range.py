@@ -59,7 +59,7 @@ def test_reassign_and_keep_of_squares_beyond_their_type_stay_within_range(dtype,
     tiny = 40 * np.finfo(dtype).tiny
     new, distances = kernels.reassign(X, centers, lists, labels)
     assert ((new >= 0) & (new < 41)).all()
-    kept, kept_squares = kernels.keep(X, centers, lists, labels[:, None], 3)
+    kept, kept_squares = kernels.top_k(X, centers, lists, labels[:, None], 3)
     assert ((kept >= 0) & (kept < 41)).all()
     np.testing.assert_allclose(kept_squares, squares, rtol=20 * np.finfo(dtype).eps, atol=tiny)
     fits = np.isfinite(squares[:, 0])
@@ -74,7 +74,7 @@ def test_one_candidate_that_overflows_leaves_memory_and_the_others_alone(value, 
     lists = np.array([[(c + g) % 41 for g in range(1, 41)] for c in range(41)], dtype=np.int32)
     previous = np.full((700, n_kept), -1, dtype=np.int32)
     previous[:, 0] = np.arange(700) % 41
-    kept, _ = kernels.keep(X, centers, lists, previous, n_kept)
+    kept, _ = kernels.top_k(X, centers, lists, previous, n_kept)
     expected, _ = by_differences(X, centers, n_kept)
     np.testing.assert_array_equal(kept, expected)
     labels, _ = kernels.reassign(X, centers, lists, previous[:, 0].copy())

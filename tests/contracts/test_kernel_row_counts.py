@@ -56,7 +56,7 @@ def questions(C, D, dtype, copies, seed):
 
     dense = {
         "nearest_bounded": bounded,
-        "keep": lambda X, at: native.keep(X, centers, lists, pairs[at], 2),
+        "top_k": lambda X, at: native.top_k(X, centers, lists, pairs[at], 2),
         "distances": lambda X, at: (native.distances(X, centers).T,),
         "along": lambda X, at: (native.along(X, centers, centers, own[at]),),
         "products": lambda X, at: (native.products(X, centers),),
@@ -64,7 +64,7 @@ def questions(C, D, dtype, copies, seed):
         "log_sum_exp": lambda X, at: (native.log_sum_exp(X, centers, 1.5),),
         "responsibilities": lambda X, at: (native.responsibilities(X, gaussians),),
         "nearest of Gaussians": lambda X, at: native.nearest(X, gaussians, 2),
-        "keep of Gaussians": lambda X, at: native.keep(X, gaussians, lists, pairs[at], 2),
+        "keep of Gaussians": lambda X, at: native.top_k(X, gaussians, lists, pairs[at], 2),
     }
     every = {
         "nearest": lambda X, at: native.nearest(X, centers),
@@ -73,8 +73,8 @@ def questions(C, D, dtype, copies, seed):
         "own_distances": lambda X, at: (native.own_distances(X, centers, own[at]),),
     }
     within_rounding = {
-        "among": lambda X, at: native.among(X, centers, lists, pairs[at], 2).costs,
-        "among of Gaussians": lambda X, at: native.among(X, gaussians, lists, pairs[at], 2).costs,
+        "search_lists": lambda X, at: native.search_lists(X, centers, lists, pairs[at], 2).costs,
+        "among of Gaussians": lambda X, at: native.search_lists(X, gaussians, lists, pairs[at], 2).costs,
         "reassign": lambda X, at: native.reassign(X, centers, others, own[at])[1],
     }
     return centers, dense, every, within_rounding

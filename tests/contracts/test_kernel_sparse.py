@@ -56,7 +56,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
     q, some = place(np.random.default_rng(5).random((n, 2))), place(np.arange(n)[::-2].copy())
     tried = place(np.random.default_rng(6).random((min(n, 4), 3)))
     groups = place(np.array([0, n])), w, place(np.array([len(tried)])), tried
-    among = k.among(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
+    among = k.search_lists(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
     return {
         "nearest": k.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": k.nearest(X, centers, hint=labels[:, np.newaxis], n_threads=n_threads),
@@ -66,7 +66,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
         "reassign": k.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": k.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
         "active": k.reassign(X, centers, lists, labels, active=active, known=known, n_threads=n_threads),
-        "nearest_among": among[:3] + among.evidence,
+        "search_lists": among[:3] + among.evidence,
         "accumulate": k.accumulate(X, two, q, w, n_components=C, n_threads=n_threads),
         "accumulate rows": k.accumulate(
             X, labels[some, np.newaxis], None, w, n_components=C, rows=some, n_threads=n_threads
@@ -223,7 +223,7 @@ def test_sparse_rows_are_no_array():
         np.asarray(X)
     for refused in (
         lambda: kernels.moments(X, np.eye(3), np.zeros((3, 1), np.int32), full=False),
-        lambda: kernels.keep(X, np.eye(3), np.empty((3, 0), np.int32), np.zeros((3, 1), np.int32), 1),
+        lambda: kernels.top_k(X, np.eye(3), np.empty((3, 0), np.int32), np.zeros((3, 1), np.int32), 1),
         lambda: kernels.expect_all(X, np.eye(3), 1.0),
     ):
         with pytest.raises(TypeError, match="sparse ones are compared by squared distances"):
@@ -243,7 +243,7 @@ def test_what_would_be_read_out_of_bounds_is_refused(columns, begins):
         lambda: kernels.distances(X, centers),
         lambda: kernels.accumulate(X, ids, n_components=3),
         lambda: kernels.reassign(X, centers, no_lists, ids[:, 0]),
-        lambda: kernels.among(X, centers, no_lists, ids, 1),
+        lambda: kernels.search_lists(X, centers, no_lists, ids, 1),
         lambda: kernels.along(X, centers, centers, ids[:, 0]),
         lambda: kernels.spread_out(X, np.array([0, 2]), np.ones(2), np.array([1]), np.zeros((1, 1))),
     ):
@@ -264,7 +264,7 @@ def test_errors_name_the_argument(dtype):
         "current": lambda: kernels.distances(X, centers, np.ones(3, dtype=dtype)),
         "labels": lambda: kernels.reassign(X, centers, lists, labels + np.int32(5)),
         "lists": lambda: kernels.reassign(X, centers, lists + np.int32(5), labels),
-        "previous": lambda: kernels.among(X, centers, lists, labels[:, np.newaxis] + np.int32(5), 1),
+        "previous": lambda: kernels.search_lists(X, centers, lists, labels[:, np.newaxis] + np.int32(5), 1),
         "kept": lambda: kernels.accumulate(X, labels[:3, np.newaxis], n_components=5),
         "directions": lambda: kernels.along(X, centers, centers[:2], labels),
     }.items():

@@ -78,14 +78,14 @@ def analysers(X, g):
 
 CALLS = {
     "nearest": lambda X, g: [X.nearest(g["m"], 1), X.nearest(g["m"], 2), X.nearest(g["diag"], 2), X.nearest(g["full"])],
-    "win": lambda X, g: [X.win(g["m"]), X.win(g["m"], g["labels"][:, None], g["w"])],
+    "assign": lambda X, g: [X.assign(g["m"]), X.assign(g["m"], g["labels"][:, None], g["w"])],
     "first": lambda X, g: X.first(),
     "nearest_bounded": bounded,
     "reassign": lambda X, g: X.reassign(g["m"], g["lists"], g["labels"], np.full(len(g["m"]), 1.5, X.dtype)),
     "own_distances": lambda X, g: X.own_distances(g["m"], g["labels"]),
-    "keep": lambda X, g: [X.keep(g[name], g["lists"], g["kept"], 2) for name in ("m", "diag", "full")],
-    "among": lambda X, g: [
-        X.among(g[name], lists, g["kept"], 2, evidence=lists.size > 0, sample_weight=g["w"])
+    "top_k": lambda X, g: [X.top_k(g[name], g["lists"], g["kept"], 2) for name in ("m", "diag", "full")],
+    "search_lists": lambda X, g: [
+        X.search_lists(g[name], lists, g["kept"], 2, evidence=lists.size > 0, sample_weight=g["w"])
         for name in ("m", "diag", "full")
         for lists in (g["lists"], g["lists"][:, :0])
     ],
@@ -111,7 +111,7 @@ CALLS = {
     "respond": lambda X, g: [X.respond(g["diag"], g["w"]), X.respond(g["full"])],
     "responsibilities": lambda X, g: X.responsibilities(g["diag"]),
     "factor_costs": lambda X, g: X.factor_costs(analysers(X, g), g["kept"]),
-    "keep_factors": lambda X, g: X.keep_factors(analysers(X, g), g["lists"], g["kept"], 2),
+    "top_k_factors": lambda X, g: X.top_k_factors(analysers(X, g), g["lists"], g["kept"], 2),
     "factor_moments": lambda X, g: [
         X.factor_moments(g["m"], analysers(X, g).directions, None, g["kept"], g["q"], g["w"]),
         X.factor_moments(g["m"], *analysers(X, g)[2:5:2], g["labels"][:, None]),

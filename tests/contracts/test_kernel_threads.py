@@ -29,7 +29,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "means": kernels.means(
             *kernels.accumulate(X, kept, q, w, n_components=n_centers), centers, n_threads=n_threads
         ),
-        "keep_nearest": kernels.keep(X, centers, lists, kept[:, 2:], 3, n_threads=n_threads),
+        "keep_nearest": kernels.top_k(X, centers, lists, kept[:, 2:], 3, n_threads=n_threads),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=n_centers, n_threads=n_threads),
         "accumulate hard": kernels.accumulate(X, kept[:, :1], n_components=n_centers, n_threads=n_threads),
         "accumulate rows": kernels.accumulate(
@@ -37,7 +37,9 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         ),
         "reassign": kernels.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": kernels.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
-        "nearest_among": tuple(kernels.among(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)),
+        "search_lists": tuple(
+            kernels.search_lists(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)
+        ),
         "changed": kernels.changed(kept, kept[::-1], n_threads=n_threads),
         "grouped_order": kernels.grouped_order(labels, n_centers, n_threads=n_threads),
         "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
@@ -45,7 +47,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
         "best": kernels.nearest(X, given, 3, n_threads=n_threads),
-        "keep_best": kernels.keep(X, given, lists, kept[:, 2:], 3, n_threads=n_threads),
+        "top_k_gaussians": kernels.top_k(X, given, lists, kept[:, 2:], 3, n_threads=n_threads),
         "respond": tuple(kernels.respond(X, given, w, n_threads=n_threads)),
         "moments": kernels.moments(X, centers, kept, q, w, full=False, n_threads=n_threads),
         "products": kernels.products(X, centers, centers[0], n_threads=n_threads),

@@ -124,7 +124,7 @@ def test_draws_fall_where_the_sums_of_shares_pass_them():
     assert SampledAssignment(KEY).places(ConstantDraws(1 - 1e-16), np.array([[0.5, 0.5 - 1e-12]])).tolist() == [[1]]
 
 
-def win(b, after, before=None, follow=False):
+def assign(b, after, before=None, follow=False):
     """Return the totals of a k-means E-step whose search returns the given active sets."""
 
     def look(block, points, kept, components, n_kept):
@@ -137,7 +137,7 @@ def win(b, after, before=None, follow=False):
 def test_winners_of_a_k_means(weighted):
     b = block(weighted)
     found, w = kept(b.X, model().centers, 1), plain(b)
-    totals = win(b, found)
+    totals = assign(b, found)
     label = found.ids[:, 0]
     np.testing.assert_allclose(totals.moments.counts, np.bincount(label, w, C))
     np.testing.assert_allclose(totals.moments.sums, (w[:, np.newaxis] * np.eye(C)[label]).T @ b.X.given(), atol=1e-12)
@@ -156,7 +156,7 @@ def test_movers_are_the_difference_of_the_sums(weighted):
     label, before = after.ids[:, 0], after.ids[:, 0].copy()
     rows = np.flatnonzero((label < C - 1) & (w > 0))[[0, 3, 8, 9]]
     before[rows] = (label[rows] + 1) % (C - 1)
-    moments = win(b, after, ActiveSet(before[:, np.newaxis]), follow=True).moments
+    moments = assign(b, after, ActiveSet(before[:, np.newaxis]), follow=True).moments
     assert moments.counts.dtype == np.float64
     np.testing.assert_allclose(moments.counts, np.bincount(label, w, C))
     new, old = ((w[:, np.newaxis] * np.eye(C)[found]).T @ b.X.given() for found in (label, before))
@@ -165,7 +165,7 @@ def test_movers_are_the_difference_of_the_sums(weighted):
     assert moments.sums.ids.dtype == np.int32
     np.testing.assert_allclose(moments.sums.sums, (new - old)[touched], atol=1e-12)
     np.testing.assert_array_equal(moments.members, np.bincount(label[w > 0], minlength=C))
-    still = win(b, after, ActiveSet(after.ids), follow=True).moments.sums
+    still = assign(b, after, ActiveSet(after.ids), follow=True).moments.sums
     assert still.ids.shape == (0,)
     assert still.sums.shape == (0, D)
 

@@ -289,7 +289,7 @@ def test_rows_of_one_pattern_and_of_many_agree():
         one = model.components().best(rows[i : i + 1], 3)
         assert (one[0] == table[0][i]).all()
         np.testing.assert_allclose(one[1][0], table[1][i], rtol=1e-10)
-    kept = model.components().keep(rows, others, table[0][:, :1].copy(), 2)
+    kept = model.components().top_k(rows, others, table[0][:, :1].copy(), 2)
     assert (kept[0] == table[0][:, :2]).all()
 
 

@@ -74,11 +74,11 @@ def test_a_partial_search_finds_the_best_of_what_it_is_offered(n_kept, n_compone
     lists = np.array([rng.permutation(row)[:4] for row in others], dtype=np.int32)
     lists[::3, 2:] = -1
     previous = np.array([rng.permutation(n_components)[:n_kept] for _ in range(len(X))], dtype=np.int32)
-    found = model.components().keep(Dense(X), lists, previous, n_kept)
-    wanted = Components.keep(model.components(), Dense(X), lists, previous, n_kept)
+    found = model.components().top_k(Dense(X), lists, previous, n_kept)
+    wanted = Components.top_k(model.components(), Dense(X), lists, previous, n_kept)
     assert np.array_equal(found[0], wanted[0])
     assert_allclose(found[1], wanted[1], rtol=1e-9, atol=1e-9)
-    some = model.components().keep(Dense(X[7:8]), lists, previous[7:8], n_kept)
+    some = model.components().top_k(Dense(X[7:8]), lists, previous[7:8], n_kept)
     assert np.array_equal(some[0][0], found[0][7])
 
 

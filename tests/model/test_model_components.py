@@ -67,7 +67,7 @@ def test_the_best_of_what_is_kept_and_of_a_list(case):
     components, X, costs = case
     previous = np.column_stack([WINNERS, (WINNERS + 1) % C]).astype(np.int32)
     expected = np.where(offered(previous), costs, np.inf)
-    ids, found = components.keep(X, LISTS, previous, 2)
+    ids, found = components.top_k(X, LISTS, previous, 2)
     np.testing.assert_array_equal(ids, np.argsort(expected, axis=1)[:, :2])
     np.testing.assert_allclose(found, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
 
@@ -78,14 +78,14 @@ def test_the_best_of_lists_and_of_what_is_drawn(case):
     extra = ((WINNERS + 3) % C)[:, np.newaxis].astype(np.int32)
     there = offered(previous) | offered(previous[:, ::-1]) | np.eye(C, dtype=bool)[extra[:, 0]]
     expected = np.where(there, costs, np.inf)
-    found = components.among(X, LISTS, previous, 2, extra, evidence=True)
+    found = components.search_lists(X, LISTS, previous, 2, extra, evidence=True)
     np.testing.assert_array_equal(found.kept, np.argsort(expected, axis=1)[:, :2])
     np.testing.assert_allclose(found.costs, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(found.counts, there.sum(axis=1))
     evidence, weights = found.evidence, np.zeros((C, C))
     weights[np.repeat(np.arange(C), np.diff(evidence.indptr)), evidence.indices] = evidence.weights
     np.testing.assert_array_equal(weights, (np.arange(C)[:, np.newaxis] == found.kept[:, 0]) @ there.astype(float))
-    assert components.among(X, LISTS, previous, 2).evidence is None
+    assert components.search_lists(X, LISTS, previous, 2).evidence is None
 
 
 def test_points_are_compared_with_centers_as_they_are_unless_said_otherwise():

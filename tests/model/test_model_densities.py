@@ -36,7 +36,7 @@ def test_costs_are_log_densities_of_components(name, free):
     assert (np.diff(costs, axis=1) >= 0).all()
     assert (costs >= -1e-12).all()
     label = ids[:, :1].copy()
-    again = components.among(embedded, np.empty((C, 0), np.int32), label, 1).costs
+    again = components.search_lists(embedded, np.empty((C, 0), np.int32), label, 1).costs
     np.testing.assert_allclose(again, costs[:, :1], rtol=1e-12, atol=1e-12)
 
 

@@ -92,14 +92,14 @@ def test_partial_searches_find_the_best_of_what_they_look_at(kind, dof, dtype):
     extra = rng.integers(0, C, (N, 1)).astype(np.int32)
     offered = np.zeros((N, C), dtype=bool)
     np.put_along_axis(offered, np.column_stack([previous, lists[previous[:, 0]]]), True, axis=1)
-    kept = components.keep(rows, lists, previous, 2)
+    kept = components.top_k(rows, lists, previous, 2)
     check_best(table, offered, *kept)
     np.put_along_axis(offered, extra, True, axis=1)
-    found = components.among(rows, lists, previous, 2, extra, evidence=True)
+    found = components.search_lists(rows, lists, previous, 2, extra, evidence=True)
     check_best(table, offered, found.kept, found.costs)
     assert_array_equal(found.counts, offered.sum(axis=1))
     assert found.evidence.weights.sum() == offered.sum()
-    alone = components.among(rows, lists, previous, C)
+    alone = components.search_lists(rows, lists, previous, C)
     assert_array_equal(alone.kept[:, -1], -1)  # only three candidates
     assert np.isinf(alone.costs[:, -1]).all()
 
@@ -121,12 +121,12 @@ def twin(X, w, centers, Sigma, pi, dof, kind, estimate):
     each = logsumexp(log_joint, axis=1)
     q = w[:, None] * np.exp(log_joint - each[:, None])
     u = (dof + D) / (dof + delta)
-    counts, pulled = q.sum(axis=0), (q * u).sum(axis=0)
-    means = (q * u).T @ X / pulled[:, None]
+    counts, scaled = q.sum(axis=0), (q * u).sum(axis=0)
+    means = (q * u).T @ X / scaled[:, None]
     new = np.empty_like(Sigma)
     for c in range(C):
         off = X - means[c]
-        new[c] = (q[:, c] * u[:, c] * off.T) @ off / pulled[c]
+        new[c] = (q[:, c] * u[:, c] * off.T) @ off / scaled[c]
         if kind not in ("full", "tied"):
             new[c] = np.diag(np.diag(new[c]) if kind == "diag" else np.full(D, np.trace(new[c]) / D))
     rest = (q * (np.log(u) - u)).sum(axis=0) + counts * (digamma((dof + D) / 2) - np.log((dof + D) / 2))
@@ -142,7 +142,7 @@ def twin(X, w, centers, Sigma, pi, dof, kind, estimate):
         lefts = rest / over
         dof = np.array([1e9 if equation(1e9, t) > 0 else brentq(equation, 0.1, 1e9, (t,), 1e-13) for t in lefts])
     if kind.startswith("tied"):
-        new[:] = np.tensordot(pulled / (dof @ pulled / (dof @ counts) * counts.sum()), new, axes=1)
+        new[:] = np.tensordot(scaled / (dof @ scaled / (dof @ counts) * counts.sum()), new, axes=1)
     return means, new, counts / counts.sum(), dof, w @ each / w.sum()
 
 

@@ -106,13 +106,13 @@ class Counter:
         self.evaluations += int((1 + (lists >= 0).sum(axis=1))[labels].sum())
         self.core.reassign(X, centers, lists, inside, outside, share, active, labels, *rest)
 
-    def among(self, X, measure, lists, previous, extra, kept, costs, counts, *rest):
-        looked = self.core.among(X, measure, lists, previous, extra, kept, costs, counts, *rest)
+    def search_lists(self, X, measure, lists, previous, extra, kept, costs, counts, *rest):
+        looked = self.core.search_lists(X, measure, lists, previous, extra, kept, costs, counts, *rest)
         self.evaluations += int(counts.sum())
         return looked
 
-    def keep(self, X, centers, lists, previous, kept, *rest):
-        self.core.keep(X, centers, lists, previous, kept, *rest)
+    def top_k(self, X, centers, lists, previous, kept, *rest):
+        self.core.top_k(X, centers, lists, previous, kept, *rest)
         self.evaluations += int((1 + (lists >= 0).sum(axis=1))[previous[:, 0]].sum()) + previous[:, 1:].size
 
     def spread_out(self, candidates, offsets, weights, n_chosen, uniform, *rest):

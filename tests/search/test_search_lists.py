@@ -203,7 +203,7 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     for iteration in (1, 2, 3):
         explore = numbers(300, key._replace(iteration=iteration), Purpose.EXPLORE)
         extra = np.column_stack([explore(column) * 25 for column in range(2)]).astype(np.int32)
-        reached = Reference(X).among(centers, lists, previous, n_kept, extra)
+        reached = Reference(X).search_lists(centers, lists, previous, n_kept, extra)
         found = passes.find(components)
         np.testing.assert_array_equal(found.kept.ids, reached.kept)
         assert found.n_distances == reached.counts.sum()

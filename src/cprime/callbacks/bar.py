@@ -187,8 +187,8 @@ class ProgressBar(RowsProgress):
             self.__enter__()
         self._name = self._title or type(estimator).__name__
         rounds = hasattr(estimator, "max_rounds")  # X-means: each round has several fits, and tol applies to these
-        most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
-        self._pace = Pace(most, tol)
+        limit, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
+        self._pace = Pace(limit, tol)
         self._n_init = 1 if rounds else estimator.n_init
         self._unit = "round" if rounds else "iteration"
         self._mixture = hasattr(estimator, "n_components")

@@ -34,14 +34,14 @@ class Pace:
     @property
     def iterations_left(self) -> int | None:
         """Return the predicted number of further iterations, limited by `max_iter`; None if there is no prediction."""
-        most = max(self.max_iter - self.iteration, 0)
-        if most == 0:
+        limit = max(self.max_iter - self.iteration, 0)
+        if limit == 0:
             return 0
         if self.tol is None:
             return None
         logs = [math.log(change) for change, _ in self._recent if 0 < change < math.inf]
         if self.tol <= 0:
-            return most
+            return limit
         if len(logs) < 3:
             return None
         middle = (len(logs) - 1) / 2
@@ -49,8 +49,8 @@ class Pace:
         slope = sum(step * log for step, log in zip(steps, logs, strict=True)) / sum(step * step for step in steps)
         above = sum(logs) / len(logs) + slope * middle - math.log(self.tol)
         if above <= 0:
-            return min(1, most)
-        return None if slope >= 0 else min(math.ceil(above / -slope), most)
+            return min(1, limit)
+        return None if slope >= 0 else min(math.ceil(above / -slope), limit)
 
     @property
     def seconds_left(self) -> float | None:

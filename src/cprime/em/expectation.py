@@ -92,7 +92,7 @@ class DrawFromAll:
             winners[rows], labels[rows] = r.argmax(axis=1), self.drawn.places(block, r, rows)
             entropies[rows] = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
         points, no_lists = block.embedded(model.embed), np.empty((C, 0), dtype=np.int32)
-        costs = model.components().among(points, no_lists, labels, 1).costs
+        costs = model.components().search_lists(points, no_lists, labels, 1).costs
         shares = Responsibilities(labels, None, block.weighted_sum(costs[:, 0]), costs)
         log_sum = block.weighted_sum(model.log_likelihood(block.X) - model.log_scale)
         error = model.error_of(block, ActiveSet(winners[:, np.newaxis]))

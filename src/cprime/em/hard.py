@@ -73,7 +73,7 @@ class HardEStep:
         """Make the E-step by one kernel; only for an exact search without `reweighting` and `follow`."""
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
-        won = block.X.win(model.centers, known, block.sample_weight)
+        won = block.X.assign(model.centers, known, block.sample_weight)
         kept = ActiveSet(won.kept, won.costs)
         n_distances, error = len(block) * model.n_components, model.error_of(block, kept)
         tally = Tally(block.weight, 0.0, 0.0, n_distances, won.n_moved, error)

@@ -68,8 +68,8 @@ class ProjectedSums:
         assert kept is not None
         X, winners, w = block.X, kept.winners, block.sample_weight
         if self.step > 1:
-            some = np.flatnonzero(block.numbers() % self.step == 0)
-            X, winners, w = X[some], winners[some], None if w is None else w[some]
+            piece = np.flatnonzero(block.numbers() % self.step == 0)
+            X, winners, w = X[piece], winners[piece], None if w is None else w[piece]
         winners = np.ascontiguousarray(winners)
         p = X.along(self.centers, self.directions, winners)
         p = (p > 0).astype(np.float64) if self.above else p / self.scale

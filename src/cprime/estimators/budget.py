@@ -28,10 +28,10 @@ def within_memory(estimator: Any, X: Any) -> Any:
     if estimator.max_memory is None:
         return X
     rows = lying_within(estimator, PlannedRows.from_data(X))
-    most, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)
-    if total(parts) <= most:
+    limit, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)
+    if total(parts) <= limit:
         return rows.source if is_source_like(X) else X
-    named = "; ".join(text for text, _ in remedies(estimator, rows, most)[:_NAMED])
+    named = "; ".join(text for text, _ in remedies(estimator, rows, limit)[:_NAMED])
     del estimator._copies
     raise ValueError(
         f"max_memory={estimator.max_memory!r} is too little: this fit takes {shown_bytes(total(parts))} beyond what "
@@ -44,12 +44,12 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
 
     Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
     """
-    most = bytes_of(estimator.max_memory, "max_memory")
+    limit = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
     for candidate in chunked(rows):
         for copies in (True, False):
             estimator._copies = copies
-            if total(needed(estimator, candidate, sizes)) <= most:
+            if total(needed(estimator, candidate, sizes)) <= limit:
                 return candidate
     return candidate
 
@@ -72,7 +72,7 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
         yield rows.with_chunk_rows(size)
 
 
-def remedies(estimator: Any, rows: PlannedRows, most: float = 0.0) -> list[tuple[str, int]]:
+def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tuple[str, int]]:
     """Return (description, bytes that the fit then takes) of each change that saves at least a tenth of the memory.
 
     Changes with the least drawback come first. If a budget is given (`most` bytes), those within it precede the others.
@@ -81,20 +81,20 @@ def remedies(estimator: Any, rows: PlannedRows, most: float = 0.0) -> list[tuple
     found = []
     for text, other, lying in _variants(estimator, rows):
         try:
-            n_bytes = _least(other, lying, most)
+            n_bytes = _least(other, lying, limit)
         except (ValueError, TypeError):  # the changed argument is not compatible with the others
             continue
         if n_bytes <= 0.9 * now:
             found.append((f"{text} (then {shown_bytes(n_bytes)})", n_bytes))
-    return sorted(found, key=lambda remedy: remedy[1] > most) if most else found
+    return sorted(found, key=lambda remedy: remedy[1] > limit) if limit else found
 
 
-def _least(estimator: Any, rows: PlannedRows, most: float) -> int:
+def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
     """Return the bytes that a fit takes. With a budget (`most` > 0), chunks are halved until the fit is within it."""
     n_bytes = total(needed(estimator, rows))
-    for candidate in chunked(rows) if most else ():
+    for candidate in chunked(rows) if limit else ():
         n_bytes = total(needed(estimator, candidate))
-        if n_bytes <= most:
+        if n_bytes <= limit:
             break
     return n_bytes
 

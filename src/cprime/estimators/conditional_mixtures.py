@@ -95,11 +95,11 @@ class ConditionalMixtures:
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))
 
-        def covariances(some: _RowBatch) -> NDArray:
-            means = self._means(some)
-            off = means - np.einsum("nh,nhm->nm", some.weights, means)[:, np.newaxis]
-            found: NDArray = np.matmul((some.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
-            for weights, ids in zip(some.weights.T, some.ids.T, strict=True):
+        def covariances(piece: _RowBatch) -> NDArray:
+            means = self._means(piece)
+            off = means - np.einsum("nh,nhm->nm", piece.weights, means)[:, np.newaxis]
+            found: NDArray = np.matmul((piece.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
+            for weights, ids in zip(piece.weights.T, piece.ids.T, strict=True):
                 found += weights[:, np.newaxis, np.newaxis] * within[ids]
             return found
 
@@ -123,15 +123,15 @@ class ConditionalMixtures:
         check_integer(n_samples, "n_samples", 1)
         random = check_random_state(self._random_state if random_state is None else random_state)
 
-        def draws(some: _RowBatch) -> NDArray:
-            shape = len(some.X), n_samples
-            reached = np.cumsum(some.weights, axis=1)[:, np.newaxis]
+        def draws(piece: _RowBatch) -> NDArray:
+            shape = len(piece.X), n_samples
+            reached = np.cumsum(piece.weights, axis=1)[:, np.newaxis]
             bar = reached[:, :, -1:] * random.random_sample(shape)[:, :, np.newaxis]
             place = (reached[:, :, :-1] <= bar).sum(axis=2)
-            ids = np.take_along_axis(some.ids, place, axis=1)
+            ids = np.take_along_axis(piece.ids, place, axis=1)
             normal = random.standard_normal((ids.size, self.n_features))
             noise = self._conditional.left.noise(ids.reshape(-1), normal)
-            return self._conditional.means(some.X, ids) + noise.reshape(*shape, -1)
+            return self._conditional.means(piece.X, ids) + noise.reshape(*shape, -1)
 
         return self._each(draws, (n_samples, self.n_features))
 
@@ -160,9 +160,9 @@ class ConditionalMixtures:
             raise ValueError(f"q must be from 0 to 1, got {q!r}.")
         deviations = np.sqrt(self._conditional.left.variances[:, 0])
 
-        def values(some: _RowBatch) -> NDArray:
-            means = self._means(some)[:, :, 0]
-            found = [quantiles(some.weights, means, deviations[some.ids], share) for share in shares.ravel().tolist()]
+        def values(piece: _RowBatch) -> NDArray:
+            means = self._means(piece)[:, :, 0]
+            found = [quantiles(piece.weights, means, deviations[piece.ids], share) for share in shares.ravel().tolist()]
             return np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape)
 
         return self._each(values, shares.shape)
@@ -170,21 +170,21 @@ class ConditionalMixtures:
     def _moments(self, spread: bool) -> NDArray:
         """Return the mean of each row's mixture (n, M); with `spread`, standard deviations are appended (n, 2M)."""
 
-        def found(some: _RowBatch) -> NDArray:
-            means = self._means(some)
-            mean = np.einsum("nh,nhm->nm", some.weights, means)
+        def found(piece: _RowBatch) -> NDArray:
+            means = self._means(piece)
+            mean = np.einsum("nh,nhm->nm", piece.weights, means)
             if not spread:
                 return mean
-            squares = np.square(means - mean[:, np.newaxis]) + self._conditional.left.variances[some.ids]
-            return np.column_stack([mean, np.sqrt(np.einsum("nh,nhm->nm", some.weights, squares))])
+            squares = np.square(means - mean[:, np.newaxis]) + self._conditional.left.variances[piece.ids]
+            return np.column_stack([mean, np.sqrt(np.einsum("nh,nhm->nm", piece.weights, squares))])
 
         return self._each(found, ((1 + spread) * self.n_features,))
 
-    def _means(self, some: _RowBatch) -> NDArray[np.float64]:
+    def _means(self, piece: _RowBatch) -> NDArray[np.float64]:
         """Return the conditional means (b, H, M) of b rows: of M unknown columns, for H active components."""
         if self.n_active == self._conditional.given.n_components:
-            return self._conditional.all_means(some.X)
-        return self._conditional.means(some.X, some.ids)
+            return self._conditional.all_means(piece.X)
+        return self._conditional.means(piece.X, piece.ids)
 
     def _each(self, make: Callable[[_RowBatch], NDArray], shape: tuple[int, ...]) -> NDArray:
         """Return the results (n, *shape) of the function `make` for all rows, computed in blocks of limited memory."""

@@ -203,8 +203,8 @@ def needed(
         if not sizes.kernels:
             found["temporary"] += chunk * 8 * D * min(plan.n_kept, C)
         if sizes.n_numbers:
-            most = TABLE * resolve_threads(estimator.n_threads)
-            found["temporary"] += _TABLE_ENTRY * min(most, chunk * max(C * sizes.n_numbers, D))
+            limit = TABLE * resolve_threads(estimator.n_threads)
+            found["temporary"] += _TABLE_ENTRY * min(limit, chunk * max(C * sizes.n_numbers, D))
         if init == "k-means++":
             found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
         elif init == "jumps":

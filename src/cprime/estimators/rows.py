@@ -76,12 +76,12 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
     spread: whether to check, too, that squared differences of rows do not underflow
     """
-    largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
+    largest, extent = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
         refuse_missing(estimator, rows)
     check_largest(largest, rows.dtype, rows.shape[1], "X")
     if spread:
-        check_spread(most, rows.dtype, "X")
+        check_spread(extent, rows.dtype, "X")
 
 
 def _precision_of(X: Any) -> Any:

@@ -119,8 +119,8 @@ def _number(value: Any, least: float = -np.inf) -> bool:
     return isinstance(value, float | np.floating) and bool(value >= least)
 
 
-def _count(value: Any, least: int = 0, most: float = np.inf) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
+def _count(value: Any, least: int = 0, limit: float = np.inf) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= limit)
 
 
 def _positive(value: Any) -> bool:

@@ -16,7 +16,7 @@ from cprime.search import Papers, Search
 
 
 def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
-    return model.pulls(X, n_kept)
+    return model.outlier_weights(X, n_kept)
 
 
 @storage.register

@@ -92,11 +92,11 @@ def check_auto_or_positive(value: Any, name: str) -> float | None:
     return value
 
 
-def check_at_most(value: Any, name: str, most: int, of: str) -> int:
+def check_at_most(value: Any, name: str, limit: int, of: str) -> int:
     """Return `value` as an int from 1 to `most`, which is the value of the argument named `of`."""
     value = check_integer(value, name, 1)
-    if value > most:
-        raise ValueError(f"{name} must be at most {of}={most}, got {value}.")
+    if value > limit:
+        raise ValueError(f"{name} must be at most {of}={limit}, got {value}.")
     return value
 
 

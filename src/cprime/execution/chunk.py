@@ -61,7 +61,7 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """Return the chunk of n points in original order, without active sets or, if `keep`, with best components."""
+        """Return the chunk of n points in original order, without active sets or, if `top_k`, with best components."""
         if not keep or self.kept is None:
             return Chunk()
         return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))

@@ -39,13 +39,13 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
 
     Log the sampling, and warn if there are too few points.
     """
-    n, most, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
+    n, limit, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:
         logger.warning("x has %d points for %d centroids, min_points_per_centroid expects %d points", n, C, least)
-    if n <= most:
+    if n <= limit:
         return X, weights
-    logger.info("max_points_per_centroid=%d: the fit uses %d of %d points", cp.max_points_per_centroid, most, n)
-    ids = drawn(n, most, cp.seed)
+    logger.info("max_points_per_centroid=%d: the fit uses %d of %d points", cp.max_points_per_centroid, limit, n)
+    ids = drawn(n, limit, cp.seed)
     return subset(X, ids), None if weights is None else weights[ids]
 
 

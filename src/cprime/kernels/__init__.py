@@ -5,7 +5,6 @@ of rows. `Dense` is for rows of float arrays, `StoredRows` for narrow types, `Sp
 `Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain functions.
 """
 
-from cprime.kernels.among import Evidence, SearchResult
 from cprime.kernels.bounds import DistanceBounds, Moves
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
@@ -13,6 +12,7 @@ from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.grouped_centers import GroupedCenters
 from cprime.kernels.line import cut_line
+from cprime.kernels.list_search import Evidence, SearchResult
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
 from cprime.kernels.order import changed, grouped_order
@@ -20,7 +20,7 @@ from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
-from cprime.kernels.student_t_weights import StudentTWeights, pull
+from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
 from cprime.kernels.sums import means
 from cprime.kernels.tables import TabulatedCosts
 
@@ -55,7 +55,7 @@ __all__ = [
     "means",
     "posterior",
     "potentials",
-    "pull",
+    "scaled_responsibilities",
     "wide_bytes",
     "with_nan",
 ]

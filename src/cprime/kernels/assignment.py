@@ -12,7 +12,7 @@ from cprime.kernels.measures import Floats
 
 
 class AssignResult(NamedTuple):
-    """Result of `win`, the E-step of k-means, for n rows and C centers.
+    """Result of `assign`, the E-step of k-means, for n rows and C centers.
 
     kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over the rows of each center, as from `accumulate`
@@ -27,7 +27,7 @@ class AssignResult(NamedTuple):
     n_moved: int
 
 
-def win(
+def assign(
     X: CoreRows,
     centers: Floats,
     before: NDArray[np.int32] | None = None,
@@ -48,5 +48,5 @@ def win(
     kept, costs = np.empty((n, 1), dtype=np.int32), np.empty((n, 1), dtype=X.dtype)
     counts, sums, members = np.empty(C), np.empty((C, D)), np.empty(C, dtype=np.int64)
     outputs = kept, costs, counts, sums, members
-    n_moved = X.kernels.win(X.core, centers, before, weights, *outputs, resolve_threads(n_threads))
+    n_moved = X.kernels.assign(X.core, centers, before, weights, *outputs, resolve_threads(n_threads))
     return AssignResult(*outputs, n_moved)

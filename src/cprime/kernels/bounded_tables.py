@@ -57,7 +57,7 @@ def _settled(
         few = X[asked]
         offered = np.where(lows[asked] <= limit[asked, np.newaxis], bounds.others[asked], -1)
         ids = np.column_stack([own[asked], offered])
-        found = few.among(centers, no_lists, ids, 1 + n_others, n_threads=n_threads)
+        found = few.search_lists(centers, no_lists, ids, 1 + n_others, n_threads=n_threads)
         n_evaluations += int((offered >= 0).sum())
         _exchange(bounds, lows, squared, asked, found.kept, found.costs, down)
         limit = np.sqrt(squared) * up

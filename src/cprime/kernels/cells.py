@@ -45,10 +45,10 @@ class CenterCells:
     def __reduce__(self) -> tuple[type, tuple]:
         return CenterCells, self.parts
 
-    def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
+    def find(self, X: CoreRows, n_kept: int, n_searched: int, *, n_threads: int | None = None) -> Found:
         """Return near centers of every row, squared distances [data unit²], and the number of evaluated distances.
 
-        First the cell whose cell center is nearest to the row is searched. Then, of the `most` nearest cells, those are
+        First the cell whose cell center is nearest to the row is searched. Then, of the `n_searched` nearest cells, those are
         searched that can contain a center nearer than the farthest of the n_kept found in the first cell. Nearest cells
         are determined up to rounding. The first two results are (n, n_kept), nearest first, padded with −1 and
         infinity.
@@ -56,7 +56,7 @@ class CenterCells:
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
         kept, squares = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
-        n = self._packed.find(X.core, check.count(most, "most"), kept, squares, resolve_threads(n_threads))
+        n = self._packed.find(X.core, check.count(n_searched, "n_searched"), kept, squares, resolve_threads(n_threads))
         kept -= np.where(kept < 0, np.int32(0), np.int32(self.n_cells))
         return kept, squares, n
 
@@ -75,14 +75,14 @@ def search_cells(
     far and their squared distances in place, and returns the number of evaluated distances
     """
     cells, to_cells = near
-    n, most = cells.shape
+    n, n_cells = cells.shape
     kept = np.full((n, n_kept), -1, dtype=np.int32)
     squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN excludes no cell
         least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
     n_distances = n * len(between) + improve(np.arange(n), cells[:, 0], kept, squares)
     looked_at = ~(least > np.sqrt(squares[:, -1:]))
-    for rank in range(1, most):
+    for rank in range(1, n_cells):
         rows = np.flatnonzero(looked_at[:, rank])
         n_distances += improve(rows, cells[rows, rank], kept, squares)
     return kept, squares, n_distances
@@ -99,7 +99,7 @@ class CenterCellsTwin:
             raise ValueError("between must have a row and a column for each cell")
         self.places, self.begins, self.between = places, begins, between
 
-    def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
+    def find(self, X: Floats, n_searched: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
         """Compute `CenterCells.find` row by row, and return the number of evaluated distances.
 
         The centers found are written to `kept`, and their squared distances to `squares`.
@@ -115,7 +115,7 @@ class CenterCellsTwin:
             return int(np.diff(self.begins)[cells].sum())
 
         to_cells = costs_of(X, self.places[: self.begins[0]]).astype(X.dtype)
-        cells = np.argsort(to_cells, axis=1, kind="stable")[:, :most].astype(np.int32)
+        cells = np.argsort(to_cells, axis=1, kind="stable")[:, :n_searched].astype(np.int32)
         near = cells, np.take_along_axis(to_cells, cells, axis=1)
         kept[:], squares[:], n = search_cells(near, self.between, improve, kept.shape[1])
         return n

@@ -16,11 +16,11 @@ def nearest(X: Any, measure: Any, hint: Any, kept: Any, costs: Any, n_threads: i
         compiled.best(X, means, factors, offsets, dof, kept, costs, n_threads)
 
 
-def win(X: Any, *call: Any) -> int:
-    return win_by_parts(_core, X, *call) if isinstance(X, tuple) else compiled.win(X, *call)
+def assign(X: Any, *call: Any) -> int:
+    return assign_by_parts(_core, X, *call) if isinstance(X, tuple) else compiled.assign(X, *call)
 
 
-def win_by_parts(
+def assign_by_parts(
     kernels: Any,
     X: Any,
     centers: Any,
@@ -33,7 +33,7 @@ def win_by_parts(
     members: Any,
     n_threads: int,
 ) -> int:
-    """Compute the E-step of k-means, `win`, by calling the kernels `nearest` and `accumulate` one after the other."""
+    """Compute the E-step of k-means, `assign`, by the kernels `nearest` and `accumulate` one after the other."""
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
     heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
@@ -41,15 +41,15 @@ def win_by_parts(
     return int(np.count_nonzero(heavy if before is None else heavy & (kept != before)[:, 0]))
 
 
-def keep(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
+def top_k(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
     if len(measure) == 1:
-        compiled.keep(X, measure[0], lists, previous, kept, costs, n_threads)
+        compiled.top_k(X, measure[0], lists, previous, kept, costs, n_threads)
     else:
         means, factors, offsets, dof = measure
-        compiled.keep_best(X, means, factors, offsets, dof, lists, previous, kept, costs, n_threads)
+        compiled.top_k_gaussians(X, means, factors, offsets, dof, lists, previous, kept, costs, n_threads)
 
 
-def among(
+def search_lists(
     X: Any,
     measure: Any,
     lists: Any,
@@ -63,7 +63,7 @@ def among(
     n_threads: int,
 ) -> Any:
     centers, factors, offsets, dof = measure if len(measure) == 4 else (measure[0], None, None, None)
-    return compiled.nearest_among(
+    return compiled.best_in_lists(
         X,
         centers,
         lists,
@@ -92,8 +92,8 @@ def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> 
 
 
 # Names of compiled functions and classes that are called only by the functions above, so they are not exported.
-_BEHIND = ("best", "keep_best", "nearest_among", "StoredRows32", "StoredRows64")
+_BEHIND = ("best", "top_k_gaussians", "best_in_lists", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}
-    | {"nearest": nearest, "win": win, "keep": keep, "among": among}
+    | {"nearest": nearest, "assign": assign, "top_k": top_k, "search_lists": search_lists}
 )

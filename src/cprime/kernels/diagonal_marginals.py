@@ -128,7 +128,7 @@ class DiagonalMarginals(TabulatedCosts):
         sums, far = no_moments(self.centers, full=False), np.flatnonzero(weights[1])
         mass, linear = np.zeros(C), np.zeros((C, 3 * self.centers.shape[1]))
 
-        def some(segment: slice) -> tuple[Doubles, Doubles, list[Doubles]]:
+        def piece(segment: slice) -> tuple[Doubles, Doubles, list[Doubles]]:
             own_mass, own = np.zeros(C), np.zeros_like(linear)
             alone = [np.zeros((2, self.centers.shape[1])) for _ in far]
             for begin in range(segment.start, min(segment.stop, n), _ROWS):
@@ -150,7 +150,7 @@ class DiagonalMarginals(TabulatedCosts):
             return own_mass, own, alone
 
         apart = np.zeros((len(far), 2, self.centers.shape[1]))
-        for own_mass, own, alone in by_pieces(some, segments(n)):
+        for own_mass, own, alone in by_pieces(piece, segments(n)):
             mass, linear = mass + own_mass, linear + own
             apart += np.reshape(alone, apart.shape)
         if moments:

@@ -62,17 +62,17 @@ def factor_costs_twin(
     A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
     """
     check.inside(ids, -1, len(means))
-    most = float(np.finfo(X.dtype).max)
+    limit = float(np.finfo(X.dtype).max)
     for h in range(ids.shape[1]):
         c = np.maximum(ids[:, h], 0)
         y = X.astype(np.float64) - means[c].astype(np.float64)
         z = np.einsum("nij,njd,nd->ni", roots[c], directions[c], y)
         rest = y - np.einsum("ndi,ni->nd", loadings[c], z)
         found = (np.square(rest) * precisions[c]).sum(axis=1) + np.square(z).sum(axis=1) + offsets[c]
-        costs[:, h] = np.where(ids[:, h] < 0, np.inf, np.minimum(found, most))
+        costs[:, h] = np.where(ids[:, h] < 0, np.inf, np.minimum(found, limit))
 
 
-def keep_factors(
+def top_k_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
     """Find the `n_kept` components of least cost in each row's active set K(n) and the neighbor list of its first one.
@@ -86,11 +86,11 @@ def keep_factors(
     previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
     kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
     with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
-        X.kernels.keep_factors(X.core, *given, lists, previous, kept, costs, resolve_threads(n_threads))
+        X.kernels.top_k_factors(X.core, *given, lists, previous, kept, costs, resolve_threads(n_threads))
     return kept, costs
 
 
-def keep_factors_twin(
+def top_k_factors_twin(
     X: Floats,
     means: Floats,
     precisions: Doubles,
@@ -104,7 +104,7 @@ def keep_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `keep_factors` in NumPy from the costs of all candidates; write to `kept` and `costs`."""
+    """Compute `top_k_factors` in NumPy from the costs of all candidates; write to `kept` and `costs`."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]

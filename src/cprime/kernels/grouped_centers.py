@@ -45,7 +45,7 @@ class GroupedCenters:
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)
             no_lists = np.empty((len(centers), 0), dtype=np.int32)
-            found = Dense(self.places[used]).among(centers, no_lists, self.offered[used], 1)
+            found = Dense(self.places[used]).search_lists(centers, no_lists, self.offered[used], 1)
             labels[stayed] = n_groups + found.kept[place, 0]
             distances[stayed] = X[stayed].own_distances(centers, labels[stayed] - np.int32(n_groups))
         return labels - np.int32(n_groups), distances
@@ -61,7 +61,7 @@ class GroupedCells:
         offered = np.where(inside < begins[1:, np.newaxis], inside, -1).astype(np.int32)
         self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
 
-    def find(self, X: Rows, n_kept: int, most: int) -> Found:
+    def find(self, X: Rows, n_kept: int, n_searched: int) -> Found:
         """Find the nearest center of each row in the cells near it, with the arguments of `CenterCells.find`.
 
         Returns ids and squared distances (n, n_kept), and the number of evaluated distances. Only the first column has
@@ -75,4 +75,4 @@ class GroupedCells:
                 kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
             return int(self.sizes[cells].sum())
 
-        return search_cells(X.nearest(self.cells, most), self.between, improve, n_kept)
+        return search_cells(X.nearest(self.cells, n_searched), self.between, improve, n_kept)

@@ -143,13 +143,13 @@ class _Jumps:
         counts, sums = X.accumulate(np.ascontiguousarray(ids[:, :1]), None, w, n_components=len(centers))
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
-    def steps(self, centers: Floats, state: _State, most: int | None, tol: float) -> tuple[Floats, _State]:
+    def steps(self, centers: Floats, state: _State, limit: int | None, tol: float) -> tuple[Floats, _State]:
         """Make Lloyd's steps until one lowers J by at most tol · J; return the centers and their assignment.
 
         most: maximum number of steps, None for no limit
         """
-        while most is None or most > 0:
-            before, most = state.error, None if most is None else most - 1
+        while limit is None or limit > 0:
+            before, limit = state.error, None if limit is None else limit - 1
             centers = state.recentred(centers)
             state = self.assigned(centers)
             if not before - state.error > tol * before:
@@ -202,8 +202,8 @@ class _Jumps:
         return gains, halves
 
     def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
-        most = np.abs(directions).max(axis=1, keepdims=True)
-        scaled = np.divide(directions, most, out=np.zeros_like(directions), where=most > 0).astype(origins.dtype)
+        limit = np.abs(directions).max(axis=1, keepdims=True)
+        scaled = np.divide(directions, limit, out=np.zeros_like(directions), where=limit > 0).astype(origins.dtype)
         return self.X.along(origins, scaled, labels)
 
     def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:

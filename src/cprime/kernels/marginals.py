@@ -75,10 +75,10 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
         mine = order[sizes[of[order]] == k]
         step = max(1, _NUMBERS // (k * observed.shape[1]))
         for begin in range(0, len(mine), step):
-            some = mine[begin : begin + step]
-            patterns, place = np.unique(of[some], return_inverse=True)
+            piece = mine[begin : begin + step]
+            patterns, place = np.unique(of[piece], return_inverse=True)
             columns = np.nonzero(gaps[patterns])[1].reshape(len(patterns), k)
-            found.append(MissingPatterns(rows[some], columns, place))
+            found.append(MissingPatterns(rows[piece], columns, place))
     return found
 
 
@@ -206,8 +206,8 @@ class Marginals(TabulatedCosts):
             block = points[begin : begin + _BLOCK]
             rows, costs = slice(begin, begin + len(block)), np.empty((len(block), C))
 
-            def table(some: slice, block: Rows = block, costs: Doubles = costs) -> None:
-                costs[some] = self.table(block[some], slice(None), origin)
+            def table(piece: slice, block: Rows = block, costs: Doubles = costs) -> None:
+                costs[piece] = self.table(block[piece], slice(None), origin)
 
             by_pieces(table, (slice(place, place + _PIECE) for place in range(0, len(block), _PIECE)))
             q, log_sum[rows], mean[rows] = posterior(costs, -0.5)
@@ -218,9 +218,9 @@ class Marginals(TabulatedCosts):
                 share = q if weight is None else q * weight[rows, np.newaxis]
 
                 def add(c: int, block: Rows = block, share: Doubles = share) -> None:
-                    some = block[share[:, c] != 0]
-                    assert some.observed is not None
-                    self._add(some.dense(), some.observed, c, share[share[:, c] != 0, c], sums)
+                    piece = block[share[:, c] != 0]
+                    assert piece.observed is not None
+                    self._add(piece.dense(), piece.observed, c, share[share[:, c] != 0, c], sums)
 
                 by_pieces(add, range(C))
         return labels, log_sum, mean, _symmetric(sums)

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from cprime._narrow import is_narrow
 from cprime._threads import by_pieces, limited
 from cprime.kernels import arguments as check
-from cprime.kernels.among import Evidence, SearchResult, among
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals
 from cprime.kernels.exact import Responses
+from cprime.kernels.list_search import Evidence, SearchResult, search_lists
 from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.offered import among_offered
 from cprime.kernels.order import gather
-from cprime.kernels.partial import keep
+from cprime.kernels.partial import top_k
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.stored import StoredRows
 from cprime.kernels.tables import Givers, givers
@@ -128,23 +128,23 @@ class Masked(Dense):
             ids, costs = self._by_kind(of_complete, of_gaps)
         return ids, costs
 
-    def keep(
+    def top_k(
         self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
     ) -> tuple[Ids, Floats]:
         if not isinstance(components, GaussianParameters):
-            return keep(self, components, lists, previous, n_kept, n_threads=n_threads)
+            return top_k(self, components, lists, previous, n_kept, n_threads=n_threads)
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
-            return X.keep(components, lists, previous[rows], n_kept, n_threads=n_threads)
+            return X.top_k(components, lists, previous[rows], n_kept, n_threads=n_threads)
 
         def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats]:
-            return X._marginals(components).keep(X, lists, previous[rows], n_kept)
+            return X._marginals(components).top_k(X, lists, previous[rows], n_kept)
 
         with limited(n_threads):
             ids, costs = self._by_kind(of_complete, of_gaps)
         return ids, costs
 
-    def among(
+    def search_lists(
         self,
         components: Measure,
         lists: Ids,
@@ -158,7 +158,7 @@ class Masked(Dense):
     ) -> SearchResult:
         if not isinstance(components, GaussianParameters):
             more: Any = {"evidence": evidence, "sample_weight": sample_weight, "n_threads": n_threads}
-            return among(self, components, lists, previous, n_kept, extra, **more)
+            return search_lists(self, components, lists, previous, n_kept, extra, **more)
         weights, looked = check.weights(sample_weight, len(self)), list[Evidence]()
 
         def added(found: SearchResult) -> tuple[Ids, Floats, Ids]:
@@ -171,7 +171,7 @@ class Masked(Dense):
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats, Ids]:
             own, n, more, wanted, weight = parts(rows)
-            return added(X.among(components, lists, own, n, more, evidence=wanted, sample_weight=weight))
+            return added(X.search_lists(components, lists, own, n, more, evidence=wanted, sample_weight=weight))
 
         def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
             return added(among_offered(X._marginals(components).costs, X, lists, *parts(rows)))

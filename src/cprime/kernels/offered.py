@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.among import Evidence, SearchResult
+from cprime.kernels.list_search import Evidence, SearchResult
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
@@ -30,8 +30,8 @@ def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tupl
     found = np.empty(ids.shape, dtype=points.dtype)
     step = max(1, _VALUES // max(1, ids.shape[1]))
     for begin in range(0, len(points), step):
-        some = slice(begin, begin + step)
-        found[some] = costs(points[some], np.maximum(ids[some], 0))
+        piece = slice(begin, begin + step)
+        found[piece] = costs(points[piece], np.maximum(ids[piece], 0))
     found[ids < 0] = np.inf
     order = np.argsort(np.where(found == found, found, np.inf), axis=1, kind="stable")[:, :n_kept]
     kept, least = (np.take_along_axis(array, order, axis=1) for array in (ids, found))
@@ -55,7 +55,7 @@ def among_offered(
     """Find the n_kept best of three sets: K(n), the neighbor lists of all components in K(n), and extra candidates.
 
     previous (n, H′): active sets K(n)    extra (n, E): extra candidates of each row, or None
-    costs: function of rows and ids that returns costs    Other arguments and the result are those of `among.among`.
+    costs: function of rows and ids that returns costs    Other arguments and the result are those of `search_lists`.
     evidence: whether the result has the sums of costs for the means in eq. (8) of Forster & Lücke 2018
     """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)

@@ -103,9 +103,9 @@ def normalized_twin(
         out[:] = X
     else:
         gather_twin(X, order, out, n_threads)
-    most = np.abs(out).max(axis=1, initial=0)
-    most = np.where(most > 0, most, 1).astype(np.float64)
-    scaled = out / most[:, np.newaxis]
+    limit = np.abs(out).max(axis=1, initial=0)
+    limit = np.where(limit > 0, limit, 1).astype(np.float64)
+    scaled = out / limit[:, np.newaxis]
     of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
-    lengths[:] = most * of_scaled
+    lengths[:] = limit * of_scaled
     out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
-from cprime.kernels.among import among_twin
 from cprime.kernels.arguments import CoreRows
+from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.measures import Floats, Measure, costs_of
 
 SEGMENT = 2048  # number of points of one component among which `reassign` limits reassignments to farther centers
@@ -114,7 +114,7 @@ def reassign_twin(
             distances[points] = squared[row, best]
 
 
-def keep(
+def top_k(
     X: CoreRows,
     components: Measure,
     lists: NDArray[np.int32],
@@ -135,14 +135,14 @@ def keep(
     previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
     kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
     with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
-        X.kernels.keep(X.core, measure, lists, previous, kept, costs, resolve_threads(n_threads))
+        X.kernels.top_k(X.core, measure, lists, previous, kept, costs, resolve_threads(n_threads))
     return kept, costs
 
 
-def keep_twin(
+def top_k_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """Compute `keep` in NumPy, by a call of `among_twin`; write components to `kept`, and their costs to `costs`.
+    """Compute `top_k` in NumPy, by a call of `among_twin`; write components to `kept`, and their costs to `costs`.
 
     `among_twin` gets no neighbor lists; the list of each row's first component is passed as its extra candidates.
     """
@@ -150,4 +150,4 @@ def keep_twin(
     check.inside(previous[:, 0], 0, len(lists))
     offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
     counts, no_lists = np.empty(len(X), dtype=np.int32), np.empty((len(lists), 0), dtype=np.int32)
-    among_twin(X, measure, no_lists, previous, offered, kept, costs, counts, False, None, n_threads)
+    search_lists_twin(X, measure, no_lists, previous, offered, kept, costs, counts, False, None, n_threads)

@@ -12,21 +12,21 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from cprime.kernels.among import among_twin
 from cprime.kernels.bounds import nearest_bounded_twin
 from cprime.kernels.cells import CenterCells, CenterCellsTwin
-from cprime.kernels.compiled import win_by_parts
+from cprime.kernels.compiled import assign_by_parts
 from cprime.kernels.distances import distances_twin, extent_twin, products_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
-from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, keep_factors_twin
+from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, top_k_factors_twin
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
+from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.nearest import nearest_twin
 from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin, normalized_twin
-from cprime.kernels.partial import keep_twin, reassign_twin
+from cprime.kernels.partial import reassign_twin, top_k_twin
 from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
-from cprime.kernels.student_t_weights import pull_twin
+from cprime.kernels.student_t_weights import scaled_responsibilities_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
 
 TWINS: Any = SimpleNamespace(
@@ -34,7 +34,7 @@ TWINS: Any = SimpleNamespace(
     CenterCells64=CenterCellsTwin,
     accumulate=accumulate_twin,
     along=along_twin,
-    among=among_twin,
+    search_lists=search_lists_twin,
     changed=changed_twin,
     cut_line=cut_line_twin,
     distances=distances_twin,
@@ -45,8 +45,8 @@ TWINS: Any = SimpleNamespace(
     gather=gather_twin,
     grouped_order=grouped_order_twin,
     jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
-    keep=keep_twin,
-    keep_factors=keep_factors_twin,
+    top_k=top_k_twin,
+    top_k_factors=top_k_factors_twin,
     log_sum_exp=log_sum_exp_twin,
     means=means_twin,
     moments=moments_twin,
@@ -56,11 +56,11 @@ TWINS: Any = SimpleNamespace(
     posterior=posterior_twin,
     potentials=potentials_twin,
     products=products_twin,
-    pull=pull_twin,
+    scaled_responsibilities=scaled_responsibilities_twin,
     reassign=reassign_twin,
     respond=respond_twin,
     spread_out=spread_out_twin,
-    win=lambda *call: win_by_parts(TWINS, *call),
+    assign=lambda *call: assign_by_parts(TWINS, *call),
 )
 
 

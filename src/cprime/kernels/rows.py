@@ -12,20 +12,20 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
 from cprime.kernels import arguments as check
-from cprime.kernels.among import SearchResult, among
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.assignment import AssignResult, win
+from cprime.kernels.assignment import AssignResult, assign
 from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
-from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, keep_factors
+from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
 from cprime.kernels.jumps import core_jump, jumped
+from cprime.kernels.list_search import SearchResult, search_lists
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather, normalized
-from cprime.kernels.partial import keep, own_distances, reassign
+from cprime.kernels.partial import own_distances, reassign, top_k
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 
@@ -106,7 +106,7 @@ class Rows(CoreRows, Protocol):
     def nearest(
         self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
     ) -> tuple[Ids, Floats]: ...
-    def win(
+    def assign(
         self,
         centers: Floats,
         before: Ids | None = None,
@@ -131,10 +131,10 @@ class Rows(CoreRows, Protocol):
         n_threads: int | None = None,
     ) -> tuple[Ids, Floats]: ...
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats: ...
-    def keep(
+    def top_k(
         self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
     ) -> tuple[Ids, Floats]: ...
-    def among(
+    def search_lists(
         self,
         components: Measure,
         lists: Ids,
@@ -217,7 +217,7 @@ class Rows(CoreRows, Protocol):
     ) -> Responses: ...
     def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles: ...
     def factor_costs(self, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats: ...
-    def keep_factors(
+    def top_k_factors(
         self, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
     ) -> tuple[Ids, Floats]: ...
     def factor_moments(
@@ -241,12 +241,12 @@ class CoreTable:
 
     copied_when_ordered: ClassVar[bool] = True
     nearest = nearest
-    win = win
+    assign = assign
     nearest_bounded = nearest_bounded
     reassign = reassign
     own_distances = own_distances
-    keep = keep
-    among = among
+    top_k = top_k
+    search_lists = search_lists
     distances = distances
     extent = extent
     products = products
@@ -261,7 +261,7 @@ class CoreTable:
     respond = respond
     responsibilities = responsibilities
     factor_costs = factor_costs
-    keep_factors = keep_factors
+    top_k_factors = top_k_factors
     factor_moments = factor_moments
 
     def converted(self: Rows, n_all: int) -> Rows:
@@ -273,9 +273,9 @@ class CoreTable:
     def principal(self: Rows, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
         covariance, step = np.zeros((len(mean), len(mean))), max(1, _CENTERED // max(1, len(mean)))
         for begin in range(0, len(self), step):
-            some = slice(begin, begin + step)
-            centered = self[some].dense() - mean
-            covariance += np.einsum("n,nd,ne->de", weights[some], centered, centered, optimize=True)
+            piece = slice(begin, begin + step)
+            centered = self[piece].dense() - mean
+            covariance += np.einsum("n,nd,ne->de", weights[piece], centered, centered, optimize=True)
         last = len(covariance) - 1
         variances, directions = eigh(covariance / weights.sum(), subset_by_index=[last, last])
         return float(variances[0]), directions[:, 0]

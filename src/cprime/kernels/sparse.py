@@ -205,7 +205,7 @@ class SparseRows(CoreTable):
             out[rows] = posterior(np.ascontiguousarray(squared.T), scale, n_threads=n_threads).log_sum
         return out
 
-    keep = _not_of_sparse("keep")
+    top_k = _not_of_sparse("top_k")
     moments = _not_of_sparse("moments")
     products = _not_of_sparse("products")
     expect_all = _not_of_sparse("expect_all")

@@ -14,18 +14,18 @@ _MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
 
 
 class StudentTWeights(NamedTuple):
-    """Result of `pull`: weights of points in the M-step of t distributions, and sums for their degrees of freedom.
+    """Weights of points in the M-step of t distributions, and sums for their degrees of freedom.
 
     With responsibilities q, factors u of t distributions and sample weights w:
-    pulled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
+    scaled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
     """
 
-    pulled: NDArray[np.float64]
+    scaled: NDArray[np.float64]
     counts: NDArray[np.float64]
     logs: NDArray[np.float64]
 
 
-def pull(
+def scaled_responsibilities(
     components: GaussianParameters,
     kept: NDArray[np.int32],
     costs: Floats,
@@ -49,9 +49,9 @@ def pull(
     if responsibilities is not None:
         responsibilities = check.responsibilities(responsibilities, kept)
     weights, (C, D) = check.weights(sample_weight, len(kept)), given.means.shape
-    pulled, tails = np.empty(kept.shape), np.zeros((2, C))
+    scaled, tails = np.empty(kept.shape), np.zeros((2, C))
     with check.naming(C, kept=(kept, 0)):
-        kernels.pull(
+        kernels.scaled_responsibilities(
             kept,
             costs,
             responsibilities,
@@ -59,14 +59,14 @@ def pull(
             given.offsets,
             given.dof,
             D,
-            pulled,
+            scaled,
             tails,
             resolve_threads(n_threads),
         )
-    return StudentTWeights(pulled, *tails)
+    return StudentTWeights(scaled, *tails)
 
 
-def pull_twin(
+def scaled_responsibilities_twin(
     kept: NDArray,
     costs: Floats,
     responsibilities: NDArray | None,
@@ -74,16 +74,16 @@ def pull_twin(
     offsets: Floats,
     dof: Floats,
     n_features: int,
-    pulled: NDArray,
+    scaled: NDArray,
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `pull` in NumPy: write weights q u (n, H) to `pulled`; add Σ w q and Σ w q log u to `tails` (2, C)."""
+    """Compute `scaled_responsibilities` in NumPy: q u goes to `scaled`, Σ w q and Σ w q log u to `tails`."""
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)
     q = np.ones(kept.shape) if responsibilities is None else responsibilities
-    pulled[:] = q * np.exp(log_u)
+    scaled[:] = q * np.exp(log_u)
     w = q if sample_weight is None else q * sample_weight[:, None]
     np.add.at(tails[0], kept, w)
     np.add.at(tails[1], kept, w * log_u)

@@ -52,14 +52,14 @@ class TabulatedCosts:
         ids = np.empty((len(points), n_kept), dtype=np.int32)
         costs = np.empty((len(points), n_kept), dtype=points.dtype)
 
-        def some(rows: slice) -> None:
+        def piece(rows: slice) -> None:
             found = narrowed(self.table(points[rows], slice(None), origin), points.dtype)
             ids[rows], costs[rows] = least_of(every, found, n_kept)
 
-        by_pieces(some, self.blocks(len(points)))
+        by_pieces(piece, self.blocks(len(points)))
         return ids, costs
 
-    def keep(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+    def top_k(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
         """Return the n_kept best among a point's previous components and the neighbor list of the first of these.
 
         previous (n, H′): previous components, best first    lists (C, G): neighbor lists
@@ -103,8 +103,8 @@ class TabulatedCosts:
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
     """Convert costs to dtype, clipped to its largest number, because an infinite cost would mean: no component."""
-    most = np.finfo(dtype).max
-    return np.minimum(costs, most).astype(dtype)
+    limit = np.finfo(dtype).max
+    return np.minimum(costs, limit).astype(dtype)
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:

@@ -245,9 +245,9 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
     """Return the values converted to a dtype; values outside its range become the nearest number of the dtype."""
-    most = np.finfo(dtype).max
-    found = np.asarray(np.minimum(values, most))
-    return np.maximum(found, -most, out=found).astype(dtype, copy=False)
+    limit = np.finfo(dtype).max
+    found = np.asarray(np.minimum(values, limit))
+    return np.maximum(found, -limit, out=found).astype(dtype, copy=False)
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:

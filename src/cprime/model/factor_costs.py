@@ -75,9 +75,9 @@ class FactorCosts(TabulatedCosts, Components):
         """Matrices U = L⁻¹ΛᵀΨ⁻¹ of all components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (C, H, D)."""
         return self.directions_of(slice(None))
 
-    def directions_of(self, some: slice) -> NDArray[np.float64]:
+    def directions_of(self, piece: slice) -> NDArray[np.float64]:
         """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ of a slice of components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (c, H, D)."""
-        loadings, noise, roots = self.loadings[some], self.noise[some], self.roots[some]
+        loadings, noise, roots = self.loadings[piece], self.noise[piece], self.roots[piece]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
 
@@ -112,10 +112,10 @@ class FactorCosts(TabulatedCosts, Components):
         for name in ("directions", "precisions", "terms"):
             vars(self).pop(name, None)
 
-    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:  # type: ignore[override]
+    def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:  # type: ignore[override]
         if points.observed is not None:
-            return super().keep(points, lists, previous, n_kept)
-        return points.keep_factors(self.factors, lists, previous, n_kept)
+            return super().top_k(points, lists, previous, n_kept)
+        return points.top_k_factors(self.factors, lists, previous, n_kept)
 
     def costs(self, points: Rows, ids: Ids) -> Floats:  # type: ignore[override]
         return super().costs(points, ids) if points.observed is not None else points.factor_costs(self.factors, ids)
@@ -213,10 +213,10 @@ class FactorCosts(TabulatedCosts, Components):
         squares = np.square(directions).sum(axis=1)
 
         def mean_costs(begin: int, end: int) -> NDArray[np.float64]:
-            some = slice(begin, end)
-            out = (spread[some] + np.square(means[some])) @ precisions.T - 2 * (means[some] @ pulls.T) + constants
-            out -= self.noise[some] @ squares.T
-            along = (means[some] @ flat.T).reshape(end - begin, C, H)
+            piece = slice(begin, end)
+            out = (spread[piece] + np.square(means[piece])) @ precisions.T - 2 * (means[piece] @ pulls.T) + constants
+            out -= self.noise[piece] @ squares.T
+            along = (means[piece] @ flat.T).reshape(end - begin, C, H)
             along -= own
             out -= np.square(along, out=along).sum(axis=2)
             del along

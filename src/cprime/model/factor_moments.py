@@ -32,10 +32,10 @@ class FactorMoments(Sums):
     means: NDArray[np.float64]
     second: NDArray[np.float64]
 
-    def select(self, some: slice) -> Self:
+    def select(self, piece: slice) -> Self:
         """Return the moments of a slice of components."""
-        first = self.counts[some], self.sums[some], self.squares[some]
-        return type(self)(*first, self.cross[some], self.means[some], self.second[some])
+        first = self.counts[piece], self.sums[piece], self.squares[piece]
+        return type(self)(*first, self.cross[piece], self.means[piece], self.second[piece])
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
@@ -79,7 +79,7 @@ class FactorMoments(Sums):
         squares = self.squares - 2 * places * self.sums + counts * np.square(places)
         return replace(self, sums=self.sums - counts * places, squares=np.maximum(squares, 0), cross=moved)
 
-    def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def buffer(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) and noise (C, D).
 
         They share memory with the arrays of these moments, if those are contiguous and writeable.
@@ -112,17 +112,17 @@ def by_blocks(
     q, weight, ids = shares.responsibilities, block.sample_weight, shares.ids.reshape(-1)
     rows_of_all = max(1, ids.size * D * block.X.dtype.itemsize)
     size = max(1, min(TOGETHER // (8 * H * D), TOGETHER * C // rows_of_all))
-    for some, places in _together(ids, C, size):
+    for piece, places in _together(ids, C, size):
         rows = places // width
-        found.counts[some], sums[some], squares[some], cross[some], found.means[some], found.second[some] = block.X[
-            rows
-        ].factor_moments(
-            centers[some],
-            directions_of(some),
-            roots[some],
-            (ids[places] - np.int32(some.start))[:, np.newaxis],
-            None if q is None else q.reshape(-1)[places][:, np.newaxis],
-            None if weight is None else weight[rows],
+        found.counts[piece], sums[piece], squares[piece], cross[piece], found.means[piece], found.second[piece] = (
+            block.X[rows].factor_moments(
+                centers[piece],
+                directions_of(piece),
+                roots[piece],
+                (ids[places] - np.int32(piece.start))[:, np.newaxis],
+                None if q is None else q.reshape(-1)[places][:, np.newaxis],
+                None if weight is None else weight[rows],
+            )
         )
     return FactorMoments(found.counts, sums, squares, cross.transpose(0, 2, 1), found.means, found.second)
 

@@ -87,7 +87,7 @@ class Factors(Gaussian):
         C, _, H = self.loadings.shape
         found = FactorRoots(np.empty((C, H, H)), np.empty(C))
 
-        def some(part: slice) -> None:
+        def piece(part: slice) -> None:
             loadings, noise = self.loadings[part], self.noise_variances[part]
             scaled = loadings / noise[:, :, np.newaxis]
             lower = root_of(
@@ -98,7 +98,7 @@ class Factors(Gaussian):
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             found.log_determinants[part] += np.log(noise).sum(axis=1)
 
-        by_pieces(some, parts(C))
+        by_pieces(piece, parts(C))
         return found
 
     @property
@@ -194,9 +194,9 @@ class Factors(Gaussian):
         rows, observed = X.dense(), X.observed
         assert observed is not None
 
-        def filled(c: int, some: NDArray[np.intp]) -> NDArray[np.float64]:
-            draws = None if normal is None else normal[some]
-            return completed(rows[some], observed[some], self._costs_of.component(c), draws) + self.centers[c]
+        def filled(c: int, piece: NDArray[np.intp]) -> NDArray[np.float64]:
+            draws = None if normal is None else normal[piece]
+            return completed(rows[piece], observed[piece], self._costs_of.component(c), draws) + self.centers[c]
 
         return np.where(observed, rows, mixed(ids, q, rows.shape, filled))
 
@@ -242,16 +242,16 @@ class Factors(Gaussian):
         other families.
         """
         self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
-        shift, loadings, noise = moments.room(self.n_factors)
+        shift, loadings, noise = moments.buffer(self.n_factors)
 
-        def some(part: slice) -> None:
+        def piece(part: slice) -> None:
             of = moments.select(part)
             if self.known:
                 shift[part], loadings[part], noise[part] = regressed(of, self._inner.roots[part])
             else:
                 shift[part], loadings[part], noise[part] = leading(of, self._random_directions(), self.n_factors)
 
-        by_pieces(some, parts(self.n_components))
+        by_pieces(piece, parts(self.n_components))
         empty = moments.counts <= 0
         shift[empty], loadings[empty] = 0.0, self.loadings[empty]
         means = np.add(shift, self.centers, out=shift)
@@ -321,8 +321,8 @@ class Factors(Gaussian):
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the expected factors E[z | x] of every row under its component in `labels` (n,): (n, H)."""
         moved, out = self._moved(X, labels), np.empty((len(labels), self.n_factors))
-        for c, some in groups(labels, self.n_components):
-            out[some] = moved[some] @ self._projections[c].T
+        for c, piece in groups(labels, self.n_components):
+            out[piece] = moved[piece] @ self._projections[c].T
         return out
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:

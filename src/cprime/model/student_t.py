@@ -23,7 +23,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtr
 from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
-from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, pull
+from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, scaled_responsibilities
 from cprime.model.base import expect_gaussians
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
@@ -110,10 +110,10 @@ class StudentT(OwnCovariance):
         if shares.costs is None:
             moments = super().summarise(block, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
-        pulled, counts, logs = pull(
+        scaled, counts, logs = scaled_responsibilities(
             self.gaussians, shares.ids, shares.costs, shares.responsibilities, block.sample_weight
         )
-        return StudentTMoments(counts, super().summarise(block, shares._replace(responsibilities=pulled)), logs)
+        return StudentTMoments(counts, super().summarise(block, shares._replace(responsibilities=scaled)), logs)
 
     def expect_all(self, block: Block) -> Expected:
         def moments(found: Responses) -> StudentTMoments:
@@ -159,14 +159,14 @@ class StudentT(OwnCovariance):
         """
         return StudentTMoments(shares, super().pseudo_moments(shares)[0], self._standing(shares)), None
 
-    def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
+    def outlier_weights(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
         """Return the weight Σ_c q_nc u_nc of each row in M-steps, over its n_kept best components: (n,).
 
         q: responsibilities    u = (ν + D)/(ν + δ), small for outliers, with squared Mahalanobis distances δ
         """
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities
-        pulls: NDArray[np.float64] = pull(self.gaussians, ids, costs, q).pulled.sum(axis=1)
+        pulls: NDArray[np.float64] = scaled_responsibilities(self.gaussians, ids, costs, q).scaled.sum(axis=1)
         return pulls
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,8 +180,8 @@ class StudentT(OwnCovariance):
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))  # type: ignore[misc]
-        most = float(np.finfo(self.centers.dtype).max) / 2  # limits draws, which may overflow if ν is small
-        return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -most, most)
+        limit = float(np.finfo(self.centers.dtype).max) / 2  # limits draws, which may overflow if ν is small
+        return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -limit, limit)
 
     def attributes(self) -> dict[str, Any]:
         return {**super().attributes(), "dof_": self.dof.astype(self.centers.dtype)}

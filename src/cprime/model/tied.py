@@ -118,11 +118,11 @@ class Tied(Embedded):
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         """Return whitened rows. The memory of `before`, rows whitened earlier, is reused if its dtype is the same."""
-        dtype, room = self.embedded_centers.dtype, None if before is None else before.dense()
+        dtype, buffer = self.embedded_centers.dtype, None if before is None else before.dense()
         if X.dtype != dtype:
             X = X.as_type(dtype)
-        room = room if room is not None and room.dtype == dtype else None
-        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=room))
+        buffer = buffer if buffer is not None and buffer.dtype == dtype else None
+        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=buffer))
 
     def expect_all(self, block: Block) -> Expected:
         """Compute the exact E-step over all components. Some rows are whitened at a time, to limit memory."""

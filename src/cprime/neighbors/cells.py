@@ -69,10 +69,10 @@ class Cells:
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
         self.first = np.arange(C, dtype=np.int32)  # for each component, the first component with the same center
-        cell, most = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
-        if np.bincount(cell).max() > most:
+        cell, limit = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
+        if np.bincount(cell).max() > limit:
             self.clumped = True
-            cell = self._cut(self._cell(Dense(centers)), most)
+            cell = self._cut(self._cell(Dense(centers)), limit)
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = self.coarse[used]
         standing = np.flatnonzero(self.first == np.arange(C)).astype(np.int32)
@@ -84,17 +84,17 @@ class Cells:
         """Return the index of the nearest cell of every row, (n,); by exact distances if large cells were cut."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
-    def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    def _cut(self, cell: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
         """Cut cells with more than `most` components, and append the centers of the new cells to `coarse`.
 
         cell (C,): index of each component's cell before the cut    Returns these indices after the cut (C,).
         """
         coarse = [self.coarse]
-        for big in np.flatnonzero(np.bincount(cell) > most):
+        for big in np.flatnonzero(np.bincount(cell) > limit):
             members = np.flatnonzero(cell == big)
             _, first, same = np.unique(self.centers[members], axis=0, return_index=True, return_inverse=True)
             self.first[members] = members[first][same.reshape(-1)]
-            pieces = halved(self.centers, np.sort(members[first]), most)
+            pieces = halved(self.centers, np.sort(members[first]), limit)
             for number, piece in enumerate(pieces, start=sum(map(len, coarse))):
                 cell[piece] = number
             coarse.append(np.stack([self.centers[piece].mean(axis=0) for piece in pieces]))
@@ -148,14 +148,14 @@ class Cells:
         return out
 
 
-def halved(points: Floats, members: NDArray, most: int) -> list[NDArray]:
+def halved(points: Floats, members: NDArray, limit: int) -> list[NDArray]:
     """Split `members`, indices of points, into pieces of at most `most` / 2 indices by repeated cuts at the median.
 
     Each cut is along the coordinate of widest range.
     """
-    if len(members) <= most // 2:
+    if len(members) <= limit // 2:
         return [members]
     held = points[members]
     order = np.argsort(held[:, np.ptp(held, axis=0).argmax()], kind="stable")
     middle = len(members) // 2
-    return halved(points, members[order[:middle]], most) + halved(points, members[order[middle:]], most)
+    return halved(points, members[order[:middle]], limit) + halved(points, members[order[middle:]], limit)

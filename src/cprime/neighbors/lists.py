@@ -70,7 +70,7 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
     for begin, end in _blocks(len(lists)):
         near = np.column_stack([np.arange(begin, end, dtype=np.int32), expanded[begin:end]])
         rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
-        found = Dense(centers[begin:end]).among(centers, expanded, near, n, rest)
+        found = Dense(centers[begin:end]).search_lists(centers, expanded, near, n, rest)
         out[begin:end] = without_self(found.kept, begin)
     return out
 

@@ -27,11 +27,11 @@ class CenterIndex:
     a very large cell was cut into several, planes do not bound the cells, so no cell is skipped.
     """
 
-    def __init__(self, centers: Floats, most: int = _MOST_CELLS):
+    def __init__(self, centers: Floats, n_searched: int = _MOST_CELLS):
         cells = Cells(centers, 1)
         held = cells.members >= 0
         begins = np.append(0, np.cumsum(held.sum(axis=1)))
-        self._set(centers, cells.coarse, cells.members[held], begins, cells.clumped, most)
+        self._set(centers, cells.coarse, cells.members[held], begins, cells.clumped, n_searched)
 
     def _set(
         self,
@@ -40,16 +40,16 @@ class CenterIndex:
         order: NDArray[np.int32],
         begins: NDArray[np.int64],
         clumped: bool,
-        most: int,
+        n_searched: int,
     ) -> None:
         """Set all attributes.
 
         coarse (g, D): centers of the g cells    order (m,): ids of the m distinct components, cell by cell
         begins (g + 1,): position of each cell's first component in `order`
-        clumped: whether a very large cell was cut    most: number of cells that are searched for a row
+        clumped: whether a very large cell was cut    n_searched: number of cells that are searched for a row
         """
         self.coarse, self.order, self.begins, self.clumped = coarse, order, begins, clumped
-        self.n_cells = min(most, len(coarse))
+        self.n_cells = min(n_searched, len(coarse))
         reach = min(1.0, _SPREAD / math.sqrt(coarse.shape[1]))
         self.between = 2 * reach * np.sqrt(Dense(coarse).distances(coarse))
         if clumped:

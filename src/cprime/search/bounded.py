@@ -174,9 +174,9 @@ def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Fl
     reach[:, G] = np.inf
     moved = np.where(lists == np.arange(C)[:, np.newaxis], -np.inf, drift[lists])
     spread[:, 0], spread[:, 1:] = -np.inf, np.maximum.accumulate(moved, axis=1)
-    most = drift.argmax()
-    spread[:, G] = drift[most]
-    spread[most, G] = np.delete(drift, most).max()
+    limit = drift.argmax()
+    spread[:, G] = drift[limit]
+    spread[limit, G] = np.delete(drift, limit).max()
     return Moves(drift, reach, spread)
 
 

@@ -65,7 +65,7 @@ class GraphCellLookup:
             assert self.cells is not None
             kept = ActiveSet(self.cells.find(points)[0][:, np.newaxis])
         if n_kept > 1:
-            kept = ActiveSet(components.keep(points, self.lists, kept.ids, n_kept)[0])
+            kept = ActiveSet(components.top_k(points, self.lists, kept.ids, n_kept)[0])
         return Lookup(kept, 0, SearchStats(block.n_weighted))
 
 
@@ -91,11 +91,11 @@ class ListLookup:
         before, C = kept.winners, len(components.centers)
         looked_at, explores = 1 + (self.lists >= 0).sum(axis=1), self.lists.shape[1] > 0
         if n_kept > 1 and not explores:
-            found = components.among(points, self.lists, kept.ids, n_kept)
+            found = components.search_lists(points, self.lists, kept.ids, n_kept)
             after = ActiveSet(found.kept, found.costs)
             evaluations = len(before) * (n_kept - 1)
         elif n_kept > 1:
-            after = ActiveSet(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
+            after = ActiveSet(*components.top_k(points, self.lists, self._led(kept.ids), n_kept))
             evaluations = len(before) * (n_kept - 1)
         else:
             active = self.active if kept.costs is not None else None
@@ -265,7 +265,7 @@ class Graph(Value):
             in_cells=False,
         )
         C, longer = len(components.centers), state.n_neighbors > state.first_n_neighbors
-        most = max(
+        limit = max(
             state.first_n_neighbors, _MOST_OF_MANY if C > EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE)
         )
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
@@ -276,10 +276,10 @@ class Graph(Value):
         state = replace(state, agreement=agreement)
         short = agreement < (_FOUND_BY_LONGER if longer else _FOUND)
         much = missed > _MISSED and state.iteration >= _LATE
-        if longer and components.steady and (much or (short and state.n_neighbors >= most)):
+        if longer and components.steady and (much or (short and state.n_neighbors >= limit)):
             state = replace(state, in_cells=True)
-        if (short or (much and not longer)) and state.n_neighbors < most:
-            state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
+        if (short or (much and not longer)) and state.n_neighbors < limit:
+            state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, limit), moved=1.0)
             logger.info(
                 "neighbor lists have the best component of %.1f %% of the sampled points, and J is %.2f %% too high: "
                 "each list grows to %d components",
@@ -345,7 +345,7 @@ def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cel
     """Return for each point the nearer of two components, (n,): before[n], and the one that `cells` finds near it."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
-    return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])
+    return np.ascontiguousarray(components.search_lists(points, no_lists, both, 1).kept[:, 0])
 
 
 def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
@@ -365,7 +365,7 @@ def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kep
     Returns the share of points for which the found component is the best of all, and the relative excess of the sum of
     costs over that of the best components.
     """
-    found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
+    found = components.search_lists(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)
     excess = float((found.costs.astype(np.float64) - costs).sum())
     right = (found.kept == best) | (found.costs <= costs)

@@ -43,9 +43,9 @@ class Nearby:
         else:
             kept, costs = np.empty((len(points), n_kept), dtype=np.int32), np.empty((len(points), n_kept), points.dtype)
             for begin in range(0, len(points), _ROWS):
-                some = slice(begin, begin + _ROWS)
-                met, theirs = self._walked(points[some], self.lists, max(_WIDTH * n_kept, _LEAST_WIDTH))
-                kept[some], costs[some] = met[:, :n_kept], theirs[:, :n_kept]
+                piece = slice(begin, begin + _ROWS)
+                met, theirs = self._walked(points[piece], self.lists, max(_WIDTH * n_kept, _LEAST_WIDTH))
+                kept[piece], costs[piece] = met[:, :n_kept], theirs[:, :n_kept]
         _complete(kept, costs, points, self.components)
         return kept, costs
 
@@ -64,7 +64,7 @@ class Nearby:
             done[every, place] = True
             known = np.where(done, before, np.int32(-2))
             before[every, place], before[:, 0] = before[:, 0], before[every, place]
-            after, costs[rows] = self.components.keep(points[rows], lists, before, width)
+            after, costs[rows] = self.components.top_k(points[rows], lists, before, width)
             met[rows], asked[rows] = after, (after[:, :, np.newaxis] == known[:, np.newaxis]).any(axis=2)
         return met, costs
 

@@ -55,7 +55,7 @@ class PapersCellLookup:
     ) -> Lookup:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
-            ids = components.among(points, self.lists, ids, n_kept).kept
+            ids = components.search_lists(points, self.lists, ids, n_kept).kept
             short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in near cells
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
@@ -79,7 +79,7 @@ class CandidateLookup:
         extra = np.empty((n, self.n_explore), dtype=np.int32)
         for i in range(self.n_explore):
             extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
-        found = components.among(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
+        found = components.search_lists(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
         evidence = None if found.evidence is None else _matrix(found.evidence)
         after = ActiveSet(found.kept, found.costs)
         return Lookup(after, int(found.counts.sum(dtype=np.int64)), SearchStats(block.n_weighted, evidence=evidence))

@@ -64,17 +64,17 @@ class WeightedRows:
 
     n: int
     rows: NDArray[np.int64]
-    most: int
+    limit: int
 
     def __add__(self, other: WeightedRows) -> WeightedRows:
-        return WeightedRows(self.n + other.n, np.concatenate([self.rows, other.rows])[: self.most], self.most)
+        return WeightedRows(self.n + other.n, np.concatenate([self.rows, other.rows])[: self.limit], self.limit)
 
 
 @dataclass(frozen=True)
 class SelectWeightedRows:
     """Job that counts the rows with positive weight, and returns the indices of the first `most` of them."""
 
-    most: int
+    limit: int
 
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
@@ -82,4 +82,4 @@ class SelectWeightedRows:
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, WeightedRows]:
         heavy = np.ones(len(block), dtype=bool) if block.sample_weight is None else block.sample_weight > 0
         rows = np.sort(block.rows(np.flatnonzero(heavy)))
-        return None, WeightedRows(len(rows), rows[: self.most], self.most)
+        return None, WeightedRows(len(rows), rows[: self.limit], self.limit)

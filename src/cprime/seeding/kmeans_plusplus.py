@@ -122,7 +122,7 @@ def choose_by_kmeans_plusplus(
     n_weighted = int(np.count_nonzero(masses))
     indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
     closest = X.distances(X[indices[:1]].dense(), n_threads=n_threads)[0]
-    c, room = 1, np.empty((0, len(X)), dtype=X.dtype)
+    c, buffer = 1, np.empty((0, len(X)), dtype=X.dtype)
     while c < n_clusters:
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
@@ -130,9 +130,9 @@ def choose_by_kmeans_plusplus(
         n_proposed = _n_proposed(c, n_local_trials, n_weighted * X.dtype.itemsize)
         proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
         bars = rng.uniform(size=n_proposed) * closest[proposed]
-        if n_proposed > len(room):
-            room = np.empty((n_proposed, len(X)), dtype=X.dtype)
-        distances = X.distances(X[proposed].dense(), closest, out=room[:n_proposed], n_threads=n_threads)
+        if n_proposed > len(buffer):
+            buffer = np.empty((n_proposed, len(X)), dtype=X.dtype)
+        distances = X.distances(X[proposed].dense(), closest, out=buffer[:n_proposed], n_threads=n_threads)
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []

@@ -150,13 +150,13 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     In a cell with very many centers, the search is approximate: it uses coarse cells of these centers.
     owner (C,): index of the cell of each center
     """
-    most = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
+    limit = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
     share = np.bincount(owner, minlength=len(cells))
     crowds = {}
-    for cell in np.flatnonzero(share > most):
+    for cell in np.flatnonzero(share > limit):
         ids = np.flatnonzero(owner == cell).astype(np.int32)
         crowds[int(cell)] = ids, Cells(centers[ids])
-    others = np.flatnonzero(share[owner] <= most)
+    others = np.flatnonzero(share[owner] <= limit)
     places = table(owner[others], len(cells))
     offered = np.where(places < 0, np.int32(-1), np.append(others, -1).astype(np.int32)[places])
     offered[offered[:, 0] < 0, 0] = 0  # a cell without points of positive weight has no center
@@ -209,7 +209,7 @@ class CandidatesByCell:
     rows: NDArray[np.int64]
     keys: NDArray[np.float64]
     ratios: NDArray[np.float64]
-    most: NDArray[np.int64]
+    limit: NDArray[np.int64]
 
     def __add__(self, other: CandidatesByCell) -> CandidatesByCell:
         cells = np.arange(len(self.counts))
@@ -220,9 +220,9 @@ class CandidatesByCell:
         first = np.lexsort((rows, keys, cell))
         counts = self.counts + other.counts
         rank = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = first[rank < self.most[cell[first]]]
+        first = first[rank < self.limit[cell[first]]]
         first = first[np.lexsort((rows[first], cell[first]))]
-        return CandidatesByCell(np.minimum(counts, self.most), rows[first], keys[first], ratios[first], self.most)
+        return CandidatesByCell(np.minimum(counts, self.limit), rows[first], keys[first], ratios[first], self.limit)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Candidates:
     key: Key
     mass: NDArray[np.float64]
     distortion: NDArray[np.float64]
-    most: NDArray[np.int64]
+    limit: NDArray[np.int64]
 
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
@@ -250,12 +250,12 @@ class Candidates:
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
-        for places, most in zip(np.split(grouped_order(cell, n_cells), ends), self.most, strict=True):
-            m = min(int(most), int(np.isfinite(keys[places]).sum()))
+        for places, limit in zip(np.split(grouped_order(cell, n_cells), ends), self.limit, strict=True):
+            m = min(int(limit), int(np.isfinite(keys[places]).sum()))
             drawn.append(np.sort(places[np.argpartition(keys[places], m - 1)[:m]]) if m else places[:0])
         places = np.concatenate(drawn)
         counts = np.array([len(one) for one in drawn])
-        return None, CandidatesByCell(counts, block.rows(places), keys[places], 1 / ratio[places], self.most)
+        return None, CandidatesByCell(counts, block.rows(places), keys[places], 1 / ratio[places], self.limit)
 
 
 @dataclass(frozen=True)
@@ -309,12 +309,12 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
     while (left := n_clusters - share.sum()) > 0:  # redistribute shares above `available`
-        room = available > share
-        ideal = np.where(room, wanted, 0.0)
+        buffer = available > share
+        ideal = np.where(buffer, wanted, 0.0)
         ideal *= left / ideal.sum()
         more = np.minimum(np.floor(ideal).astype(np.int64), available - share)
         if not more.any():
             more = np.zeros_like(share)
-            more[np.argsort(-ideal, kind="stable")[: min(left, np.count_nonzero(room))]] = 1
+            more[np.argsort(-ideal, kind="stable")[: min(left, np.count_nonzero(buffer))]] = 1
         share += more
     return share

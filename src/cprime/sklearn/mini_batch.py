@@ -148,8 +148,8 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Return initial centers, drawn as in scikit-learn: first `init_size` random rows, then centers from them."""
         if self._init_size < X.shape[0]:
-            some = random_state.randint(0, X.shape[0], self._init_size)
-            X, weights = X[some], weights[some]
+            piece = random_state.randint(0, X.shape[0], self._init_size)
+            X, weights = X[piece], weights[piece]
         X = as_given(X)
         centers = self._init_centroids(
             X,

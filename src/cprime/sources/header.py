@@ -107,9 +107,9 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
     """Return whether each number is farther from all values of its column than these are from each other."""
-    least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    least, limit = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool((np.maximum(first - most, least - first) > most - least).all())
+        return bool((np.maximum(first - limit, least - first) > limit - least).all())
 
 
 def _is_whole(cell: str) -> bool:

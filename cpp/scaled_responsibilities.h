@@ -11,7 +11,8 @@ namespace cprime::CPRIME_ISA {
 
 // Compute q u of rows [begin, end) from costs, where u = (nu + D) / (nu + d2) = (1 + D / nu) exp(-(cost - offset) / (nu
 // + D)).
-template <class T> inline void pull(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails) {
+template <class T> inline void scaled_responsibilities(const ScaledResponsibilitiesTask<T> &task, std::size_t begin,
+                                                       std::size_t end, double *tails) {
     using V = simd<double>;
     constexpr std::size_t BATCH = 256;
     constexpr double MOST = 1e4; // greatest log(1 + d2 / nu)
@@ -37,7 +38,7 @@ template <class T> inline void pull(const PullTask<T> &task, std::size_t begin, 
             const std::int32_t c = task.kept[first + i];
             const double q = task.responsibilities ? task.responsibilities[first + i] : 1.0;
             const double share = task.sample_weight ? q * task.sample_weight[(first + i) / H] : q;
-            task.pulled[first + i] = q * most[c] * fallen[i];
+            task.scaled[first + i] = q * most[c] * fallen[i];
             tails[c] += share;
             tails[C + c] += share * (log_most[c] - logs[i]);
         }

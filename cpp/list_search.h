@@ -10,7 +10,8 @@
 namespace cprime::CPRIME_ISA {
 
 // Write the active set of row n: the task.H nearest of the `count` evaluated components in `found`.
-template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t n, Candidate<T> *found, int count) {
+template <class T> inline void keep_found(const ListSearchTask<T> &task, std::size_t n, Candidate<T> *found,
+                                          int count) {
     const int H = std::min(task.H, count);
     task.counts[n] = count;
     sort_nearest(found, H, count);
@@ -21,7 +22,7 @@ template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t 
 }
 
 // Prefetch the parameters from which the cost of component c is computed.
-template <class T> inline void fetch(const AmongTask<T> &task, std::int32_t c) {
+template <class T> inline void fetch(const ListSearchTask<T> &task, std::int32_t c) {
     prefetch(task.centers[c], task.X.D);
     if (task.gaussians && !task.gaussians->full)
         prefetch(task.gaussians->factor(c), task.X.D);
@@ -33,13 +34,13 @@ template <class T> class LaneList {
   public:
     static constexpr int POINTS = 4; // points whose costs are computed at a time
 
-    explicit LaneList(const AmongTask<T> &task)
+    explicit LaneList(const ListSearchTask<T> &task)
         : task_(task), D_(task.X.D), width_(width(task)), means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
           factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_),
           inverses_(width_), powers_(width_) {}
 
     // Return how many numbers the costs of one point take: G + 1 (G neighbors), rounded up to whole vectors.
-    static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
+    static int width(const ListSearchTask<T> &task) { return (task.G + W) / W * W; }
 
     // Pack the components component(i), 0 <= i <= G.
     template <class Component> void read(Component component) {
@@ -101,7 +102,7 @@ template <class T> class LaneList {
         }
     }
 
-    const AmongTask<T> &task_;
+    const ListSearchTask<T> &task_;
     int D_, width_;
     Scratch<T> means_, factors_, offsets_, inverses_, powers_;
 };
@@ -111,7 +112,7 @@ template <class T> class LaneList {
 // together.
 template <class T> class SharedCosts {
   public:
-    SharedCosts(const AmongTask<T> &task, std::size_t begin, std::size_t end)
+    SharedCosts(const ListSearchTask<T> &task, std::size_t begin, std::size_t end)
         : n_previous_(task.n_previous), n_costs_(LaneList<T>::width(task)), known_((end - begin) * n_previous_),
           costs_((end - begin) * n_previous_ * n_costs_) {
         const std::size_t C = task.centers.n, n_pairs = (end - begin) * n_previous_;
@@ -174,7 +175,7 @@ template <class T> class SharedCosts {
 
     // Compute the costs of n pairs; row(pair) returns a pair's row number.
     template <class Row, class Component>
-    void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
+    void measure(const ListSearchTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
                  const Gathered<T> &gathered, LaneList<T> &components) {
         constexpr int P = LaneList<T>::POINTS;
         components.read(component);
@@ -190,7 +191,7 @@ template <class T> class SharedCosts {
     }
 
     template <class Row, class Component>
-    void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
+    void measure(const ListSearchTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
                  const Gathered<T> &gathered, LanePoints<T> &points, OwnStarts<T> &starts) {
         constexpr int L = TILE_LANES<T>;
         const T *origin = task.centers[component(0)];
@@ -221,7 +222,7 @@ template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const
 // row n to a component; fetch(c) prefetches component c beforehand. shared(i, h) returns the known costs of component h
 // in the i-th entry's active set and of its neighbors, or null; see SharedCosts.
 template <class T, class Fetch, class From, class Shared>
-inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
+inline void search_among(const ListSearchTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
                          const Shared &shared) {
     using V = simd<T>;
     constexpr int AHEAD = 6;
@@ -291,7 +292,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
 }
 
 // Search entries (rows) [begin, end), which are ordered such that rows with the same components are adjacent.
-template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+template <class T> inline void search_lists(const ListSearchTask<T> &task, std::size_t begin, std::size_t end) {
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
     const auto from = [&](std::size_t n) {
         return [&task, x = task.X[n]](std::int32_t c) {
@@ -305,7 +306,7 @@ template <class T> inline void search_lists(const AmongTask<T> &task, std::size_
         search_among(task, begin, end, ask, from, nothing_shared<T>);
 }
 
-template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+template <class T> inline void best_in_lists(const ListSearchTask<T> &task, std::size_t begin, std::size_t end) {
     const bool full = task.gaussians && task.gaussians->full;
     if (task.G || task.n_extra || task.evaluated || !task.n_previous || full)
         return search_lists(task, begin, end);

@@ -8,7 +8,7 @@ namespace cprime::CPRIME_ISA {
 // The nearest components found so far for each of a few points, in order of distance.
 template <class T> class Keeper {
   public:
-    Keeper(const KeepTask<T> &task, int n_points)
+    Keeper(const TopKTask<T> &task, int n_points)
         : task_(task), found_(static_cast<std::size_t>(n_points) * task.H), counts_(n_points) {}
 
     // Begin the list of point n, whose row is x, with the components of its previous active set.
@@ -48,13 +48,13 @@ template <class T> class Keeper {
   private:
     Candidate<T> *of(int i) const { return found_.get() + static_cast<std::size_t>(i) * task_.H; }
 
-    const KeepTask<T> &task_;
+    const TopKTask<T> &task_;
     Scratch<Candidate<T>> found_;
     Scratch<int> counts_;
 };
 
 template <class T>
-inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end,
+inline void keep_by_products(const TopKTask<T> &task, int c, std::size_t begin, std::size_t end,
                              const std::int32_t *list, int n_candidates) {
     using V = simd<T>;
     constexpr int L = TILE_LANES<T>;
@@ -99,7 +99,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
 
 #if CPRIME_COARSE
 
-inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
+inline void keep_coarsely(const TopKTask<float> &task, int c, std::size_t begin, std::size_t end,
                           const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
     CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // two: a product stalls on just-stored data
@@ -129,7 +129,7 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
 #endif
 
 // Update the active sets of points [begin, end) of `entries`, whose previous nearest component is c.
-template <class T> inline void keep(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end) {
+template <class T> inline void top_k(const TopKTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
 #if CPRIME_COARSE

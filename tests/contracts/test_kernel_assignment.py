@@ -22,7 +22,7 @@ def test_a_win_is_its_parts(n, D, C, dtype, weighted):
     X, centers, before, weight = case(n, D, C, dtype, weighted)
     rows = as_rows(X)
     for old in (None, before):
-        found = rows.win(centers, old, weight)
+        found = rows.assign(centers, old, weight)
         kept, costs = rows.nearest(centers)
         counts, sums = rows.accumulate(kept, None, weight, n_components=C)
         heavy = np.ones(n, dtype=bool) if weight is None else weight > 0
@@ -32,14 +32,14 @@ def test_a_win_is_its_parts(n, D, C, dtype, weighted):
             assert one.dtype == other.dtype, name
             assert (one == other).all(), name
         assert found.n_moved == np.count_nonzero(moved)
-        many = rows.win(centers, old, weight, n_threads=3)
+        many = rows.assign(centers, old, weight, n_threads=3)
         assert all((one == other).all() for one, other in zip(found[:5], many[:5], strict=True))
 
 
 def test_sparse_rows_and_the_twin_win_alike():
     X, centers, before, weight = case(300, 6, 4, np.float64, True)
     X[np.abs(X) < 0.8] = 0
-    found = [rows.win(centers, before, weight) for rows in (as_rows(X), as_rows(sp.csr_array(X)), Reference(X))]
+    found = [rows.assign(centers, before, weight) for rows in (as_rows(X), as_rows(sp.csr_array(X)), Reference(X))]
     for other in found[1:]:
         assert (other.kept == found[0].kept).all()
         assert (other.members == found[0].members).all()
@@ -50,8 +50,8 @@ def test_sparse_rows_and_the_twin_win_alike():
 def test_what_a_win_refuses():
     X, centers, before, _ = case(20, 3, 4, np.float64, False)
     with pytest.raises(ValueError, match=r"before must have shape \(20, 1\), got \(19, 1\)"):
-        as_rows(X).win(centers, before[1:])
+        as_rows(X).assign(centers, before[1:])
     with pytest.raises(ValueError, match="hint"):
-        as_rows(X).win(centers, before + 4)
+        as_rows(X).assign(centers, before + 4)
     with pytest.raises(ValueError, match="at least one row"):
-        as_rows(X).win(centers[:0])
+        as_rows(X).assign(centers[:0])

@@ -1,4 +1,4 @@
-"""`nearest_among`, the partial E-step by points, and kernels that sort, gather and sum rows by component."""
+"""`best_in_lists`, the partial E-step by points, and kernels that sort, gather and sum rows by component."""
 
 import numpy as np
 import pytest
@@ -27,9 +27,9 @@ def random_ids(n, width, n_components, seed=0, holes=0.2):
 
 
 def assert_among(X, centers, lists, previous, n_kept, extra):
-    """Compare `among` with float64 distances; ids may differ only if distances tie within rounding."""
-    found = native.among(X, centers, lists, previous, n_kept, extra, evidence=True, n_threads=1)
-    expected = reference.among(X, centers, lists, previous, n_kept, extra, evidence=True)
+    """Compare `search_lists` with float64 distances; ids may differ only if distances tie within rounding."""
+    found = native.search_lists(X, centers, lists, previous, n_kept, extra, evidence=True, n_threads=1)
+    expected = reference.search_lists(X, centers, lists, previous, n_kept, extra, evidence=True)
     assert [a.dtype for a in found[:3]] == [np.int32, X.dtype, np.int32]
     tolerance = rounding(X.dtype, X.shape[1])
     np.testing.assert_array_equal(found.counts, expected.counts)
@@ -49,7 +49,7 @@ def assert_among(X, centers, lists, previous, n_kept, extra):
         assert len(np.unique(kept)) == len(kept)
         assert offered[kept].all()
     assert_evidence(found.evidence, np.sqrt(truth), looked, found.kept[:, 0], rtol=tolerance)
-    plain = native.among(X, centers, lists, previous, n_kept, extra, n_threads=1)
+    plain = native.search_lists(X, centers, lists, previous, n_kept, extra, n_threads=1)
     assert plain.evidence is None
     assert same_bits(tuple(plain[:3]), tuple(found[:3]))
 
@@ -73,8 +73,10 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, of
     X, centers = sixteenths(150, 3, dtype, span=9), sixteenths(60, 3, dtype, seed=1, span=9)
     centers[40:50] = centers[:10]
     lists, previous, extra = random_ids(60, 9, 60), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
-    expected = reference.among(X, centers, lists, previous, n_kept, extra, evidence=True)
-    found = native.among(X + dtype(offset), centers + dtype(offset), lists, previous, n_kept, extra, evidence=True)
+    expected = reference.search_lists(X, centers, lists, previous, n_kept, extra, evidence=True)
+    found = native.search_lists(
+        X + dtype(offset), centers + dtype(offset), lists, previous, n_kept, extra, evidence=True
+    )
     assert same_bits(tuple(found[:3]), tuple(expected[:3]))
     for ours, theirs in zip(found.evidence, expected.evidence, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
@@ -85,7 +87,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, of
 def test_full_lists_give_the_nearest_of_all(dtype, n_kept):
     X, centers = clustered(200, 10, dtype), clustered(80, 10, dtype, seed=2)
     lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
-    found = native.among(X, centers, lists, random_ids(200, 2, 80), n_kept)
+    found = native.search_lists(X, centers, lists, random_ids(200, 2, 80), n_kept)
     expected = reference.nearest(X, centers, n_kept)
     np.testing.assert_array_equal(found.kept, expected[0])
     np.testing.assert_allclose(found.costs, expected[1], rtol=rounding(dtype, 10))
@@ -106,7 +108,7 @@ def test_far_outliers_and_packed_clusters(dtype):
 def test_nothing_offered_keeps_nothing(kernels):
     X = clustered(5, 2, np.float64)
     nobody = np.full((5, 2), -1, dtype=np.int32)
-    found = kernels.among(X, X, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
+    found = kernels.search_lists(X, X, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
     np.testing.assert_array_equal(found.kept, -1)
     np.testing.assert_array_equal(found.costs, np.inf)
     np.testing.assert_array_equal(found.counts, 0)
@@ -120,9 +122,9 @@ def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
     X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
     ids = random_ids(37, 6, 37), random_ids(101, 2, 37), random_ids(101, 3, 37, seed=3)
     lists, previous, extra = ids
-    expected = kernels.among(X, centers, lists, previous, 3, extra, evidence=True)
+    expected = kernels.search_lists(X, centers, lists, previous, 3, extra, evidence=True)
     X, centers, lists, previous, extra = (arrange(a, layout, tmp_path) for a in (X, centers, *ids))
-    arranged = kernels.among(X, centers, lists, previous, 3, extra, evidence=True)
+    arranged = kernels.search_lists(X, centers, lists, previous, 3, extra, evidence=True)
     assert same_bits(tuple(arranged), tuple(expected))
 
 
@@ -131,7 +133,9 @@ def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
 def test_any_number_of_threads_gives_the_same_bits(dtype, C):
     X, centers = clustered(3001, 5, dtype), clustered(C, 5, dtype, seed=2)
     given = random_ids(C, 12, C), random_ids(3001, 3, C), 4, random_ids(3001, 1, C, seed=5)
-    first, *others = [native.among(X, centers, *given, evidence=True, n_threads=n_threads) for n_threads in THREADS]
+    first, *others = [
+        native.search_lists(X, centers, *given, evidence=True, n_threads=n_threads) for n_threads in THREADS
+    ]
     assert all(same_bits(tuple(first), tuple(other)) for other in others)
 
 

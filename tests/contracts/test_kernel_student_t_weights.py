@@ -1,4 +1,4 @@
-"""Costs of t distributions, their exact E-step, and `pull`, the weights of points in the tails."""
+"""Costs of t distributions, their exact E-step, and `scaled_responsibilities`, the weights of points in the tails."""
 
 import numpy as np
 import pytest
@@ -43,10 +43,10 @@ def test_searches_equal_the_reference(n, D, C, dtype, full):
     X, given = spread(n, D, dtype), tailed(C, D, dtype, full)
     n_kept, lists, previous, extra = min(3, C), neighbours(C, 16), random_ids(n, 5, C), random_ids(n, 2, C, seed=9)
     assert_kept(*native.nearest(X, given, n_kept), X, given, reference.nearest(X, given, n_kept))
-    assert_kept(*native.keep(X, given, lists, previous, 3), X, given, reference.keep(X, given, lists, previous, 3))
+    assert_kept(*native.top_k(X, given, lists, previous, 3), X, given, reference.top_k(X, given, lists, previous, 3))
     for of in (lists, lists[:, :0]):
         for more in (extra, extra[:, :0]):
-            found, expected = (k.among(X, given, of, previous, 4, more) for k in (native, reference))
+            found, expected = (k.search_lists(X, given, of, previous, 4, more) for k in (native, reference))
             assert_kept(found.kept, found.costs, X, given, expected[:2])
             np.testing.assert_array_equal(found.counts, expected.counts)
 
@@ -77,13 +77,13 @@ def test_pull_equals_the_reference(dtype, weighted, kernels):
     kept, costs = native.nearest(X, given, 3)
     q = np.random.default_rng(0).dirichlet(np.ones(3), n) if weighted else None
     w = weights(n) if weighted else None
-    found = kernels.pull(given, kept, costs, q, w)
+    found = kernels.scaled_responsibilities(given, kept, costs, q, w)
     off = (X[:, None] - given.means[kept].astype(np.float64)) * given.factors[kept]
     nu = given.dof.astype(np.float64)[kept]
     u = (nu + D) / (nu + np.square(off).sum(axis=2))
     share, mass = (1.0, 1.0) if q is None else (q, q * w[:, None])
     rtol = 1e-4 if dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(found.pulled, share * u, rtol=rtol)
+    np.testing.assert_allclose(found.scaled, share * u, rtol=rtol)
     counts, logs = np.zeros((2, C))
     np.add.at(counts, kept, mass)
     np.add.at(logs, kept, mass * np.log(u))
@@ -110,8 +110,8 @@ def test_what_is_far_beyond_all_costs_a_finite_number(dtype, full):
     found = native.respond(X, given)
     for costs in (
         native.nearest(X, given, 7)[1],
-        native.keep(X, given, lists, previous, 2)[1],
-        native.among(X, given, lists[:, :0], previous, 1).costs,
+        native.top_k(X, given, lists, previous, 2)[1],
+        native.search_lists(X, given, lists[:, :0], previous, 1).costs,
         found.log_sum,
         found.shares,
         found.logs,
@@ -158,10 +158,10 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, full):
     kept, costs = native.nearest(X, given, 3)
     first, *others = [
         (
-            native.keep(X, given, lists, previous, 4, n_threads=t),
-            tuple(native.among(X, given, lists, previous, 4, evidence=True, n_threads=t)),
+            native.top_k(X, given, lists, previous, 4, n_threads=t),
+            tuple(native.search_lists(X, given, lists, previous, 4, evidence=True, n_threads=t)),
             tuple(native.respond(X, given, w, n_threads=t)),
-            tuple(native.pull(given, kept, costs, None, w, n_threads=t)),
+            tuple(native.scaled_responsibilities(given, kept, costs, None, w, n_threads=t)),
         )
         for t in THREADS
     ]

@@ -55,7 +55,7 @@ class Evidence(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Result of the search `among`, in which each row has its own candidates.
+    """Result of the search `search_lists`, in which each row has its own candidates.
 
     kept (n, H): components found    costs (n, H): their costs    counts (n,): number of candidates of each row
     evidence: sums of distances for each pair of best component and candidate, or None
@@ -67,7 +67,7 @@ class SearchResult(NamedTuple):
     evidence: Evidence | None
 
 
-def among(
+def search_lists(
     X: CoreRows,
     components: Measure,
     lists: NDArray[np.int32],
@@ -100,13 +100,13 @@ def among(
     kept, costs = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
     counts, weights, threads = np.empty(n, dtype=np.int32), check.weights(sample_weight, n), resolve_threads(n_threads)
     with check.naming(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1)):
-        looked = X.kernels.among(
+        looked = X.kernels.search_lists(
             X.core, measure, lists, previous, extra, kept, costs, counts, evidence, weights, threads
         )
     return SearchResult(kept, costs, counts, None if looked is None else Evidence(*looked))
 
 
-def among_twin(
+def search_lists_twin(
     X: Floats,
     measure: tuple,
     lists: NDArray,
@@ -119,7 +119,7 @@ def among_twin(
     sample_weight: NDArray | None,
     n_threads: int,
 ) -> tuple[NDArray, ...] | None:
-    """Compute `among` in NumPy, row by row. With `evidence`, the distances that are summed are rounded to X's dtype."""
+    """Compute `search_lists` in NumPy, row by row. With `evidence`, summed distances are rounded to the dtype of X."""
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):
         check.inside(ids, -1, C)

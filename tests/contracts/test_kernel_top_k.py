@@ -22,8 +22,8 @@ def test_keeps_the_nearest_of_what_is_offered(length, D, dtype):
         lists = ((random_sets(C, min(length, C - 1), C - 1) + 1 + own) % C).astype(np.int32)
         lists[::3, length // 2 :] = -1
         previous = random_sets(n, width, C, seed=3)
-        kept, distances = native.keep(X, centers, lists, previous, n_kept)
-        expected_kept, expected = reference.keep(X, centers, lists, previous, n_kept)
+        kept, distances = native.top_k(X, centers, lists, previous, n_kept)
+        expected_kept, expected = reference.top_k(X, centers, lists, previous, n_kept)
         np.testing.assert_array_equal(kept >= 0, expected_kept >= 0)
         np.testing.assert_allclose(distances, expected, rtol=rounding(dtype, D))
         truth = reference.distances(X.astype(np.float64), centers.astype(np.float64)).T
@@ -37,7 +37,7 @@ def test_with_one_kept_it_is_reassignment(dtype):
     X, centers = clustered(500, 12, dtype), clustered(60, 12, dtype, seed=1)
     lists = native.nearest(centers, centers, 9)[0][:, 1:].copy()
     labels = np.random.default_rng(0).integers(60, size=500).astype(np.int32)
-    kept, distances = native.keep(X, centers, lists, labels[:, None], 1)
+    kept, distances = native.top_k(X, centers, lists, labels[:, None], 1)
     moved, there = native.reassign(X, centers, lists, labels)
     np.testing.assert_array_equal(kept[:, 0], moved)
     np.testing.assert_allclose(distances[:, 0], there, rtol=1e-5)
@@ -49,5 +49,5 @@ def test_what_is_kept_never_gets_farther(kernels):
     lists = np.where(lists == np.arange(40)[:, None], -1, lists).astype(np.int32)
     previous = np.argsort(((X[:, None] - centers) ** 2).sum(axis=2), axis=1)[:, 3:6].astype(np.int32)
     before = np.sort(((X[:, None] - centers[previous]) ** 2).sum(axis=2), axis=1)
-    _, distances = kernels.keep(X, centers, lists, previous, 3)
+    _, distances = kernels.top_k(X, centers, lists, previous, 3)
     assert (distances <= before * (1 + 1e-12)).all()

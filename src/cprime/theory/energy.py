@@ -10,7 +10,7 @@ from cprime.estimators.validation import check_weights
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, as_mixture, log_weights
 
-_BLOCK = 2**20  # log densities computed at a time
+_BLOCK = 2**20  # number of log densities computed at a time, to bound memory
 _SUM = 1e-6  # largest difference of the sum of a row of q from 1
 
 

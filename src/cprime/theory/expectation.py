@@ -1,7 +1,7 @@
 """Expectations under the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data.
 
 Each class takes a function that returns one column for each quantity at every point, and returns the column means. The
-classes are independent of the particular quantities.
+classes do not depend on which quantities are computed.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Quadrature:
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """Find the breakpoints; `labels` maps rows (n, 1) to numbers (n, m), and each change of one is a breakpoint."""
+        """Find the breakpoints; `labels` maps rows (n, 1) to labels (n, m), and each label change is a breakpoint."""
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()
@@ -72,7 +72,7 @@ class Quadrature:
 
 
 def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floats:
-    """Return the points at which labels change between neighbors of the grid (m,), by bisection to float precision."""
+    """Return the points (k,) at which labels change between adjacent grid points, by bisection to float precision."""
     found = labels(grid[:, np.newaxis])
     at = np.flatnonzero((found[1:] != found[:-1]).any(axis=1))
     left, right, kept = grid[at], grid[at + 1], found[at]

@@ -1,4 +1,4 @@
-"""Partition loss of Kearns, Mansour & Ng and its decomposition: eq. (1), (8), (12), (13), (14), (22)."""
+"""Partition loss and its decomposition: eq. (1), (8), (12), (13), (14), (22) of Kearns, Mansour & Ng."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -143,7 +143,7 @@ class _Coordinates:
         return np.concatenate([by_means.ravel(), entries.ravel()])
 
     def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """Return bounds for L-BFGS-B: diagonal entries, logarithms of 1/σ, are at most `largest`."""
+        """Return (lower, upper) of each parameter for L-BFGS-B: the logarithms of 1/σ are at most `largest`."""
         held = range(1) if self.spherical else self.diagonal
         size = 1 if self.spherical else len(self.rows)
         factor = [(None, largest if k in held else None) for k in range(size)]

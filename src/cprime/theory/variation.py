@@ -114,7 +114,7 @@ class VariationBounds(NamedTuple):
 
     Notes
     -----
-    The source derives eqs. (39) and (40) from V(P, Q) ≤ √KL(P‖Q), which is false: of P = (1/2 + ε, 1/2 − ε) and
+    Kearns et al. derive eqs. (39) and (40) from V(P, Q) ≤ √KL(P‖Q), which is false: of P = (1/2 + ε, 1/2 − ε) and
     Q = (1/2, 1/2), V = 2ε and √KL = 1.70 ε in bits. Pinsker's inequality is V ≤ √(2 ln 2 KL), with KL in bits. In
     (39) the sign of the term 1/4 also differs from what its derivation gives, −2 Σ_b w_b (KL_b + 1/4).
 
@@ -147,7 +147,7 @@ def variation_bounds(
     n_samples: int = 100_000,
     random_state: Any = None,
 ) -> VariationBounds:
-    """Compute how different two densities must be if they fit the parts of a partition, section 5 of the source.
+    """Compute how different two densities must be if they fit the parts of a partition, section 5 of Kearns et al.
 
     Parameters
     ----------
@@ -198,17 +198,17 @@ def variation_bounds(
     log_shares = np.log(loss.shares)
 
     def log_ratios(X: Floats, log_q: Floats) -> tuple[Floats, Floats]:
-        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), (n, 2)."""
+        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x) of both components b, each (n, 2); Q_b is part b of Q."""
         log_p = mixture.log_densities(X)
         return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
 
     def overlaps(X: Floats, log_q: Floats) -> Floats:
-        """Return the columns of ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1): V(f, g) = 2 − 2 ∫ min(f, g)."""
+        """Return columns (n, 3) with means ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1), where V(f, g) = 2 − 2 ∫ min(f, g)."""
         part, own = log_ratios(X, log_q)
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return which of two densities is larger; the overlap has a kink wherever this changes."""
+        """Return, for the three pairs of densities, which is larger (n, 3); overlaps have a kink where this changes."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

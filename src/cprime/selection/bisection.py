@@ -39,14 +39,14 @@ class Cell(NamedTuple):
 
 
 def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
-    """Return the points of each cluster in their original order; labels (n,) lie in 0 … n_clusters − 1."""
+    """Return the points of each cluster in their original order; labels (n,) are cluster indices."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
     return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
 
 
 def union(parts: Sequence[Cell]) -> Cell:
-    """Return one cell with the points of all parts."""
+    """Return one cell (points with weights) that contains the points of all parts."""
     return Cell(
         Dense(np.concatenate([part.points.dense() for part in parts])), np.concatenate([part.weights for part in parts])
     )
@@ -61,7 +61,7 @@ def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float6
 
 
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
-    """Return the two parts of the cell on either side of a hyperplane, or None if all points lie on one side.
+    """Return the two parts of the cell on either side of a hyperplane, or None if one part is empty.
 
     The hyperplane passes through the mean and is orthogonal to the principal direction.
     """

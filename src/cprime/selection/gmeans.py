@@ -156,9 +156,9 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Split a cell into two halves: assign its distinct points to them alternately, ordered along a fixed direction.
+    """Return two halves of a cluster, between which its points alternate along a fixed direction.
 
-    Equal points stay together.
+    Equal points stay in the same half.
     """
     rank = distinct(cell)
     return cell.part(rank % 2 == 0), cell.part(rank % 2 == 1)

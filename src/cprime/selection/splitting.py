@@ -42,10 +42,10 @@ class Splitter(NearestCenter, Clusterer):
     tol: float
     callbacks: Any
     _descends: bool
-    _log = __name__  # logger of the rounds; the fits within a round use the library's own
+    _log = __name__  # name of the logger for rounds; the fits within a round log under their own names
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return the urgency of a split of the cluster, and the new centers (k, D), k ≤ most, or None for no split."""
+        """Return the urgency (higher splits first) and the at most `most` new centers (k, D), or None for no split."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:

@@ -161,7 +161,7 @@ def _check_estimator(estimator: Any) -> None:
 def _divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
-    """Return the data to fit, and the held-out data or None."""
+    """Divide the data at random; return the data to fit and the held-out data, which is None without `holdout`."""
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
@@ -199,7 +199,7 @@ def _best_fit(
 def _in_memory(
     fit: Mixture, data: WeightedData, rng: np.random.RandomState
 ) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
-    """Return rows to make improved starts from, their weights, and a function from a fit to the labels of these rows.
+    """Return rows for making improved starts, their weights, and a function from a fit to the labels of these rows.
 
     All rows if the data are in memory; at most 2¹⁷ random rows if the data are read from files.
     """
@@ -227,7 +227,7 @@ def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomSta
 def _everything(fit: Mixture) -> dict[str, Any]:
     """Return the fitted parameters of a mixture or k-means as start values of another fit.
 
-    Families with factors have no precisions: their loadings start from the data.
+    Mixtures with factors have no precision matrices; the loadings of their factors start from the data.
     """
     if isinstance(fit, KMeans):
         return start_from(fit, fit.cluster_centers_)

@@ -145,6 +145,6 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """Return the BIC of the cell's points with one component minus that with one for each of the centers."""
+        """Return the decrease of the BIC on a cluster's points if one component is replaced by one for each center."""
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

@@ -81,7 +81,7 @@ class _Clusters:
     of (C,): the cluster of each component
     clusters, shares (n, H): the clusters of each point and its responsibilities for them; −1 and 0 for unused slots. If
     two components of a point are joined, one slot gets the sum of the responsibilities
-    entries: for each cluster, a list of arrays of flat indices into `shares`
+    entries: for each cluster, a list of arrays with the flat indices of its shares in `shares`
     low, high, gains (P,): the components of each pair that shares a point, and the decrease of entropy by its join. If
     joins turn several pairs into pairs of the same two clusters, one represents all; the others are no longer `alive`.
     pairs: for each cluster, the indices of its pairs, including those no longer alive
@@ -161,7 +161,7 @@ class _Clusters:
         places = np.concatenate(self.entries[b])
         rows = places // H
         clusters = self.clusters.take(rows, axis=0)
-        in_a = np.flatnonzero(clusters == a)  # at most one slot per row
+        in_a = np.flatnonzero(clusters == a)  # flat indices; a row has at most one slot for a
         both = in_a // H
         self.entries[a].append(np.delete(places, both))
         self.n_entries[a] += len(self.entries[a][-1])
@@ -223,12 +223,12 @@ def _gains_beside(
 
 
 def _most_values(n_components: int) -> int:
-    """Return the maximum number of values in one call of `_summed`, limited by bits of its sort keys and memory."""
+    """Return the maximum number of values in one call of `_summed`: its int64 sort keys and memory limit it."""
     return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 
 def _summed(low: NDArray, high: NDArray, values: NDArray, n_components: int) -> csr_array:
-    """Return the sum of the values of each pair (low, high), as a sparse matrix (C, C).
+    """Return the sum of the values of each pair of components (low, high), as a sparse matrix (C, C).
 
     Sort int64 keys whose high bits are the pair and whose low bits are the index of the value. This is faster than
     sorting pairs, and it keeps the order of summation.

@@ -30,7 +30,7 @@ class ComponentShares(NamedTuple):
 
 @dataclass(frozen=True)
 class SeenShares:
-    """Pass over the data that computes, for each row, the truncated posterior of the n_kept best components.
+    """Pass over the data that computes, for each row, the truncated posterior of its n_kept best components.
 
     The posterior is eq. (5) of Lücke & Forster.
     """
@@ -62,7 +62,7 @@ def found(
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> ComponentShares:
     """Compute the n_kept greatest responsibilities of each row and summarize them.
 
-    They come from an E-step of the fit's own model or, if it has none, from `predict_proba`.
+    Responsibilities come from an E-step of the fit's model or, for a fit without one, from `predict_proba`.
     """
     if isinstance(fitted, Clusterer):
         data = data_for(fitted, X, sample_weight)

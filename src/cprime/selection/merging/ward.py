@@ -45,7 +45,7 @@ def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArr
 def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
     """Return the joins in the order in which a chain of cheapest partners finds them.
 
-    They are pairs (C − 1, 2) of one center per cluster, and costs (C − 1,).
+    Return pairs (C − 1, 2), one center of each of the two clusters, and the increase of J by each join (C − 1,).
     """
     m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))
     pairs, changes = np.empty((len(centers) - 1, 2), dtype=np.int64), np.empty(len(centers) - 1)

@@ -73,7 +73,7 @@ class KMeansRun:
 
 @dataclass(frozen=True)
 class PatchModel:
-    """A model of patches, its F and L by iteration on patches of the second photograph, and that one denoised."""
+    """Fitted model of patches, its F and L on held-out patches after each iteration, and the denoised photograph."""
 
     name: str
     estimator: Any
@@ -203,7 +203,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         bounds: list[tuple[int, float, float]] = []
 
         def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
-            now = standing.bounds(held_out)  # so that F and L belong to the same parameters
+            now = standing.bounds(held_out)  # F and L computed together, so that they belong to the same parameters
             bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
         estimator.set_params(callbacks=[watch])

@@ -17,7 +17,7 @@ from cprime.plots.codebook import CodebookDisplay
 from cprime.plots.style import GREY, bare
 
 _DPI = 150
-_TEXT = 10  # points
+_TEXT = 10  # font size in points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
 _HIGH = 2.0  # % above the lowest J; the label fits beside the first point of curves that begin higher
 _COLUMNS = 1.6  # number of columns divided by number of rows

@@ -74,7 +74,7 @@ class InputData:
 def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> InputData:
     """Open the data at `path` and select rows and columns; missing values are not filled and nothing is scaled.
 
-    expected: the columns to take from a table if the request names none
+    expected: names of the columns to take from a table if the request names no columns
 
     Raises ValueError or OSError with a message that names the file and the problem.
     """
@@ -110,7 +110,7 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 def hinted(*, fills: bool = True) -> Iterator[None]:
     """Add to errors about missing values, raised in the context, which options handle them.
 
-    fills: whether filling with means is one of them
+    fills: whether filling with column means is one of these options
     """
     try:
         yield
@@ -123,7 +123,7 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
 
 
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
-    """Open data for a fit: filled and scaled if requested, and in memory if they are one chunk.
+    """Open data for a fit: filled and scaled if requested, and held in memory if the data form one chunk.
 
     max_memory: if given, chunks are small from the first pass on, and data are not held in memory
     """
@@ -142,7 +142,7 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
 
 
 def held(source: Source) -> Source:
-    """Return the source with its rows in memory if they are one chunk, so that its file is read only once."""
+    """Return the source, held in memory if it has a single chunk, so that its file is read only once."""
     return MaterializedSource(source) if len(source.sizes) == 1 else source
 
 

@@ -137,7 +137,7 @@ class _Stop:
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[_Stop]:
-    """Yield a callback; if `wanted`, the first Ctrl-C ends the fit through it, and the second one interrupts it."""
+    """Yield a callback through which, if `wanted`, the first Ctrl-C ends the fit; a second Ctrl-C interrupts it."""
     stop = _Stop()
     if not wanted:
         yield stop

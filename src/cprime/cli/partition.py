@@ -93,7 +93,7 @@ def partition(folder: Path) -> Iterator[Partition]:
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
-    """Return the values of a column in another order, as a plain Arrow array."""
+    """Return the values of a column in another order, as an Arrow array without dictionary encoding."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
@@ -103,7 +103,7 @@ def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
 
 
 def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield lists of consecutive batches whose total size is bounded."""
+    """Yield lists of consecutive Arrow batches; a list ends once it has 2²⁶ bytes or more."""
     group: list[Any] = []
     n_bytes = 0
     for piece in pieces:

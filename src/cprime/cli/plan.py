@@ -14,7 +14,7 @@ from cprime.planning import plan as planned
 def plan(
     path: str | None, shape: tuple[int, int] | None, request: Request, options: FitOptions, *, as_json: bool
 ) -> None:
-    """Run `cprime plan`: print the estimate."""
+    """Run `cprime plan`: print the estimated memory and time of a fit."""
     if (path is None) == (shape is None):
         raise click.UsageError("either DATA or --shape is needed, and not both.")
     estimator = estimator_of(options)

@@ -61,7 +61,7 @@ class PredictOptions:
         return 8 * (3 + self.proba * len(centers(estimator)))
 
     def columns(self, estimator: Any, X: NDArray) -> Columns:
-        """Return the requested columns of some rows, by name."""
+        """Return the label and the requested results of the rows X (n, D), as columns by name."""
         found: Columns = {}
         if self.distance:
             found["label"], found["distance"] = estimator.nearest(X)

@@ -15,7 +15,7 @@ def resume(
 ) -> None:
     """Run `cprime resume`; without an output, the model is written to the path stored in the checkpoint.
 
-    If the fit had ended, its model is read from the folder.
+    If the fit has already ended, its model is read from the checkpoint folder.
     """
     description = checkpoints.read(folder)
     if output is None:

@@ -36,7 +36,7 @@ def sweep(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime sweep`: fit each number in turn, from new initializations and from the previous fit."""
+    """Run `cprime sweep`: fit every number of clusters in turn, from new initializations and from the previous fit."""
     if output is not None:
         check_output(output, MODEL_SUFFIXES, (Path(path),))
     estimator = estimator_of(options)

@@ -142,7 +142,7 @@ class CodebookDisplay:
 
 
 def _columns(count: int, about: float) -> int:
-    """Return the number of columns near `about` that leaves the fewest cells empty."""
+    """Return the number of columns near `about` for which the sheet of `count` tiles has the fewest empty places."""
     choices = range(max(1, round(about)), max(1, round(1.5 * about)) + 1)
     return min(choices, key=lambda columns: (-count % columns, columns))
 

@@ -13,7 +13,7 @@ from cprime.sources.checked import checked
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import MixtureDensity
 
-# Attribute of a loss → label of its bar, and its sign in the sum.
+# Attribute of a `PartitionLoss` → label of the term's bar, and the sign of the term in the sum.
 _PARTS = {
     "modeling": ("Σ w KL(Q‖P)", 1),
     "entropy": ("H(Q)", 1),

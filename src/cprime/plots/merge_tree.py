@@ -21,8 +21,8 @@ class MergeTreeDisplay:
     """The last joins of a `MergeTree` as a dendrogram, and the change by each join over the number of clusters.
 
     Clusters of the cut have colors, joins above the cut are gray, and a dotted line shows the cut. The second panel
-    shows, on logarithmic scales, the entropy removed by each join, or its increase of J, at the number of clusters
-    before it. A triangle at the bottom is a join that removes less entropy than the rounding error.
+    shows, on logarithmic scales, the entropy removed by each join, or the increase of J, at the number of clusters
+    before the join. A triangle at the bottom is a join that removes less entropy than the rounding error.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
 _SAME_SCALE = 3  # two axes have the same scale if the ratio of their ranges is at most this
-_FAR = 1000.0  # distance of points that bound the outer cells, relative to the span of the centers
+_FAR = 1000.0  # distance of auxiliary points that close the outer Voronoi cells, relative to the span of the centers
 _CORNERS = 73  # number of vertices of an ellipse
 
 
@@ -103,7 +103,7 @@ def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = N
 def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1.0) -> None:
     """Draw centers (C, 2) above all else: as crosses with a white edge, or as dots if there are many.
 
-    share: marker area relative to the usual one, for small panels
+    share: marker area relative to that in a panel of full size
     """
     few = len(centers) <= MANY
     size = share * (45 if few else float(np.clip(900 / len(centers), 2, 14)))

@@ -21,7 +21,7 @@ _RANKED = "clusters, the largest first"
 
 @dataclass(frozen=True)
 class Card:
-    """A card of the report. id: its HTML id    heads, rows: of its table, empty if it has no table"""
+    """Card of the report. id: its HTML id    heads, rows: column heads and rows of its table, empty without one"""
 
     id: str
     title: str

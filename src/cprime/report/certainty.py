@@ -16,7 +16,7 @@ _LEAST_CERTAIN = 8
 class AmbiguousRow:
     """A row with an uncertain assignment.
 
-    row: its index in the data    first, second: its best components    shares: their responsibilities
+    row: its index in the data    first, second: its two best components    shares: responsibilities of these two
     """
 
     row: int
@@ -30,7 +30,7 @@ class Certainty:
     """Distribution of the greatest responsibility of each row.
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
-    mean: mean of the greatest responsibility    sure: fraction of the weight in rows where it exceeds 0.95
+    mean: mean of the greatest responsibility    sure: weight fraction of rows in which the greatest exceeds 0.95
     doubts: the least certain rows among those examined
     """
 

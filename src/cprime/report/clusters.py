@@ -93,7 +93,7 @@ def level(z: float) -> str:
 def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, ...]) -> str:
     """Return a description of a cluster such as "high redshift, low g − r".
 
-    z (D,): its z-scores    features (at most 3): indices of those to mention    names: of all features
+    z (D,): z-scores of the cluster    features: indices of the at most 3 features to mention    names: of all features
     """
     phrases = [f"{level(float(z[j]))} {short(names[j])}" for j in features if level(float(z[j]))]
     return ", ".join(phrases) or "near the mean in every feature"

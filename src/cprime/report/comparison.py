@@ -19,7 +19,7 @@ class Comparison:
 
     flows (a, b): weight of the rows in each pair of a cluster of the first and one of the second model
     left, right: indices of the clusters of the rows and columns of `flows`; −1, the last, stands for all other clusters
-    rand: adjusted Rand index of the examined rows    same: number of clusters common to both
+    rand: adjusted Rand index of the examined rows    same: number of clusters that both models have
     error: J per row of both models    free_energy: F of both [nats per point], None if one has no densities
     """
 

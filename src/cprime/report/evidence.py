@@ -108,7 +108,7 @@ class ReportData:
 
     @property
     def fit_sizes(self) -> NDArray[np.float64] | None:
-        """Return the weight of each component in the fit (C,), or None if the estimator does not store it."""
+        """Return the weight of each component in the fit (C,), or None if the estimator lacks `counts_`."""
         return getattr(self.estimator, "counts_", None)
 
     @property

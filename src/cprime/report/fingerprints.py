@@ -42,7 +42,7 @@ def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
 def _order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return an order of the rows (m,) in which similar rows are adjacent: the leaves of Ward's tree.
 
-    It starts on the side with the lower means.
+    Of this order and its reverse, return the one whose first half has the lower mean.
     """
     if len(rows) < 3:
         return np.arange(len(rows))

@@ -24,7 +24,7 @@ class Estimate:
 class BoundGap:
     """Free energy F, log-likelihood L and their differences, as means over a sample of rows.
 
-    n_active: C′    more: C′ + 2, at most C    n_rows: rows in the sample
+    n_active: C′, the active components per row    more: C′ + 2, at most C    n_rows: rows in the sample
     gain: F(more) − F(C′)    gap: L − F(C′)    free_energy, log_likelihood: F(C′) and L
     """
 

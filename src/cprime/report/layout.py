@@ -19,8 +19,8 @@ _NEIGHBORS = 12
 _STEPS = 120
 _EARLY = 40  # number of first steps, which have stronger attraction between neighbors
 _MAJORISATIONS = 120
-_APART = 150  # maximum number of rounds of moving circles apart
-_RANKS = 0.25  # weight of the rank in a position, against the coordinate
+_APART = 150  # maximum number of rounds in which overlapping circles are moved apart
+_RANKS = 0.25  # weight of a circle's rank along an axis in its position; the rest is the coordinate's
 _BEYOND = 0.1  # largest distance of outliers, relative to the range from the 1 % to the 99 % quantile
 _MARGIN = 8.0  # distance between circles and the edge of the sheet
 _COVERED = 0.3  # fraction of the sheet covered by all circles
@@ -125,7 +125,7 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Return positions scaled to fill the sheet, each axis apart; partly by rank, so outliers compress others less."""
+    """Return positions scaled to fill the sheet, axis by axis; partly ranks, so that outliers compress others less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane

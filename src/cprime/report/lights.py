@@ -15,7 +15,7 @@ _TINY = 1 / 20  # a cluster is tiny if its size, relative to the mean size, is b
 _SAME = 1e-3  # distance of two centers, in units of the spread, below which they coincide
 _ALL = 0.99  # fraction of the total variance that counts as all of it
 _MOST = 0.9
-_AS_FITTED = 0.1  # relative change of J per row that is reported
+_AS_FITTED = 0.1  # relative change of J per row, compared with the fit, from which on it is reported
 
 
 class State(StrEnum):

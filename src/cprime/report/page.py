@@ -97,7 +97,7 @@ def render(
 
 
 def _in_rows(tiles: NDArray) -> Sheet:
-    """Return a sheet of tiles (k, m, …) with values from 0 to 1, m tiles per row."""
+    """Return an image sheet of the tiles (k, m, …), k rows of m tiles, with values from 0 to 1."""
     return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 
@@ -230,7 +230,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data that the page's script needs for hovering and clicking; it reads descriptions from the table."""
+    """Return the data that the page's script needs for hovering and clicking; descriptions come from the table."""
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}

@@ -77,6 +77,6 @@ def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) ->
 
 
 def key(values: NDArray[np.float64]) -> list[str]:
-    """Return the upper bounds of the color levels as text, for the legend of the map."""
+    """Return the upper bounds of the color levels of `values` as text, for the legend of the cluster map."""
     _, bounds = levels(values)
     return [number(float(b)) if abs(b) >= 0.01 else f"{b:.2g}" for b in bounds]

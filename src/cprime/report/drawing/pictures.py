@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-_MOST_BYTES = 260_000  # maximum number of values in a sheet, before compression
+_MOST_BYTES = 260_000  # maximum number of values (a byte each) in a sheet of tiles, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
 _LIMIT = 3.0  # z-scores beyond ±3 have the color of ±3

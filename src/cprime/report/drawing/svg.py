@@ -23,7 +23,7 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Concatenate elements."""
+    """Concatenate SVG elements to one markup string."""
     return Markup("").join(parts)
 
 
@@ -44,5 +44,5 @@ def text(x: float, y: float, content: str, class_: str = "tick", anchor: str = "
 
 
 def titled(name: str, title: str, **attributes: Any) -> Markup:
-    """Return a shape with a tooltip."""
+    """Return the SVG element `name` (a shape) with `title` as its tooltip."""
     return element(name, element("title", title), **attributes)

@@ -15,7 +15,7 @@ from cprime.report.evidence import ReportData
 from cprime.report.gap import BoundGap, Estimate
 
 _BY_BARS = 30
-_ROUNDING = 1e-6  # a gap L − F below this fraction of L counts as zero
+_ROUNDING = 1e-6  # a gap L − F of log-likelihood and free energy below this fraction of L counts as zero
 _RANKED = "clusters, the largest first"
 
 

@@ -25,7 +25,7 @@ _SIMULATED = 20_000  # Gaussian samples simulated for the critical value
 def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
     """Return the number of components at the elbow of the inertia, or None if there is none at significance `alpha`.
 
-    n_components (n,), increasing; inertia (n,)
+    n_components (n,), increasing; inertia (n,): J, the sum of squared distances, of each fit
     """
     seen = inertia > 0
     slopes = np.diff(np.log(inertia[seen])) / np.diff(np.log(n_components[seen]))
@@ -40,7 +40,7 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 
 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each row (…, n), its largest value minus the mean of all values but the largest and the least.
+    """Return, for each row of (…, n), the largest value minus the mean of all but the largest and the least value.
 
     The unit is the standard deviation of these n − 2 values.
     """

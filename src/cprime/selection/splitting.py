@@ -163,7 +163,7 @@ class Splitter(NearestCenter, Clusterer):
     def _criterion(self, data: Cell, fit: Mixture) -> float:
         """Return the BIC of the isotropic mixture with weights N_c/N, the free energy in place of the log-likelihood.
 
-        It has C·D + 1 + C − 1 parameters.
+        The mixture has C·D coordinates, 1 variance and C − 1 free weights.
         """
         C, D = centers_of(fit).shape
         if isinstance(fit, KMeans):

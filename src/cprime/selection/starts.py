@@ -44,7 +44,7 @@ def extended(
 def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
     """Return centers after a merge of two clusters and a split of another one, or None if J would not fall.
 
-    Merge the pair whose union raises the sum of squares J least; split the cluster whose split lowers J most.
+    J is the sum of squares. Merge the pair whose union raises J least; split the cluster whose split lowers J most.
 
     This leaves local optima in which one cluster is shared by two centers while two clusters share one (Ueda et al.
     2000, here with J as the objective, because by eq. (15) of Lücke & Forster it determines the free energy). X (n, D),
@@ -75,7 +75,7 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
 def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
     """Return the increase of J by a join, N_a N_b / (N_a + N_b) ‖m_a − m_b‖², for every two clusters: (C, C).
 
-    The cost is 0 if one of the clusters is empty.
+    N_a is the weight of cluster a, m_a its mean, J the sum of squares. The cost is 0 if one cluster is empty.
     """
     counts = np.array([cluster.weight for cluster in clusters])
     means = np.array(

@@ -43,7 +43,7 @@ class MeanEstimator(Protocol):
 class Quadrature:
     """Expectation under a known density Q in one dimension, by adaptive Gauss–Kronrod quadrature.
 
-    All intervals are refined at once.
+    All intervals between breakpoints are subdivided at the same relative positions.
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:

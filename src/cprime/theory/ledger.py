@@ -181,7 +181,7 @@ class _Sums:
 
     weight: float = 0.0
     squares: float = 0.0  # Σ ‖x_n − μ‖², μ the nearest center
-    residual: float = 0.0  # ‖X − ZU‖²
+    residual: float = 0.0  # ‖X − ZU‖², Z one-hot assignments (N, C), U centers (C, D)
     kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖²
     joint: float = 0.0  # Σ q_nc log p(c, x_n)
     entropy: float = 0.0  # −Σ q_nc log q_nc

@@ -313,7 +313,7 @@ template <class T> struct Kernels {
     void (*log_sum_exp)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // Add to counts (C,) and sums (C, D) of the components of one panel.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
-    // Reassign points [begin, end) of the entries, all of one component; `keep` updates their active sets.
+    // Reassign points [begin, end) of the entries, all of one component; `top_k` updates their active sets.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*top_k)(const TopKTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*best_in_lists)(const ListSearchTask<T> &task, std::size_t begin, std::size_t end);

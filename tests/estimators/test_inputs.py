@@ -137,7 +137,7 @@ def seen(monkeypatch):
 
         return call
 
-    for name in ("nearest", "win", "expect_all", "accumulate"):
+    for name in ("nearest", "assign", "expect_all", "accumulate"):
         monkeypatch.setattr(Dense, name, watched(getattr(Dense, name)))
     return matrices
 

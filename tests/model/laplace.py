@@ -86,7 +86,7 @@ class Laplace(Family):
 
     def maximise(self, moments: LaplaceMoments, prior: None = None) -> Self:
         there = (moments.counts > 0)[:, np.newaxis]
-        centers = np.divide(moments.places, moments.outlier_weights, out=self.centers.astype(float), where=there)
+        centers = np.divide(moments.places, moments.pulls, out=self.centers.astype(float), where=there)
         scales = np.divide(moments.extents, moments.counts[:, np.newaxis], out=self.scales.copy(), where=there)
         scales = np.maximum(scales, np.sqrt(self.reg_covar))
         weights = new_weights(self.weights, moments.counts)

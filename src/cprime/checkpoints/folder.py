@@ -52,8 +52,7 @@ _UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that th
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization
-    fit: state of the fit from this initialization; None before the first pass over the data
+    run: index of the current initialization    fit: state of the fit from it; None before the first pass over the data
     best: final state of the best fit from earlier initializations, or None
     found: labels, neighbor lists and certificate (estimated search quality) of `best`
     """

@@ -48,9 +48,9 @@ class CenterCells:
     def find(self, X: CoreRows, n_kept: int, n_searched: int, *, n_threads: int | None = None) -> Found:
         """Return near centers of every row, squared distances [data unit²], and the number of evaluated distances.
 
-        First the cell whose cell center is nearest to the row is searched. Then, of the `n_searched` nearest cells, those are
-        searched that can contain a center nearer than the farthest of the n_kept found in the first cell. Nearest cells
-        are determined up to rounding. The first two results are (n, n_kept), nearest first, padded with −1 and
+        First the cell whose cell center is nearest to the row is searched. Then, of the `n_searched` nearest cells,
+        those are searched that can contain a center nearer than the farthest of the n_kept found in the first cell.
+        Nearest cells are determined up to rounding. The first two results are (n, n_kept), nearest first, padded with −1 and
         infinity.
         """
         check.matrix(self.parts[0], "places", X)

@@ -3,8 +3,7 @@
 `fit.safetensors` describes the fit. A folder `state-<n>/` contains one state: for each chunk of the data a file with
 the active sets of its points, and `head.safetensors` with all other values and the checksums of these files. The head
 is written last, at a temporary path, and renamed, so a state is complete if it has a head. A folder with any other
-file, or with a link, raises an error. During the fit, the folder may also contain temporary files of
-`execution/spill.py`, which stores active sets outside of memory. They have no name, or one that `_OURS` matches.
+file, or with a link, raises an error. During the fit, `execution/spill.py` may store active sets there, too.
 """
 
 import logging

@@ -20,7 +20,7 @@ from cprime.cli.showing import demo, reproduce
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(
-    __version__, prog_name="cprime", message="%(prog)s %(version)s", help="Print the version and end."
+    __version__, prog_name="cprime", message="%(prog)s %(version)s", help="Print the version and exit."
 )
 def app() -> None:
     pass
@@ -47,13 +47,16 @@ def app() -> None:
     panel="Output",
     type=PATH,
     metavar="DIR",
-    help="Keep the state of the fit in this folder, new or empty: `cprime resume DIR` goes on from there.",
+    help="Store the state of the fit in this folder, new or empty. `cprime resume DIR` continues an interrupted fit.",
 )
 @opt.spill
 @opt.max_memory
-@option("--keep-partial", panel="Output", is_flag=True, help="Ctrl-C ends the fit, and the model so far is written.")
+@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C, end the fit and write the current model.")
 @option(
-    "--bounds", panel="Output", is_flag=True, help="Compute the exact log-likelihood too: one pass over all components."
+    "--bounds",
+    panel="Output",
+    is_flag=True,
+    help="Also compute the exact log-likelihood, in one more pass over all components.",
 )
 @opt.as_json
 @opt.quiet
@@ -85,8 +88,14 @@ def fit(
 
 
 @app.command()
-@argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Or --shape.")
-@option("--shape", panel="Data", type=Size(), metavar="ROWSxCOLUMNS", help="In place of DATA: an array of this shape.")
+@argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Not with --shape.")
+@option(
+    "--shape",
+    panel="Data",
+    type=Size(),
+    metavar="ROWSxCOLUMNS",
+    help="Plan for an array of this shape instead of DATA.",
+)
 @option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
@@ -104,7 +113,7 @@ def fit(
 @opt.as_json
 @one_line_errors
 def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
-    """Say what a fit of DATA will take of memory and time, and what would take less."""
+    """Estimate memory and time of a fit of DATA, and list what would reduce them."""
     opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
@@ -114,7 +123,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
 
 
 @app.command()
-@argument("folder", metavar="DIR", type=PATH, explained="The folder of `cprime fit --checkpoint DIR`.")
+@argument("folder", metavar="DIR", type=PATH, explained="Folder given to `cprime fit --checkpoint DIR`.")
 @opt.threads
 @opt.output_of_checkpoint
 @opt.spill
@@ -124,7 +133,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
 def resume(
     folder: Path, output: Path | None, threads: int | None, spill: Path | None, as_json: bool, quiet: bool
 ) -> None:
-    """Go on with a fit that has died or was interrupted, to the same model."""
+    """Continue an interrupted fit; the model is the same as without the interruption."""
     from cprime.cli.resume import resume as run
 
     run(folder, output, threads, spill, as_json=as_json, quiet=quiet)
@@ -142,15 +151,15 @@ def resume(
     "--proba",
     panel="Output",
     is_flag=True,
-    help="mixtures: the probabilities too; where a point keeps C′ of C components, which these are and theirs.",
+    help="mixtures: also write probabilities; if C′ < C, the C′ active components of each row and their probabilities.",
 )
 @option(
     "--distance",
     panel="Output",
     is_flag=True,
-    help="The distance to the center too; mixtures: Mahalanobis distance, in standard deviations of the component.",
+    help="Also write the distance to the center; mixtures: the Mahalanobis distance.",
 )
-@option("--score", panel="Output", is_flag=True, help="mixtures: the log-likelihood of the row too.")
+@option("--score", panel="Output", is_flag=True, help="mixtures: also write the log-likelihood of each row.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -164,9 +173,9 @@ def predict(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Write the component of each row of DATA by a MODEL.
+    """Assign each row of DATA to a component of MODEL.
 
-    A table needs the columns that the model was fitted on.
+    A table must have the columns to which the model was fitted.
     """
     if output is None and folder is None:
         raise click.UsageError("Missing option '-o' / '--output', or '--partition-by-cluster'.")
@@ -183,21 +192,23 @@ def predict(
 
 @app.command()
 @opt.model_argument
-@argument("data", metavar="[DATA]", type=str, required=False, explained="Rows to find clusters of; a mixture needs it.")
+@argument(
+    "data", metavar="[DATA]", type=str, required=False, explained="Rows to assign to clusters; required for mixtures."
+)
 @option(
     "-n",
     "--n-clusters",
     panel="Model",
     type=WholeNumber(1),
-    otherwise="what the joins suggest",
-    help="Number of clusters to leave.",
+    otherwise="chosen from the merge tree",
+    help="Number of clusters after merging.",
 )
 @option(
     "--criterion",
     panel="Model",
     type=opt.choice("auto", "entropy", "ward"),
     default="auto",
-    help="Join what overlaps (entropy, of gmm) or what raises J least (ward, of kmeans).",
+    help="Merge the components that overlap most (entropy, mixtures) or increase J least (ward, kmeans).",
 )
 @option(
     "--n-active",
@@ -205,7 +216,7 @@ def predict(
     metavar="C′|auto",
     type=CountOr(1, "auto"),
     default="auto",
-    help="entropy: components of a row that count; auto is as many as the model keeps, from 5 to 16.",
+    help="entropy: components considered per row; auto is C′ of the model, but 5 to 16.",
 )
 @opt.reading
 @opt.identifier
@@ -213,16 +224,16 @@ def predict(
 @opt.missing_of_model
 @opt.threads
 @opt.rows_output
-@option("--components", panel="Output", is_flag=True, help="Write the clusters of components even where there is DATA.")
+@option("--components", panel="Output", is_flag=True, help="Write the cluster of each component even if DATA is given.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
 def merge(
     model: Path, data: str | None, output: str, threads: int | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Join the components of a MODEL to clusters.
+    """Merge the components of MODEL into clusters.
 
-    Writes the cluster of each row of DATA, or without DATA that of each component.
+    Writes the cluster of each row of DATA, or of each component without DATA.
     """
     _check_stdout(output, as_json)
     from cprime.cli.files import Request
@@ -237,13 +248,13 @@ def merge(
     "path",
     metavar="MODEL|DATA|DIR",
     type=str,
-    explained="A file written by `cprime fit`, data, or the folder of a checkpoint.",
+    explained="Model file, data, or checkpoint folder.",
 )
 @opt.reading
 @opt.as_json
 @one_line_errors
 def info(path: str, as_json: bool, **given: Any) -> None:
-    """Say what is in a model, in data, or in a checkpoint."""
+    """Describe a model, data, or a checkpoint."""
     from cprime.cli.files import Request
     from cprime.cli.info import info as run
 
@@ -264,29 +275,29 @@ def info(path: str, as_json: bool, **given: Any) -> None:
     type=PATH,
     metavar="FILE",
     default=Path("report.html"),
-    help="Where to write the page: an .html file.",
+    help="Page to write, .html.",
 )
 @option(
     "--compare",
     panel="Model",
     type=PATH,
     metavar="MODEL",
-    help="Another model of the same columns, to set beside this one.",
+    help="Another model of the same columns, for comparison.",
 )
 @option(
     "--image-shape",
     panel="Data",
     type=Shape(),
     metavar="H,W[,3]",
-    help="Rows are images of this height and width: show them so.",
+    help="Show rows as images of this height and width.",
 )
-@option("--title", panel="Output", metavar="TEXT", help="The heading of the page.")
+@option("--title", panel="Output", metavar="TEXT", help="Heading of the page.")
 @option(
     "--max-rows",
     panel="Data",
     type=WholeNumber(1),
-    otherwise="as many as take a second or two",
-    help="Rows to look at, at random.",
+    otherwise="as many as take a few seconds",
+    help="Number of random rows to examine.",
 )
 @opt.as_json
 @opt.quiet
@@ -301,7 +312,7 @@ def report(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Write a page that shows what a MODEL came to on DATA."""
+    """Write a page that shows the results of MODEL on DATA."""
     from cprime.cli.files import Request
     from cprime.cli.report import report as run
 
@@ -319,11 +330,13 @@ def report(
     required=True,
     type=Counts(),
     metavar="LIST",
-    help="Numbers of clusters to try: 10,20,50, or 2:50, or 2:50:4.",
+    help="Numbers of clusters: a list 10,20,50, a range 2:50, or with a step 2:50:4.",
 )
 @opt.mixture
 @opt.searching
-@option("--n-init", panel="Search", type=WholeNumber(1), default=3, help="Fresh starts for each number.")
+@option(
+    "--n-init", panel="Search", type=WholeNumber(1), default=3, help="Number of starts for each number of clusters."
+)
 @opt.seed
 @opt.threads
 @opt.reading
@@ -336,7 +349,7 @@ def report(
     panel="Model",
     type=opt.choice("bic", "aic", "free_energy_bic", "held_out"),
     default="bic",
-    help="What tells which number is best; held_out is the likelihood of a fifth of the rows, which fits do not see.",
+    help="Criterion for the best number; held_out is the likelihood of a fifth of the rows, which are not fitted.",
 )
 @option(
     "-o",
@@ -344,7 +357,7 @@ def report(
     panel="Output",
     type=PATH,
     metavar="FILE",
-    help="Write the model of the best number: a .safetensors file.",
+    help="Write the best model to this .safetensors file.",
 )
 @opt.as_json
 @opt.quiet
@@ -352,7 +365,7 @@ def report(
 def sweep(
     data: str, counts: tuple[int, ...], output: Path | None, criterion: str, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Fit DATA for several numbers of clusters, and say which is best."""
+    """Fit DATA with several numbers of clusters, and report the best."""
     opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
@@ -372,11 +385,11 @@ app.add_command(reproduce)
     "shell",
     metavar="bash|zsh|fish",
     type=click.Choice(("bash", "zsh", "fish")),
-    explained='The shell. In ~/.bashrc: eval "$(cprime completion bash)"',
+    explained='Shell. In ~/.bashrc: eval "$(cprime completion bash)"',
 )
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete options and values."""
+    """Print a script with which a shell completes options and values."""
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(app, {}, "cprime", "_CPRIME_COMPLETE").source())

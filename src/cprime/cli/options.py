@@ -24,9 +24,9 @@ STARTS = {
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 PATH = click.Path(path_type=Path)
 DATA_HELP = (
-    "A row per point: .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .lance, .h5, .fvecs, .bvecs, "
-    ".fbin, these with .gz or .zst behind; a folder of such files; or - for standard input. Larger data are read chunk "
-    "by chunk."
+    "One row per point: a .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .lance, .h5, .fvecs, "
+    ".bvecs or .fbin file, also compressed (.gz, .zst); a folder of such files; or - for standard input. Large data "
+    "are read chunk by chunk."
 )
 
 Decorator = Callable[[Any], Any]
@@ -68,7 +68,7 @@ def data_argument(name: str = "data") -> Decorator:
 model_argument = argument("model", metavar="MODEL", type=PATH, explained="A file written by `cprime fit`.")
 
 key = option(
-    "--key", panel="Data", metavar="NAME", help="The array of an .npz, .zarr or .h5 file; X or the only matrix."
+    "--key", panel="Data", metavar="NAME", help="Array of an .npz, .zarr or .h5 file; default X or the only matrix."
 )
 reading = together(
     key,
@@ -78,7 +78,7 @@ reading = together(
         panel="Data",
         metavar="NAME",
         multiple=True,
-        help="Use this column; may come several times, and its name may have commas.",
+        help="Use this column. Can be repeated; the name may contain commas.",
     ),
     option(
         "--columns",
@@ -86,31 +86,31 @@ reading = together(
         metavar="A,B,…",
         type=ColumnNames(),
         multiple=True,
-        help="Use these columns (of an array: numbers from 0).",
+        help="Use these columns; those of an array are numbered from 0.",
     ),
-    option("--drop", panel="Data", metavar="A,B,…", type=ColumnNames(), multiple=True, help="Leave these columns out."),
-    option("--numeric", panel="Data", is_flag=True, help="Use the columns that are numeric, and say which are not."),
+    option("--drop", panel="Data", metavar="A,B,…", type=ColumnNames(), multiple=True, help="Omit these columns."),
+    option("--numeric", panel="Data", is_flag=True, help="Use the numeric columns only, and list the others."),
     option(
         "--header/--no-header",
         panel="Data",
         default=None,
-        otherwise="as it looks",
-        help="Whether a .csv or .tsv file begins with names.",
+        otherwise="detected",
+        help="Whether the first line of a .csv or .tsv file contains column names.",
     ),
     option(
         "--separator",
         panel="Data",
         metavar="CHAR",
         default=None,
-        otherwise="as it looks",
-        help="What stands between the values of a line.",
+        otherwise="detected",
+        help="Character that separates the values of a line.",
     ),
     option(
         "--chunk-rows",
         panel="Data",
         type=WholeNumber(1),
-        otherwise="as fit in 128 MiB",
-        help="Rows that are read and computed at a time.",
+        otherwise="as many as fit in 128 MiB",
+        help="Number of rows that are read and processed together.",
     ),
 )
 identifier = option(
@@ -118,41 +118,41 @@ identifier = option(
     "identifier",
     panel="Data",
     metavar="NAME",
-    help="A column that names the rows: no data, and kept for the output.",
+    help="Column of row identifiers: not used as data, copied to the output.",
 )
 weighting = option(
     "--sample-weight",
     panel="Data",
     metavar="NAME",
-    help="A weight for each row: a column, another array of the file, or a file.",
+    help="Weights of the rows: a column, another array of the file, or a file.",
 )
 missing = option(
     "--missing",
     panel="Data",
     type=choice("error", "drop", "mean", "marginal"),
     default="error",
-    help="What to do about missing values: end, leave such rows out, put the column's mean, which the model keeps, or "
-    "fit what is there.",
+    help="Treatment of missing values: error; drop leaves out such rows; mean inserts the column means, also in "
+    "`predict`; marginal fits the observed values.",
 )
 missing_of_model = option(
     "--missing",
     panel="Data",
     type=choice("error", "drop"),
     default="error",
-    help="What to do about missing values: end, or leave such rows out; a model of --missing mean puts its means.",
+    help="Treatment of missing values: error, or drop such rows. A model fitted with --missing mean inserts its means.",
 )
 scale = option(
     "--scale",
     panel="Data",
     is_flag=True,
-    help="Give every column mean 0 and variance 1; the model keeps how, and `predict` does it too.",
+    help="Scale every column to mean 0 and variance 1. The scaling is stored in the model, and `predict` applies it.",
 )
 dtype = option(
     "--dtype",
     panel="Data",
     type=choice("float32", "float64"),
-    otherwise="float32 if it holds the data exactly",
-    help="Compute in this precision.",
+    otherwise="float32 if it represents the data exactly",
+    help="Floating-point type of the computation.",
 )
 
 mixture = together(
@@ -162,14 +162,14 @@ mixture = together(
         panel="Model",
         type=choice(*MODELS),
         default="kmeans",
-        help="k-means, or a mixture of Gaussians or of t distributions.",
+        help="Model: k-means, a Gaussian mixture (gmm), or a mixture of t distributions.",
     ),
     option(
         "--metric",
         panel="Model",
         type=choice("euclidean", "cosine"),
         otherwise="euclidean",
-        help="kmeans: what is near.",
+        help="kmeans: distance.",
     ),
     option(
         "--n-active",
@@ -177,14 +177,14 @@ mixture = together(
         metavar="C′|all|auto",
         type=CountOr(1, "all", "auto"),
         otherwise="auto",
-        help="mixtures: components a point keeps; all is exact EM.",
+        help="mixtures: number of active components per point, C′; all is exact EM.",
     ),
     option(
         "--covariance-type",
         panel="Model",
         type=choice(*COVARIANCES),
         otherwise="full",
-        help="mixtures: shape of a component.",
+        help="mixtures: form of the covariance matrices.",
     ),
     option(
         "--n-factors",
@@ -192,7 +192,7 @@ mixture = together(
         metavar="H|auto",
         type=CountOr(0, "auto"),
         otherwise="5",
-        help="gmm: directions of a component of factors and ppca.",
+        help="gmm: number of factors per component, for factors and ppca.",
     ),
     option(
         "--dof",
@@ -207,14 +207,14 @@ mixture = together(
         panel="Model",
         type=choice("free", "equal"),
         otherwise="free",
-        help="mixtures: weights of the components.",
+        help="mixtures: whether mixing weights are estimated (free) or 1/C (equal).",
     ),
     option(
         "--assignment",
         panel="Model",
         type=choice("soft", "hard", "posterior"),
         otherwise="soft",
-        help="mixtures: what kept components are given.",
+        help="mixtures: responsibilities of the active components: soft as in EM, hard, or drawn from the posterior.",
     ),
 )
 searching = together(
@@ -223,7 +223,7 @@ searching = together(
         panel="Search",
         type=choice(*SEARCHES),
         otherwise="auto",
-        help="Which components a point looks at.",
+        help="Candidates for each point: all components (full, bounded) or neighbors of its best ones.",
     ),
     option(
         "--n-neighbors",
@@ -231,28 +231,28 @@ searching = together(
         metavar="G|auto",
         type=CountOr(2, "auto"),
         otherwise="auto",
-        help="Length of a component's list of neighbors.",
+        help="Length of the neighbor list of each component.",
     ),
     option(
         "--final-assignment",
         panel="Search",
         type=choice("auto", "exact", "found"),
         otherwise="auto",
-        help="What labels are of after a partial search: the nearest of all, or the nearest found.",
+        help="Labels after a partial search: the best of all components (exact) or the best found.",
     ),
     option(
         "--max-iter",
         panel="Search",
         type=WholeNumber(1),
-        otherwise="kmeans 300, gmm 100",
-        help="Most iterations of a start.",
+        otherwise="kmeans 300, mixtures 100",
+        help="Maximum number of iterations of one start.",
     ),
     option(
         "--tol",
         panel="Search",
         type=Amount(),
-        otherwise="kmeans 1e-4, gmm 1e-3",
-        help="Stop below this change: kmeans relative, of J; gmm absolute, of F.",
+        otherwise="kmeans 1e-4, mixtures 1e-3",
+        help="Stop if the change is at most this: kmeans relative, of J; mixtures absolute, of F.",
     ),
 )
 starting = option(
@@ -261,11 +261,15 @@ starting = option(
     metavar="NAME|FILE",
     type=StartName(tuple(dict.fromkeys((*STARTS["kmeans"], *STARTS["gmm"])))),
     otherwise="auto",
-    help="Where to start: k-means++, random, afk-mc2, two-level, of k-means also k-means|| and jumps, of gmm kmeans; "
-    "or a file of centers.",
+    help="Initialization: k-means++, random, afk-mc2, two-level; kmeans also k-means|| and jumps, mixtures also "
+    "kmeans; or a file with centers.",
 )
 n_init = option(
-    "--n-init", panel="Search", type=WholeNumber(1), otherwise="1", help="Number of starts; the best is kept."
+    "--n-init",
+    panel="Search",
+    type=WholeNumber(1),
+    otherwise="1",
+    help="Number of starts; the best result is returned.",
 )
 seed = option(
     "--seed",
@@ -278,8 +282,8 @@ threads = option(
     "--threads",
     panel="Search",
     type=WholeNumber(1),
-    otherwise="all that the process may use",
-    help="Threads to use.",
+    otherwise="all processors of the process",
+    help="Number of threads.",
 )
 
 output = option(
@@ -289,7 +293,7 @@ output = option(
     required=True,
     type=PATH,
     metavar="FILE",
-    help="Where to write the model: a .safetensors file.",
+    help="Model file to write, .safetensors.",
 )
 rows_output = option(
     "-o",
@@ -298,7 +302,7 @@ rows_output = option(
     required=True,
     type=str,
     metavar="FILE",
-    help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
+    help="File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.",
 )
 by_cluster = together(
     option(
@@ -307,7 +311,7 @@ by_cluster = together(
         panel="Output",
         type=str,
         metavar="FILE",
-        help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
+        help="File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.",
     ),
     option(
         "--partition-by-cluster",
@@ -315,10 +319,10 @@ by_cluster = together(
         panel="Output",
         type=PATH,
         metavar="DIR",
-        help="Write the rows of each cluster to a Parquet file of its own, cluster=17/part-0.parquet in DIR, new or "
-        "empty: --id or the number of the row, and the distance.",
+        help="Write one Parquet file per cluster, such as cluster=17/part-0.parquet, in DIR, which must be new or "
+        "empty. Columns: the row's --id or number, and its distance.",
     ),
-    option("--with-data", panel="Output", is_flag=True, help="Write the data of the rows there too."),
+    option("--with-data", panel="Output", is_flag=True, help="Also write the data columns there."),
 )
 output_of_checkpoint = option(
     "-o",
@@ -326,25 +330,26 @@ output_of_checkpoint = option(
     panel="Output",
     type=PATH,
     metavar="FILE",
-    otherwise="that of `cprime fit`, if it began there",
-    help="Where to write the model: a .safetensors file.",
+    otherwise="the file given to `cprime fit`",
+    help="Model file to write, .safetensors.",
 )
 spill = option(
     "--spill",
     panel="Output",
     type=PATH,
     metavar="DIR",
-    help="Have what points keep between iterations in files of this folder, in place of memory.",
+    help="Store active sets between iterations in files of this folder instead of memory.",
 )
 max_memory = option(
     "--max-memory",
     panel="Output",
     type=Bytes(),
     metavar="BYTES",
-    help="Take no more memory than this, such as 8GB, by chunks of another size; or say what would.",
+    help="Limit of memory, such as 8GB. Chunks become smaller if necessary; if that does not suffice, the error says "
+    "what would help.",
 )
 as_json = option("--json", "as_json", panel="Output", is_flag=True, help="Print one JSON object instead of a table.")
-quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="No progress bar and no table.")
+quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="Print no progress bar and no table.")
 
 
 def check_model(given: dict[str, Any]) -> None:

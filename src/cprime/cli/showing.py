@@ -18,9 +18,9 @@ from cprime.cli.panels import Command
     type=PATH,
     metavar="DIR",
     default=Path("demo"),
-    help="Folder to write to; made if it is missing.",
+    help="Folder to write to; it is created if it does not exist.",
 )
-@option("--small", panel="Data", is_flag=True, help="One small photograph and 64 clusters.")
+@option("--small", panel="Data", is_flag=True, help="Use one small photograph and 64 clusters.")
 @opt.threads
 @opt.as_json
 @one_line_errors
@@ -35,5 +35,5 @@ def demo(output: Path, small: bool, threads: int | None, as_json: bool) -> None:
 @argument("names", metavar="NAME…", nargs=-1, explained="Not used.")
 @one_line_errors
 def reproduce(names: tuple[str, ...]) -> None:
-    """Say where the tables and figures of the papers are computed."""
+    """Report where the tables and figures of the papers are computed."""
     raise ValueError("reproduce has moved: in a copy of the source code, call `python -m reproduction list`")

@@ -51,7 +51,7 @@ def app() -> None:
 )
 @opt.spill
 @opt.max_memory
-@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C, end the fit and write the current model.")
+@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C, write the current model.")
 @option(
     "--bounds",
     panel="Output",
@@ -94,7 +94,7 @@ def fit(
     panel="Data",
     type=Size(),
     metavar="ROWSxCOLUMNS",
-    help="Plan for an array of this shape instead of DATA.",
+    help="Shape of an array, instead of DATA.",
 )
 @option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture

@@ -333,7 +333,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and the dtype can hold their squares; begin: first row's index"""
-        if self._origin is None or np.isnan(self._origin).any():  # some column has had no value so far
+        if self._origin is None or np.isnan(self._origin).any():  # no value of some column is known yet
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

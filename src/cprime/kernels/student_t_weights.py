@@ -78,7 +78,7 @@ def scaled_responsibilities_twin(
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `scaled_responsibilities` in NumPy: q u goes to `scaled`, Σ w q and Σ w q log u to `tails`."""
+    """Compute `scaled_responsibilities` in NumPy: write q u to `scaled`, Σ w q and Σ w q log u to `tails`."""
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)

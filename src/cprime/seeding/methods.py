@@ -30,7 +30,7 @@ from cprime.seeding.validation import check_count
 class Method(Protocol):
     """Initialization that chooses starting centers from the data."""
 
-    name: ClassVar[str]  # value of the argument `init` that stands for this method with default options
+    name: ClassVar[str]  # this name as the argument `init` means this method with default options
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         """Return starting centers (C, D); some methods also set the active set of each point in `data`."""

@@ -52,12 +52,7 @@ def app() -> None:
 @opt.spill
 @opt.max_memory
 @option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C, write the current model.")
-@option(
-    "--bounds",
-    panel="Output",
-    is_flag=True,
-    help="Also compute the exact log-likelihood, in one more pass over all components.",
-)
+@option("--bounds", panel="Output", is_flag=True, help="Also compute the exact log-likelihood, in one more pass.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -89,13 +84,7 @@ def fit(
 
 @app.command()
 @argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Not with --shape.")
-@option(
-    "--shape",
-    panel="Data",
-    type=Size(),
-    metavar="ROWSxCOLUMNS",
-    help="Shape of an array, instead of DATA.",
-)
+@option("--shape", panel="Data", type=Size(), metavar="ROWSxCOLUMNS", help="Shape of an array, instead of DATA.")
 @option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching

@@ -351,3 +351,39 @@ def test_exchange_has_an_effect_with_every_search(search):
     X = (10 * rng.normal(size=(40, 3)))[rng.integers(40, size=1000)] + rng.normal(size=(1000, 3))
     plain, exchanged = (KMeans(40, search=search, init=X[:40], exchange=said).fit(X) for said in (False, True))
     assert exchanged.inertia_ < 0.8 * plain.inertia_
+
+
+@pytest.mark.parametrize("lists", ["exact", "estimated"])
+@pytest.mark.parametrize("n_active", [1, 3])
+def test_a_warm_up_ends_when_the_error_has_settled(lists, n_active):
+    """Each E-step but the last of the warm-up lowers the error by at least 1 %; a fixed number makes the same steps."""
+    X = clustered(3000, 2, n_clusters=60, spread=9.0)
+    model = {"n_active": n_active, "covariance_type": "tied_spherical", "weights": "equal"}
+
+    def fit(search):
+        given = {
+            "search": search,
+            "final_assignment": "found",
+            "random_state": 0,
+            "max_iter": 4,
+            "tol": 1e9,
+            "certificate": 0,
+        }
+        return (KMeans(60, **given) if n_active == 1 else GaussianMixture(60, **model, **given)).fit(X)
+
+    search = Papers(lists, n_neighbors=4, start="random", n_warmup="auto")
+    warm = fit(search)
+    errors = warm.history_["quantization_error"][warm.history_["phase"] == "warmup"]
+    n, falls = len(errors), 1 - errors[1:] / errors[:-1]
+    assert 3 < n < 100
+    assert warm.search.warmup == 100
+    if n_active == 1:
+        assert (falls[:-1] >= 0.01).all()
+        assert falls[-1] < 0.01
+    fixed = fit(search.with_params(n_warmup=n))
+    assert np.array_equal(fixed.history_["lower_bound"], warm.history_["lower_bound"])
+
+
+def test_a_wrong_warm_up_is_named():
+    with pytest.raises(ValueError, match="n_warmup must be \"auto\", an integer or None, got 'settled'"):
+        Papers(n_warmup="settled")

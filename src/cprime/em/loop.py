@@ -167,7 +167,7 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
             known, _ = search.learn(known, look, components, found.stats, sampler(data, model), key)
         model = model.with_variance(found.cost / found.weight)  # type: ignore[attr-defined]
     stage = plan.stage(model, data)
-    return Run(key, model, Warmup(search.warmup, stage) if search.warmup else stage, known)
+    return Run(key, model, Warmup(search.warmup, stage, search.warmup_settles) if search.warmup else stage, known)
 
 
 def iterate(data: Data, run: Run, plan: FitPlan) -> Run:

@@ -21,6 +21,8 @@ from cprime.execution.base import Job
 from cprime.model import Model
 from cprime.search import Look, Search
 
+_SETTLED = 0.01  # relative fall of the error below which a warm-up that `settles` ends
+
 
 class End(StrEnum):
     """Reason why a run has ended."""
@@ -140,10 +142,16 @@ class Final:
 @storable("em.Warmup")
 @dataclass(frozen=True)
 class Warmup:
-    """Stage of n E-steps before the first M-step; then the stage `before` follows."""
+    """Stage of n E-steps before the first M-step; then the stage `before` follows.
+
+    settles: whether it ends as soon as an E-step lowers the error by less than 1 %    error: that of the last E-step,
+    measured by exp(−2F/D) [data unit²], which for k-means is proportional to J
+    """
 
     n: int
     before: Any
+    settles: bool = False
+    error: float = math.inf
 
     phase: ClassVar[str | None] = "warmup"
 
@@ -160,8 +168,10 @@ class Warmup:
         return self.before.measured(model, totals)
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept:
-        stage = self.before if self.n == 1 else replace(self, n=self.n - 1)
-        return self.before.measured(model, totals)._replace(stage=stage)
+        step = self.before.measured(model, totals)
+        error = math.exp(-2 * step.bound / data.n_features) if self.settles else math.inf
+        over = self.n == 1 or (self.settles and error > (1 - _SETTLED) * self.error)
+        return step._replace(stage=self.before if over else replace(self, n=self.n - 1, error=error))
 
     def standing(self, model: Any) -> Any:
         return model

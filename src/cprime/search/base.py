@@ -86,7 +86,12 @@ class Search(Protocol):
 
     @property
     def warmup(self) -> int:
-        """Return the number of E-steps before the first M-step."""
+        """Return the number of E-steps before the first M-step; if `warmup_settles`, the largest number."""
+        ...
+
+    @property
+    def warmup_settles(self) -> bool:
+        """Return whether the E-steps before the first M-step end as soon as the error hardly falls."""
         ...
 
     def with_params(self, **params: Any) -> Self:
@@ -148,6 +153,11 @@ class Search(Protocol):
 
 class Value(Options):
     """Base of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
+
+    @property
+    def warmup_settles(self) -> bool:
+        """Return False: the default, for searches with a fixed number of E-steps before the first M-step."""
+        return False
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
         """Return the state unchanged: the default for searches that recompute neighbor lists before each pass."""

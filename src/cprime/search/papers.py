@@ -27,6 +27,7 @@ from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked
 
 _VALUES = 2**22  # number of entries of a block of the table from which neighbors of least mean distance are selected
 _RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
+_LONGEST_WARMUP = 100  # most E-steps before the first M-step with n_warmup="auto"
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,10 @@ class Papers(Value):
     start : {"two-level", "random"}, default="two-level"
         Initial active sets: "two-level" finds a near component of each point by coarse cells and uses its neighbors;
         "random" draws sets and neighbor lists, as in the paper.
-    n_warmup : int or None, default=None
-        Number of E-steps before the first M-step; None is 25 with start="random", else 0.
+    n_warmup : int, "auto" or None, default=None
+        Number of E-steps before the first M-step; None is 25 with start="random", else 0. "auto" ends them when one
+        lowers the quantization error by less than 1 %, at the latest after 100. The paper takes "a couple of initial
+        E-steps (optimized on the training quantization error)".
 
     Examples
     --------
@@ -140,7 +143,7 @@ class Papers(Value):
     n_neighbors: int = 16
     n_explore: int = 1
     start: str = "two-level"
-    n_warmup: int | None = None
+    n_warmup: int | str | None = None
 
     exact: ClassVar[bool] = False
     keeps_winners: ClassVar[bool] = True
@@ -151,14 +154,20 @@ class Papers(Value):
                 raise ValueError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}.")
         checked_count(self.n_neighbors, "n_neighbors", 2)
         checked_count(self.n_explore, "n_explore", 0)
-        if self.n_warmup is not None:
+        if isinstance(self.n_warmup, str) and self.n_warmup != "auto":
+            raise ValueError(f'n_warmup must be "auto", an integer or None, got {self.n_warmup!r}.')
+        if self.n_warmup is not None and not isinstance(self.n_warmup, str):
             checked_count(self.n_warmup, "n_warmup", 0)
 
     @property
     def warmup(self) -> int:
         if self.n_warmup is None:
             return _RANDOM_WARMUP if self.start == "random" else 0
-        return self.n_warmup
+        return _LONGEST_WARMUP if isinstance(self.n_warmup, str) else self.n_warmup
+
+    @property
+    def warmup_settles(self) -> bool:
+        return self.n_warmup == "auto"
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[PapersState, Look | None]:
         C = len(components.centers)

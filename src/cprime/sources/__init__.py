@@ -1,4 +1,4 @@
-"""Sources of rows: arrays, files and folders of files that are read block by block. They depend on no model or fit."""
+"""Sources of rows: arrays, files and folders of files read block by block. The package imports no model or fit."""
 
 from cprime.sources.ahead import ahead
 from cprime.sources.base import Source

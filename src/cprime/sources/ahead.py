@@ -15,7 +15,7 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
 
     Two buffers hold all blocks, so a block may be overwritten once the next one is requested. A source in memory
     is read directly, without a thread. During the iteration nothing else may read from the source, except its weights.
-    The function given to `Source.watched` is called for each block when it is yielded.
+    A function set by `Source.watched` is called for each block when the block is yielded.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     Yields
     ------
     ndarray of shape (end - begin, n_features)
-        Of the type `source.stored`, as `source.read` returns it. Read errors are raised here. The thread ends when
+        Rows begin to end, in the type `source.stored`. Errors of reading are raised here. The thread ends when
         the iterator is exhausted, closed or deleted.
     """
     watch = source._watch or (lambda begin, end: None)

@@ -16,7 +16,7 @@ from cprime.sources.stamps import Stamp
 
 
 class ArraySource(Source):
-    """Source of an array in memory: one chunk, unless `chunk_rows` is set or the array is a memory map (`mapped`)."""
+    """Source of an array in memory. Its rows are one chunk, unless `chunk_rows` is set or it is a memory map."""
 
     in_memory = True
 
@@ -75,7 +75,7 @@ class ArraySource(Source):
         found = hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
-            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # fast, and sufficient to detect changes
+            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # a fast checksum that detects changes
         return values.dtype.str.encode() + found.digest()
 
 

@@ -1,7 +1,7 @@
-"""Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
+"""Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. A pass over all rows decodes each file once.
 
 A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A cursor
-stores those decoded rows that have not been read yet, less than a batch. Index columns written by pandas are not data.
+holds the decoded rows of a batch that have not been read yet. Index columns written by pandas are not data.
 """
 
 import base64
@@ -27,18 +27,18 @@ from cprime.sources.stamps import Stamp
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16
 COLUMN_BYTES = 2 * 2**20
-_GUESSED_WIDTH = 2**10  # assumed length of lists until the first one is read
+_GUESSED_WIDTH = 2**10  # assumed length of a column's lists of numbers until the first list is read
 
 
 class ArrowSource(Source):
-    """Base of sources of Arrow files: rows in pieces, each of which is decoded batch by batch.
+    """Base of sources of Arrow files. A file consists of pieces (row groups), each decoded batch by batch.
 
-    _ends (number of pieces,): number of rows up to the end of each piece
+    _ends (number of pieces,): cumulative number of rows at the end of each piece
     """
 
     _keeps_narrow = True
     _format = "table"
-    _as_text = False  # whether one column of row names is chosen, which may have any type
+    _as_text = False  # whether the source reads one column of row names, of any type, instead of numbers
 
     def __init__(
         self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
@@ -53,14 +53,14 @@ class ArrowSource(Source):
 
     @abstractmethod
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
-        """Yield the chosen columns of one piece, batch by batch."""
+        """Yield the chosen columns of one piece (row group or record batch) as Arrow batches."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         self._write(self._forward(begin, end), range(begin, end), out)
         require("pyarrow", self.name).default_memory_pool().release_unused()
 
     def _write(self, batches: Iterable[Any], rows: Sequence[int] | NDArray[np.int64], out: NDArray) -> None:
-        """Write the chosen columns of batches into out; rows: indices in the data of all rows of the batches."""
+        """Write the chosen columns of batches into out. rows: index in the whole data of each row of the batches"""
         names = self._stored_columns or []
         done = 0
         for batch in batches:
@@ -71,7 +71,7 @@ class ArrowSource(Source):
             else:
                 put(some, matrix_of(batch.column(names[0]), self.n_features, where), where, self._column_of)
             done += batch.num_rows
-            del batch  # to free the memory of its row group
+            del batch  # frees the memory of the cursor's row group
 
     def naming(self, column: str) -> Self:
         """Return a source of the same rows whose method `values` reads one column of row names, of any type."""
@@ -114,10 +114,10 @@ class ArrowSource(Source):
         return self._where(int(rows[row]))
 
     def _count(self) -> None:
-        """Count the rows by reading the file; formats that store the number of rows have nothing to do here."""
+        """Count the rows by reading the file. Formats that store the number of rows leave this method empty."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """Return a cursor that is at or before `row`, in the piece of this row; the existing cursor if possible."""
+        """Return a cursor at or before `row`, in the file's piece that has this row; the open cursor if possible."""
         piece = self._piece(row)
         cursor = self._open_files
         if cursor is None or cursor.row > row or cursor.row < self._begin(piece):
@@ -132,12 +132,12 @@ class ArrowSource(Source):
         return int(self._ends[piece - 1]) if piece else 0
 
     def _batch_rows(self) -> int:
-        """Return the number of rows per batch, so small that a batch is converted to rows in the processor's cache."""
+        """Return the number of rows per batch, so small that a batch fits in the processor's cache."""
         return min(2**16, max(2**10, BATCH_BYTES // (8 * self.n_features)))
 
 
 class Cursor:
-    """Iterator over the batches of a source from a given piece on; `row`: index of the next row."""
+    """Position in a source whose batches are decoded in sequence from a given piece on. `row`: index of the next row"""
 
     def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
         self.file = file
@@ -147,7 +147,7 @@ class Cursor:
         self._rest: Any = None
 
     def forward(self, begin: int, end: int) -> Iterator[Any]:
-        """Yield the rows begin to end as batches; earlier rows are skipped."""
+        """Yield the rows begin to end as batches. Rows between the cursor and `begin` are skipped."""
         while self.row < end:
             batch = next(self._batches, None) if self._rest is None else self._rest
             if batch is None:
@@ -165,7 +165,7 @@ class ParquetSource(ArrowSource):
     """Source of a .parquet file; its pieces are the row groups.
 
     Reading a row group page by page needs memory for two pages of every column, about 2 MiB. So a row group of at most
-    this size is read as a whole.
+    this size is read as a whole instead.
     """
 
     _format = "parquet file"
@@ -223,7 +223,7 @@ class IpcSource(ArrowSource):
 
 
 def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
-    """Return the types of the columns of Parquet files, given by schema and metadata.
+    """Return the types of the columns of Parquet files, from their schema and the metadata in `files`.
 
     Arrow reads categories of numbers as plain numbers; only the files' metadata shows that they are categories.
     """
@@ -238,7 +238,7 @@ def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
 
 @contextmanager
 def reading(name: str, kind: str) -> Iterator[None]:
-    """Convert errors that Arrow raises in this context to a ValueError that has the file's name."""
+    """Convert errors that Arrow raises inside the `with` block to a ValueError that states the file's name."""
     pa = require("pyarrow", name)
     try:
         yield

@@ -1,6 +1,6 @@
 """Sources of pyarrow data sets on any file system, and of Hive-partitioned folders (`cluster=3/part.parquet`).
 
-A partition column has its values in folder names. It is read only if it is chosen by name.
+The values of a partition column are in the names of folders. It is read only if it is chosen by name.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class DatasetSource(ArrowSource):
             fragments = list(dataset.get_fragments())
             self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
             counts = [_count(piece) for piece in self._pieces]
-            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # Parquet files
+            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # of Parquet
             kinds = stored_kinds(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
@@ -89,6 +89,6 @@ def _pieces(fragment: Any) -> list[Any]:
 
 
 def _count(piece: Any) -> int:
-    """Return the number of rows of a piece, from metadata, because `count_rows` of a piece counts the whole file."""
+    """Return the number of rows of a row group, from its metadata, because `count_rows` would count the whole file."""
     groups = getattr(piece, "row_groups", None)
     return piece.count_rows() if groups is None else sum(group.num_rows for group in groups)

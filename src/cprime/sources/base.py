@@ -1,7 +1,7 @@
 """Base class of all sources of rows.
 
-It implements ranges, chunks, precision, weights, and the checks of files and values. A subclass for a format only
-implements how rows are read (`_fill`).
+It implements row ranges, chunks, the choice of float32 or float64, weights, and checks of files and values. A subclass
+for a file format only implements how rows are read (`_fill`).
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
-CHUNK_ROWS = 2**22  # most rows of a chunk: a pass needs memory per row, too, which matters for short rows
+CHUNK_ROWS = 2**22  # most rows of a chunk: a pass also needs some memory per row, which matters if rows are short
 
 
 class Source(Columns, ABC):
@@ -67,9 +67,9 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
-    preparation: Any = None  # `Preparation` of the rows, so that a model can apply it to new data
+    preparation: Any = None  # `Preparation` (scaling, missing values) of the rows, also for a model's new data
     sparse = False  # whether rows are `kernels.SparseRows`
-    _keeps_narrow = False  # whether `_fill` can write arrays of a narrow type, if all columns have it
+    _keeps_narrow = False  # whether `_fill` can write narrow types (uint8, float16) if all columns have one
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -88,15 +88,15 @@ class Source(Columns, ABC):
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
         self._weights_spec: str | bool | None = None
-        self._opened_with: dict[str, Any] | None = None  # arguments of `open_data` that opened this source
+        self._opened_with: dict[str, Any] | None = None  # arguments with which `open_data` opened this source
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of a type of `read`."""
+        """Write the chosen columns of rows begin to end into out (end - begin, n_features), float or `stored` type."""
 
     @property
     def is_plain(self) -> bool:
-        """Return whether an array of dtype `stored` holds this source completely, apart from weights of its rows."""
+        """Return whether an array of dtype `stored` can hold all that this source contains, except row weights."""
         return False
 
     @property
@@ -159,10 +159,10 @@ class Source(Columns, ABC):
         return out
 
     def read_into(self, begin: int, end: int, out: NDArray) -> None:
-        """Read rows as `read` does, into a C-ordered array of that shape and of type float32, float64 or `stored`."""
+        """Read rows into a C-ordered array (end - begin, n_features) of type float32, float64 or `stored`."""
         self._check_range(begin, end)
         if begin < end:
-            with np.errstate(over="ignore"):  # overflow gives infinity, which check_finite finds
+            with np.errstate(over="ignore"):  # overflow gives infinity, which check_finite reports
                 self._fill(begin, end, out)
 
     def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
@@ -223,7 +223,7 @@ class Source(Columns, ABC):
         return SubsetSource(self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
-        """Return a source of some of the chosen columns, or of some values of all lists, given by position."""
+        """Return a source of the chosen columns (or of the values in a column of lists) at the given positions."""
         if self._list is not None:
             from cprime.sources.part import PartSource
 
@@ -240,13 +240,13 @@ class Source(Columns, ABC):
         return new
 
     def widened(self) -> Self:
-        """Return a source of the same rows that is never read as narrow integers, because these have no NaN."""
+        """Return a source of the same rows that is read as floats, not as narrow integers, which have no NaN."""
         new = self._copy()
         new._keeps_narrow = False
         return new
 
     def with_chunk_rows(self, chunk_rows: int | None) -> Self:
-        """Return a source of the same rows with another chunk size; None for the default."""
+        """Return a source of the same rows with `chunk_rows` rows per chunk; None means as many as fit in 128 MiB."""
         if chunk_rows is not None and (isinstance(chunk_rows, bool) or not isinstance(chunk_rows, Integral)):
             raise TypeError(f"chunk_rows must be an instance of int, not {type(chunk_rows).__name__}.")
         if chunk_rows is not None and chunk_rows < 1:
@@ -256,7 +256,7 @@ class Source(Columns, ABC):
         return new
 
     def watched(self, watch: Callable[[int, int], None]) -> Self:
-        """Return a source of the same rows; passes over it call the function `watch(begin, end)` for each block."""
+        """Return a source of the same rows that calls the function `watch(begin, end)` for each block of a pass."""
         new = self._copy()
         new._watch = watch
         return new
@@ -265,7 +265,7 @@ class Source(Columns, ABC):
     def opened_from(self) -> dict[str, Any] | None:
         """Return a description from which `reopened` opens the same rows in another process; None without a path.
 
-        It consists of strings and numbers. Weights that were given as an array are not included.
+        The description consists of strings and numbers. Weights that were given as an array are not included.
         """
         if self._opened_with is None:
             return None
@@ -287,8 +287,8 @@ class Source(Columns, ABC):
     def fingerprint(self) -> bytes:
         """Return a hash that differs for different data.
 
-        It depends on names, sizes and modification times of files, and on the content of arrays in memory; not on the
-        folder of a file or on `chunk_rows`.
+        The hash depends on names, sizes and modification times of files, and on the content of arrays in memory.
+        It does not depend on the folder of a file or on `chunk_rows`.
         """
         found = blake2b(digest_size=32)
         files = [(Path(stamp.path).name, stamp.size, stamp.mtime_ns) for stamp in self._files]
@@ -334,7 +334,7 @@ class Source(Columns, ABC):
         return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize)))
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        """Write the rows with distinct, ascending indices into out; rows stored close together are read together."""
+        """Write rows with distinct, ascending indices into out; rows that are close in the file are read together."""
         span = self._span()
         first = np.flatnonzero(np.diff(rows // span, prepend=-1))
         for a, b in zip(first, [*first[1:], len(rows)], strict=True):
@@ -344,11 +344,11 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """Return the number of adjacent rows that are read together if single rows are requested."""
+        """Return the number of adjacent rows that one read covers when single rows are requested."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """Return bytes on which the fingerprint depends, too: the array's name in a file, or a hash of the content."""
+        """Return bytes that enter the source's fingerprint: the array's name in a file, or a hash of the content."""
         return b""
 
     def _where(self, row: int) -> str:

@@ -12,7 +12,7 @@ _FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
 
 
 def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: Any) -> Any:
-    """Convert data of any type to a dense or sparse array of finite numbers, as scikit-learn's `check_array` does.
+    """Convert data of any type to an array of finite numbers, dense or sparse, by scikit-learn's `check_array`.
 
     allow_missing: whether NaN is allowed, as a missing value
     checks: further arguments of `check_array`
@@ -29,7 +29,7 @@ def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: A
 def refuse_not_finite(rows: Rows, names: Any, remedy: str, name: str = "X") -> None:
     """Raise ValueError if a value is NaN or infinite; the message names the first one, in scikit-learn's wording.
 
-    names: column names, or None    remedy: advice for missing values, for the message    name: name of the data
+    names: column names, or None    remedy: advice in the message if values are missing    name: name of the data
     """
     largest, _ = rows.extent()
     found = None if np.isfinite(largest) else rows.not_finite()

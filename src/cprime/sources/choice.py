@@ -15,7 +15,7 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_
 
 
 class Columns:
-    """Base of `Source` with its stored and its chosen columns."""
+    """Base of `Source` that manages the stored columns and which of them are chosen for reading."""
 
     _index: frozenset[str] = frozenset()  # names of columns that are the index of a table: not data by default
     _partitions: frozenset[str] = frozenset()  # names of columns whose values are in folder names: not data by default
@@ -29,7 +29,7 @@ class Columns:
 
     @abstractmethod
     def _copy(self) -> Self:
-        """Return a copy that can be changed."""
+        """Return a copy of this source whose choice of columns can be changed."""
 
     @property
     def n_features(self) -> int:
@@ -67,10 +67,10 @@ class Columns:
         return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
 
     def default_columns(self, names: Sequence[str]) -> list[str]:
-        """Return those of the named columns that are data by default.
+        """Return those of the named columns that are read as data by default.
 
-        These are all except index and partition columns, which the log names; or only the column of lists, if no other
-        column is numeric.
+        Index and partition columns are excluded, and the log names them. If no other column is numeric, the column of
+        lists alone is returned.
         """
         for columns, what in ((self._index, "the index"), (self._partitions, "a partition")):
             left_out = [name for name in names if name in columns]
@@ -82,9 +82,9 @@ class Columns:
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
 
     def _settle(self) -> None:
-        """Check the chosen columns, and set the column of lists if one is chosen.
+        """Check the chosen columns, and set the attribute for the column of lists if one is chosen.
 
-        Raises ValueError unless all are numeric, or the only one has lists of numbers.
+        Raises ValueError unless all chosen columns are numeric, or the only one has lists of numbers.
         """
         self._list = None
         kinds = self._chosen_kinds
@@ -113,7 +113,7 @@ class Columns:
             self._know_width(kind.width)
 
     def _know_width(self, width: int | None) -> None:
-        """Check and set the length of the chosen lists; width: None if all lists are missing."""
+        """Check and set the number of values per list of the chosen column; width: None if all lists are missing."""
         assert self._list is not None
         name = self._stored_columns[0]  # type: ignore[index]
         if width is None:
@@ -124,11 +124,11 @@ class Columns:
         self._list = replace(self._list, width=width)
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return an error message about columns that are not numeric. columns: (name, type) of each"""
+        """Return an error message about columns that are not numeric. columns: (name, type) of each such column"""
         return f"{self.name}: {not_numeric(columns)}; {NUMERIC_COLUMNS}"
 
     def _column_of(self, j: int) -> str:
-        """Return text for messages: the name of the chosen column with index j, or its position without names."""
+        """Return text for messages: the name of the chosen column j, or its position if columns have no names."""
         names = self._stored_columns
         if names is None:
             return str(j)
@@ -145,7 +145,7 @@ class Columns:
         return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
 
     def _pick(self, block: NDArray) -> NDArray:
-        """Return the chosen columns of a block (n, number of stored columns)."""
+        """Return the chosen columns of a block (n, number of stored columns) as an array (n, n_features)."""
         return block if self._chosen is None else block[:, np.asarray(self._chosen)]
 
     def _numbers(self, columns: str | Sequence[str | int]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ SLAB_BYTES = 16 * 2**20
 
 
 class ChunkedSource(Source):
-    """Base of sources of a chunked array. It is read in slices that end at borders of stored chunks.
+    """Base of sources of a chunked array, such as HDF5. The array is read in slices that end at borders of chunks.
 
     So no chunk is decompressed twice for a block of rows.
     """
@@ -22,7 +22,7 @@ class ChunkedSource(Source):
 
     @abstractmethod
     def _array(self) -> Any:
-        """Return the array: `array[a:b]` are rows, `array.chunks` is the shape of a stored chunk or None."""
+        """Return the stored array: `array[a:b]` are its rows, `array.chunks` is the shape of a stored chunk or None."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         array = self._array()
@@ -36,7 +36,7 @@ class ChunkedSource(Source):
             out[a - begin : b - begin] = self._pick(block)
 
     def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
-        """Read rows begin to end into out; a subclass does this without a temporary copy if the format allows that."""
+        """Read rows begin to end into out. A subclass avoids the temporary copy if its format allows that."""
         return False
 
     def _span(self) -> int:

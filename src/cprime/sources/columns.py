@@ -1,4 +1,4 @@
-"""Conversion of Arrow columns to NumPy: the types of columns, and rows of a matrix from batches."""
+"""Conversion of Arrow columns to NumPy: column types, and Arrow batches to the rows of a matrix."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view
 
 
 def _never(kind: Any) -> bool:
-    """Return False. It replaces Arrow's test for a type that the installed version does not have."""
+    """Return False. Replaces Arrow's test for a type (kind) if the installed Arrow does not have this test."""
     return False
 
 
@@ -35,7 +35,7 @@ def values_of(column: Any) -> NDArray:
     """Return the values of a column of numbers; missing ones are NaN."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(column.type):  # Arrow's own conversion to floats has errors of one unit in the last place
+    if pa.types.is_decimal(column.type):  # because Arrow's conversion to floats is not exact
         column = column.cast(pa.string()).cast(pa.float64())
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)
@@ -52,7 +52,7 @@ def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
 
     The matrix is a view of the array if no list is missing.
 
-    where: function that describes a row, for the message about a list of another length
+    where: function that describes a row for the error message if a list has another length
     """
     import pyarrow.compute as pc
 
@@ -72,7 +72,7 @@ def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
 def write(
     batch: Any, names: Sequence[str], out: NDArray, where: Callable[[int], str], column_of: Callable[[int], str]
 ) -> None:
-    """Write the named columns of a batch side by side into out, (number of rows, number of columns)."""
+    """Write the named columns of an Arrow batch into the columns of out, (number of rows, number of names)."""
     for j, name in enumerate(names):
         put(out[:, j : j + 1], values_of(batch.column(name))[:, np.newaxis], where, column_of, j)
 

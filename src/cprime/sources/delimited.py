@@ -1,7 +1,7 @@
 """Sources of delimited text files: .csv and .tsv.
 
-Separator, decimal comma and header are detected from the first lines. Columns before the first named one are the
-index, as `DataFrame.to_csv` writes it.
+Separator, decimal comma and header are detected from the first lines. Columns before the first column with
+a name are the index, as `DataFrame.to_csv` writes it.
 """
 
 import codecs
@@ -22,7 +22,7 @@ from cprime.sources.optional import require
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50  # number of first lines from which the separator is detected
-_COMPARED = 1000  # number of lines with which a possible header is compared
+_COMPARED = 1000  # number of lines with which the first line is compared to decide whether it is a header
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,8 @@ _log = logging.getLogger(__name__)
 class CsvSource(LinesSource):
     """Source of a .csv or .tsv file. Empty cells, NA and similar texts are missing values.
 
-    header: whether the first line has column names; None detects it    separator: between values; None detects it
+    header: whether the first line has column names; None detects it
+    separator: character between values; None detects it
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class CsvSource(LinesSource):
             self._index = frozenset(names[:n_index])
         examples = self._text_of(lines, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
-        spurious = [name for name in text if name not in self._examples]  # only Arrow reads these as text
+        spurious = [name for name in text if name not in self._examples]  # Arrow would read a column of these as text
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
         )
@@ -108,7 +109,7 @@ class CsvSource(LinesSource):
     def _read(self, content: bytes, header: bool, names: Sequence[str], wanted: Any) -> Any:
         """Parse lines to an Arrow table of the wanted columns.
 
-        wanted: dictionary from column names to types; or names, or None for all columns, with types detected
+        wanted: dictionary from column names to types; or column names, or None for all columns, to detect the types
         """
         import pyarrow as pa
         from pyarrow import csv
@@ -172,7 +173,7 @@ def _is_text(kind: Any) -> bool:
 def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
     """Return the separator and the decimal mark (point or comma) of text.
 
-    A separator of None is detected: a character that occurs equally often in all lines. A comma is considered last.
+    A separator of None is detected: a character that occurs equally often in all lines. The comma is tried last.
     """
     lines = [line for line in content.decode("utf-8", "replace").splitlines()[:_LINES] if line.strip()]
     if separator is None:

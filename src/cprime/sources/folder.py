@@ -57,7 +57,7 @@ class FolderSource(Source):
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return an error message about columns that are not numeric.
 
-        If these columns have text in only some of the files, it names the first of them.
+        If these columns contain text in only some of the files, the message names the first such file.
         """
         for name, _ in columns:
             kinds = [part._kinds[part._names.index(name)] for part in self._parts if part._names is not None]
@@ -106,7 +106,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def has_partitions(folder: Path) -> bool:
-    """Return whether a folder is Hive-partitioned: it has only folders `name=value`, besides hidden files."""
+    """Return whether a folder is Hive-partitioned: it contains only folders `name=value`, apart from hidden files."""
     inside = files_of(folder)
     return bool(inside) and all(path.is_dir() and "=" in path.name for path in inside)
 
@@ -144,7 +144,7 @@ def _width(parts: list[Source]) -> int:
 
 
 def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
-    """Return the positions of the named columns in the source of one file; of all columns if they have no names."""
+    """Return the positions of the named columns in the source of one file; all positions if columns have no names."""
     if names is None or part._names is None:
         return range(len(part._kinds))
     places = {name: j for j, name in enumerate(part._names)}

@@ -16,10 +16,11 @@ from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse
 def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     """Convert data of other libraries to a NumPy array or a table; return all other data unchanged.
 
-    Tensors and arrays of the array API or DLPack in main memory are not copied if NumPy has their type; other narrow
-    floats become float32 (bfloat16 only unless `narrow`). A lazy frame of polars is collected, an astropy table becomes
-    a pandas table without units, an AnnData its `X`. A table or series of pandas, polars or pyarrow whose values
-    are lists of numbers becomes the matrix of these lists. A pandas index in a pyarrow table is left out.
+    Tensors and arrays of the array API or DLPack in main memory are not copied if NumPy has their type. Narrow floats
+    that NumPy lacks become float32; bfloat16 only if `narrow` is False. A lazy frame of polars is computed, an astropy
+    table becomes a pandas table without units, and an AnnData object its matrix `X`. A table or series of pandas,
+    polars or pyarrow whose values are lists of numbers becomes the matrix of these lists. A pandas index in a pyarrow
+    table is left out.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
 
 
 def _stacked(array: np.ndarray, name: str) -> np.ndarray:
-    """Return an array whose elements are arrays or lists, such as a pandas column, as a matrix; others unchanged."""
+    """Return an array whose elements are arrays or lists (a pandas column) as a matrix; any other array unchanged."""
     if array.dtype != object or array.ndim != 1 or not len(array) or np.ndim(array[0]) != 1:
         return array
     shapes = [np.shape(row) for row in array]
@@ -83,7 +84,7 @@ def _stacked(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _of_list(data: list, name: str) -> np.ndarray:
-    """Return a list as an array; raise ValueError for text among numbers, because NumPy would convert all to text."""
+    """Return a list as an array; raise ValueError for text among numbers, since NumPy would make all numbers text."""
     array = np.asarray(data)
     return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
 
@@ -137,7 +138,7 @@ def unmasked(array: Any, name: str) -> Any:
 def as_matrix(data: Any, name: str = "X") -> Any:
     """Return a table or series of lists as a matrix, a table without its index, and anything else unchanged.
 
-    It is called before other libraries check the data. Raises ValueError if values are masked.
+    The function is called before other libraries check the data. Raises ValueError if values are masked.
     """
     data = without_index(data, name)
     table = table_of(data)

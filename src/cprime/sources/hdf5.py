@@ -15,7 +15,7 @@ from cprime.sources.stamps import Stamp
 class Hdf5Source(ChunkedSource):
     """Source of one data set of an HDF5 file.
 
-    given: an open data set to read from; another process, in which the source is unpickled, opens the file instead"""
+    given: an open data set to read from; if the source is unpickled in another process, it opens the file instead"""
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
@@ -54,7 +54,7 @@ class Hdf5Source(ChunkedSource):
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
-    """Return the source of a data set in an HDF5 file. vector: whether it may have one axis"""
+    """Return the source of a data set in an HDF5 file. vector: whether the data set may have one axis"""
     stamp = Stamp.from_path(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:
@@ -76,7 +76,7 @@ def open_dataset(dataset: Any) -> Hdf5Source:
 
 
 def open_file(path: str | Path) -> Any:
-    """Open an HDF5 file for reading; raise ValueError if it is none."""
+    """Open an HDF5 file for reading; raise ValueError if the file is not HDF5."""
     h5py = require("h5py", str(path))
     try:
         return h5py.File(path, "r")

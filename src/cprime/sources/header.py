@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # number of rows from which one difference between first line and rows is sufficient
-_SOME = 10  # number of rows from which values far from all others are significant
-_SEVERAL = 6  # number of columns from which a row of data is rarely monotonic
+_MANY = 100  # with at least so many rows, one difference between the first line and the rows is sufficient
+_SOME = 10  # with at least so many rows, a value far from all others is significant
+_SEVERAL = 6  # with at least so many columns, a row of data is rarely monotonic
 _YEARS = (1900, 2100)
 
 
@@ -48,7 +48,7 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
     any_whole: whether some row has only whole numbers
 
     A row of data may look like names by chance. So a property of the first line counts only if almost no other row has
-    it, and it is the more significant, the more rows there are.
+    this property. The evidence is stronger if there are more rows.
     """
     n, D = values.shape
     first = np.array([[_number(name) for name in names]])
@@ -56,7 +56,7 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
     years = bool(_years(first)[0])
     ordered = years or bool(_ordered(first)[0])
     counts = _counts(names)
-    above = whole and not any_whole  # whole numbers as names, decimal numbers in the rows
+    above = whole and not any_whole  # the first line has whole numbers, the rows have decimal numbers
     consecutive = (np.diff(values, axis=1) == 1).all(axis=1) & (D > 1)
     alike = (_years(values) | _ordered(values, steps=bool(_equal_steps(first)[0])) | consecutive).mean()
     alone = ordered and alike == 0
@@ -80,7 +80,7 @@ def _years(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows that have at least three numbers, with equal differences between neighboring ones."""
+    """Return the mask of rows with at least three numbers and equal differences between neighboring numbers."""
     D = values.shape[1]
     if D < 3:
         return np.zeros(len(values), dtype=bool)
@@ -92,8 +92,8 @@ def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.bool_]:
     """Return the mask of rows whose values have an order that is typical of column names and rare in data.
 
-    These are 0, 1 and 1, 2; three to five numbers with equal steps; and six or more ascending or descending numbers
-    (with `steps`, only with equal steps).
+    Such values are 0, 1 and 1, 2; three to five numbers with equal steps; and six or more ascending or descending
+    numbers. If `steps` is True, six or more numbers need equal steps, too.
     """
     D = values.shape[1]
     if D == 2:
@@ -106,7 +106,7 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
-    """Return whether each number is farther from all values of its column than these are from each other."""
+    """Return whether each number of the first line is farther from its column's values than these are apart."""
     least, limit = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         return bool((np.maximum(first - limit, least - first) > limit - least).all())
@@ -122,7 +122,7 @@ def _counts(names: Sequence[str]) -> bool:
 
 
 def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Return whether a column that has no name contains consecutive numbers, as an index of the rows does."""
+    """Return whether a column without a name contains consecutive numbers, like row numbers."""
     return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
 
 

@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 def index_columns(schema: Any, name: str) -> frozenset[str]:
     """Return the columns of an Arrow schema that its pandas metadata mark as the index; none without such metadata.
 
-    A RangeIndex is not a column, so it is not included. name: name of the table in messages
+    A RangeIndex is not included, because it is not a column. name: name of the table in messages
 
     Raises ValueError if the metadata cannot be read.
     """

@@ -45,7 +45,7 @@ class JsonSource(LinesSource):
 
 
 def _read(content: bytes, names: list[str] | None) -> Any:
-    """Parse lines to a table with detected types; names: the wanted keys of the objects, or None for all."""
+    """Parse lines of JSON to an Arrow table with detected types. names: keys to read, or None for all"""
     import pyarrow as pa
     from pyarrow import json
 
@@ -64,7 +64,7 @@ def _cast(values: Any, kind: Any) -> Any:
 
 
 def _kind(kind: Any) -> Kind:
-    """Return the type as which a column of an Arrow type is read: float64, lists of it, or TEXT."""
+    """Return the type in which a column of an Arrow type is read: float64, lists of float64, or TEXT."""
     number = np.dtype(np.float64)
     if _is_number(kind):
         return number

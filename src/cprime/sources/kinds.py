@@ -25,7 +25,7 @@ NO_ARRAY = (
 class Lists:
     """Type of a column whose values are lists of numbers of one type, the rows of a matrix.
 
-    width: length of each list; None if the column's type does not define it
+    width: number of values of each list; None if the column's type does not define it
     """
 
     dtype: np.dtype
@@ -42,7 +42,7 @@ _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.compl
 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
-    """Return float32 if it can represent all values of the given types, else float64, which rounds 64-bit integers."""
+    """Return float32 if it can represent all values of the given types, else float64 (which rounds 64-bit integers)."""
     numeric = {kind.dtype if isinstance(kind, Lists) else kind for kind in set(kinds) if not isinstance(kind, str)}
     single = np.result_type(np.float32, *numeric) == np.float32
     return np.dtype(np.float32 if single else np.float64)
@@ -54,7 +54,7 @@ def kind_of(dtype: np.dtype) -> Kind:
 
 
 def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:
-    """Return the types of the columns of a matrix, which all have one type; raise ValueError for too many columns."""
+    """Return a sequence with `dtype` for each column of a matrix; raise ValueError if there are too many columns."""
     if n_columns > MOST_COLUMNS:
         raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {n_columns}")
     return (kind_of(dtype),) * n_columns
@@ -109,9 +109,9 @@ def first_non_number(values: NDArray[np.object_]) -> int | None:
 
 
 def kind_of_objects(values: NDArray[np.object_]) -> Kind:
-    """Return the type of a column of Python objects, none of them missing: bool, float64, or text.
+    """Return the type of a column of Python objects, none of them missing: bool, float64, or a str.
 
-    The text names a type that is not numeric.
+    A str is the name of a type that is not numeric.
     """
     n = first_non_number(values)
     if n is not None:
@@ -123,12 +123,12 @@ def kind_of_objects(values: NDArray[np.object_]) -> Kind:
 
 
 def _is_number(kind: type) -> bool:
-    """Return whether the objects of a class are real numbers, or the class is that of None."""
+    """Return whether a Python class is a type of real numbers, or the class of None."""
     return kind is type(None) or (hasattr(kind, "__float__") and not issubclass(kind, _NO_NUMBERS))
 
 
 def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
-    """Return text for a message about columns that are not numeric. columns: (name, type) of each"""
+    """Return text for a message about columns that are not numeric. columns: (name, type) of each such column"""
     name, kind = columns[0]
     if len(columns) == 1:
         return f"column {name!r} is not numeric, it has the type {kind}"
@@ -136,10 +136,10 @@ def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def any_lists(kinds: Sequence[Kind]) -> bool:
-    """Return whether any column has lists of numbers; fast for many columns of one type."""
+    """Return whether any column holds lists of numbers, given all column types; fast if many are equal."""
     return any(isinstance(kind, Lists) for kind in set(kinds))
 
 
 def all_numeric(kinds: Sequence[Kind]) -> bool:
-    """Return whether all columns are numeric; fast for many columns of one type."""
+    """Return whether all columns are numeric, given their types; fast if many are equal."""
     return not any(isinstance(kind, str) for kind in set(kinds))

@@ -20,7 +20,7 @@ _PIECE_ROWS = 2**14
 class LanceSource(ArrowSource):
     """Source of the rows of one version of a Lance data set, without deleted rows, in the order of its fragments.
 
-    Its pieces are ranges of equally many rows.
+    It is read in pieces, which are ranges of equally many rows.
     """
 
     _format = "Lance data set"
@@ -63,7 +63,7 @@ class LanceSource(ArrowSource):
 
 
 def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
-    """Return the source of the newest version of a data set in a folder."""
+    """Return the source of the newest version of a Lance data set in a folder."""
     lance = require("lance", str(path))
     try:
         dataset = lance.dataset(os.path.abspath(path))
@@ -73,5 +73,5 @@ def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
 
 
 def open_dataset(dataset: Any) -> LanceSource:
-    """Return the source of an open lance.LanceDataset, which reads the version that is open."""
+    """Return the source of an open lance.LanceDataset; the source reads the version that is open."""
     return LanceSource(dataset, dataset.uri)

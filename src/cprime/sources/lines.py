@@ -1,4 +1,4 @@
-"""Base of sources of text files with one row per line, read in pieces of whole lines; values have no line breaks."""
+"""Base of sources of text files with one row per line, read in pieces of whole lines. No value has a line break."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,22 +20,22 @@ TEXT = "text"  # kind of a column that is not numeric
 class LinesSource(ArrowSource):
     """Source of a text file whose columns are all read as float64; true and false become 1 and 0.
 
-    Choosing columns reads the file once, to find its pieces, count its rows, and check that values are numbers.
-    examples: for each column with text in the first piece, the index of a row with text and this text
+    When columns are chosen, the file is read once to count its rows and to check that values are numbers.
+    examples: for each column with text in the first lines, the index of a row with text and this text
     """
 
-    _extra_rows = 0  # number of lines of the first piece that are not rows
+    _extra_rows = 0  # number of lines at the beginning of the file that are not rows (a header)
 
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:
         super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
         self._examples = examples
-        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece in the file [bytes]
+        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece (whole lines) in the file
 
     @abstractmethod
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
-        """Parse lines to an Arrow table of the named columns, as numbers or, if `text`, as text."""
+        """Parse the lines of a piece of the file to an Arrow table of the named columns: numbers, or text if `text`."""
 
     def _count(self) -> None:
         if self._bytes:
@@ -57,7 +57,7 @@ class LinesSource(ArrowSource):
         return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
 
     def _table(self, file: Any, piece: int) -> Any:
-        """Read the chosen columns of a piece; raise ValueError for values that are not numbers."""
+        """Read the chosen columns of a piece of the file; raise ValueError for values that are not numbers."""
         import pyarrow as pa
 
         names = self._stored_columns or ()
@@ -77,7 +77,7 @@ class LinesSource(ArrowSource):
         return file.read(b - a)
 
     def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
-        """Return for each column with a value that is not a number (column, row, value) of the first such value."""
+        """Return (column, row, value) of the first value that is not a number, for each column with such a value."""
         table = self._parse(content, piece, names, True)
         found = []
         for name in table.column_names:

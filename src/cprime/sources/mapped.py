@@ -1,7 +1,7 @@
 """Sources of files with the memory layout of an array: .npy files and memory maps.
 
-Bytes are read, not mapped. If a file is truncated meanwhile, reading raises an error with its name, whereas access to a
-map would end the process. Data that must be converted are read in slabs (ranges of rows of limited size).
+Bytes are read, not mapped. If a file is truncated meanwhile, reading raises an error with the file's name, whereas
+access to a map would end the process. Data that must be converted are read in slabs (ranges of rows of limited size).
 """
 
 import errno
@@ -19,7 +19,7 @@ from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
-_APART = 2**16  # distance between the beginnings of rows [bytes] from which each row is read separately
+_APART = 2**16  # if rows begin at least so many bytes apart, each row is read separately
 
 
 class MappedSource(Source):
@@ -77,7 +77,7 @@ class MappedSource(Source):
                     out[a - begin : b - begin] = self._pick(values)
 
     def _run(self, file: BinaryIO, begin: int, end: int, column: int, width: int) -> NDArray:
-        """Return the values (m, width) of adjacent columns; all bytes from the first value to the last are read."""
+        """Return the values (m, width) of adjacent columns; reads all bytes from the first value to the last."""
         shape, place = (end - begin, width), begin * self._strides[0] + column * self._strides[1]
         reach = [stride * (length - 1) for stride, length in zip(self._strides, shape, strict=True)]
         before, behind = -sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)
@@ -97,7 +97,7 @@ class MappedSource(Source):
         return self._pick(values)
 
     def _slabs(self, file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Read a range of rows in parts; yield (position of the part, its bytes (m, row_bytes)). Memory is reused."""
+        """Read rows begin to end in parts; yield each part's position and bytes (m, row_bytes). Memory is reused."""
         step = max(1, SLAB_BYTES // self._strides[0])
         slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
         behind = self._strides[0] - self._row_bytes()
@@ -116,7 +116,7 @@ class MappedSource(Source):
             left = left[n:]
 
     def _is_plain(self, dtype: np.dtype) -> bool:
-        """Return whether a block has the same bytes in the file as in an array of `dtype`: no conversion is needed."""
+        """Return whether rows have the same bytes in the file as in an array of `dtype`, so no conversion is needed."""
         return (
             self._chosen is None
             and self._stored == dtype
@@ -127,7 +127,7 @@ class MappedSource(Source):
         return self._lead + self._stored.itemsize * len(self._kinds)
 
     def _has_whole_rows(self) -> bool:
-        """Return whether rows are nearly contiguous: not in Fortran order, at most one row's length apart."""
+        """Return whether rows are nearly contiguous: not in Fortran order, with gaps of at most one row's length."""
         n = self._row_bytes()
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
 

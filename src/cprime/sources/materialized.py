@@ -3,11 +3,11 @@
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-AS_HELD = True  # specification of weights that are reopened together with the base source, not from their own path
+AS_HELD = True  # means: the base source reopens the weights, too, so they need no path of their own
 
 
 class MaterializedSource(ArraySource):
-    """Source of all rows of another source, with their weights, in memory as one chunk; reopening reads them again."""
+    """Source that holds all rows and weights of another source in memory as one chunk. Reopening reads them again."""
 
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)

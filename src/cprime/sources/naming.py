@@ -1,4 +1,4 @@
-"""Columns of row names, of any type including text, which are read beside the data and copied to outputs."""
+"""Columns of row names, of any type including text. They are read in addition to the data and copied to outputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,11 @@ from cprime.sources.arrow import ArrowSource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource
 
-Naming = Callable[[int, int], Any]  # returns an array with the names of rows begin to end
+Naming = Callable[[int, int], Any]  # function (begin, end) that returns an array with the names of rows begin to end
 
 
 def naming(source: Source, column: str) -> Naming:
-    """Return a function that reads a column of row names of a source.
+    """Return a function (begin, end) that reads the row names in a column of a source.
 
     Raises ValueError if there is no such column.
     """

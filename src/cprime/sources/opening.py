@@ -47,10 +47,10 @@ _OPENERS = {
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
-_FOLDERS = (".zarr", ".lance")  # suffixes of folders that are one data set
+_FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
 # Open objects that are not tables in memory: library, class, module of this package, and its function that opens them.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # first, as it is a subclass of pyarrow's Dataset
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before its base class in pyarrow
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),
@@ -130,7 +130,7 @@ def open_data(
 
 
 def reopened(spec: dict[str, Any]) -> Source:
-    """Open a source again, from the description that its property `opened_from` returned in another process."""
+    """Open a source from the description that the property `opened_from` of a source returned in another process."""
     if "held" in spec:
         source: Source = MaterializedSource(reopened(spec["held"]))
     elif "prepared" in spec:
@@ -207,7 +207,7 @@ def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
-    """Unpack a compressed file to a temporary folder, and open it by its suffix before that of the compression."""
+    """Unpack a compressed file to a temporary folder and open it. The suffix before .gz or similar is its format."""
     inner = Path(path.stem).suffix.lower()
     if inner not in _OPENERS or inner in _FOLDERS:
         raise ValueError(
@@ -218,7 +218,7 @@ def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Sourc
 
 
 def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source], *stamps: Stamp) -> Source:
-    """Open a temporary file as a source with the original name; the file is deleted with the source."""
+    """Open a temporary file, in the folder `spool`, as a source with the given name; it is deleted with the source."""
     try:
         source = opener(file)
     except ValueError as error:
@@ -230,7 +230,7 @@ def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source],
 
 
 def _opener(module: str, opener: str) -> Callable[..., Source]:
-    """Import and return a class or function of this package."""
+    """Import and return the class or function `opener` from a module of this package."""
     return getattr(import_module(f"cprime.sources.{module}"), opener)
 
 
@@ -251,7 +251,7 @@ def is_source_like(data: Any) -> bool:
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:
-    """Return the module and the function that open another library's open array or data set, without importing it.
+    """Return the module and the function that read another library's array, without importing that library.
 
     Return None for all other objects.
     """

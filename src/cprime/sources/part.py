@@ -1,4 +1,4 @@
-"""Source of some columns of another source, whose rows are lists of numbers."""
+"""Source of some columns of another source whose rows are lists of numbers."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from cprime.sources.base import Source
 
 
 class PartSource(Source):
-    """Source of some columns, given by position, of another source, without weights. Whole rows are read from that."""
+    """Source of some columns, given by position, of another source. It reads whole rows and has no weights."""
 
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))

@@ -15,7 +15,7 @@ from cprime.sources.materialized import AS_HELD
 class Preparation:
     """Transformation of rows x: replace missing x_d by fill_d, then replace all x_d by (x_d − shift_d)/scale_d.
 
-    fill, shift, scale: (D,) each, or None to omit that step
+    fill, shift, scale: (D,) each; None for fill or for scale omits that step
     """
 
     fill: NDArray[np.float64] | None = None
@@ -23,7 +23,7 @@ class Preparation:
     scale: NDArray[np.float64] | None = None
 
     def apply(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Transform rows (n, D) in place and return them."""
+        """Transform rows (n, D) in place and return the same array."""
         if self.fill is not None:
             np.copyto(X, self.fill, where=np.isnan(X))
         if self.shift is not None and self.scale is not None:
@@ -32,7 +32,7 @@ class Preparation:
         return X
 
     def as_dict(self) -> dict[str, NDArray[np.float64] | None]:
-        """Return the arrays by name, for storage in a model."""
+        """Return the arrays fill, shift and scale as a dict, for storage in a model."""
         return {"fill": self.fill, "shift": self.shift, "scale": self.scale}
 
     @classmethod
@@ -84,7 +84,7 @@ class PreparedSource(Source):
 
 
 def complete(source: Source) -> Source:
-    """Return a source of the rows without missing values; this takes one pass."""
+    """Return a source of those rows that have no missing values, which one pass finds."""
     found = source.subset(complete_rows(source)).with_chunk_rows(source._chunk_rows)
     found._weights_spec = None if source._weights_spec is None else AS_HELD
     found._opened_with = _reopening(source)
@@ -101,13 +101,13 @@ def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, A
 
 
 def complete_rows(source: Source) -> NDArray[np.int64]:
-    """Return the indices of the rows without missing values; this takes one pass."""
+    """Return the indices of the rows without missing values, found in one pass."""
     found = [begin + np.flatnonzero(~np.isnan(X).any(axis=1)) for begin, X, _ in _blocks(source)]
     return np.concatenate(found).astype(np.int64)
 
 
 def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
-    """Return a preparation made from weighted means and variances of the values not missing, in one or two passes.
+    """Return a `Preparation` from weighted means and variances of the values not missing, in one or two passes.
 
     fill: whether missing values become means    scale: whether columns are then scaled to mean 0 and variance 1
 
@@ -133,7 +133,7 @@ def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield for every chunk the index of its first row, its values, and its weights."""
+    """Yield for every chunk (index of its first row, its values (n, D), its weights (n,) or None)."""
     begin = 0
     doubled = source.as_type("float64")
     for size in doubled.sizes:

@@ -9,9 +9,9 @@ from cprime.sources.spool import Spool
 
 
 def fetched(url: str) -> tuple[Path, Spool]:
-    """Copy the file or folder at a URL; return the path of the copy, and the temporary folder that it is in.
+    """Copy the file or folder at a URL; return the path of the copy, and the temporary folder that contains the copy.
 
-    A file's copy has the modification time of the original, so that a changed file has another fingerprint.
+    A file's copy has the modification time of the original, so a changed original gives another fingerprint.
 
     Raises ValueError if the protocol is unknown, ImportError if the package for it is missing, and FileNotFoundError if
     there is nothing at the URL.

@@ -40,7 +40,10 @@ def _nothing() -> None:
 
 
 def unpacked(path: Path) -> tuple[Path, Spool]:
-    """Decompress a file; return the new file, without the last suffix and with the same times, and its folder."""
+    """Decompress a file; return the paths of the new file and of its temporary folder.
+
+    The new file has the name without the last suffix, and the modification time of the original.
+    """
     spool = Spool()
     target = spool.folder / path.stem
     with target.open("wb") as file, _opened(path) as stream:
@@ -49,7 +52,7 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
         except OSError as error:
-            if error.errno is not None:  # an error of the operating system, not of the file's content
+            if error.errno is not None:  # an error of the operating system, such as a full disk
                 raise
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
     stat = path.stat()
@@ -60,7 +63,7 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
 def received(stream: BinaryIO, name: str, label: str) -> tuple[Path, Spool]:
     """Copy a stream to a file with a suffix detected from its first bytes; label: name of the stream in messages.
 
-    Returns the path and the temporary folder that it is in. Compressed streams are unpacked.
+    Returns the file's path and its temporary folder. Compressed streams are unpacked.
     """
     spool = Spool()
     path = spool.folder / name

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cprime.sources.base import Source
 
-_PIECE_BYTES = 16 * 2**20  # number of bytes read at a time, from which rows are selected
+_PIECE_BYTES = 16 * 2**20  # number of bytes read at a time, before the subset's rows are selected
 
 
 class SubsetSource(Source):

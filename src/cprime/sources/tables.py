@@ -27,7 +27,7 @@ _NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|str
 
 
 class TableSource(ArraySource):
-    """Source of the numeric columns of a table, copied to a matrix when they are chosen, or of its column of lists."""
+    """Source of a table's numeric columns, copied to a matrix when they are chosen, or of its column of lists."""
 
     def __init__(self, table: Any) -> None:
         names = _names(table)
@@ -48,7 +48,7 @@ class TableSource(ArraySource):
             self._array[:, k] = _values(self._table, j, self._array.dtype)
 
     def _matrix(self, j: int) -> NDArray:
-        """Return a column of lists as a matrix, one row per list; a view if it is one chunk without missing lists."""
+        """Return column j, whose values are lists, as a matrix with one row per list; a view if no copy is needed."""
         if not len(self._table):
             raise ValueError(f"{self.name} must have at least one row, got none")
         pieces = _lists(self._table, j)
@@ -67,7 +67,7 @@ class TableSource(ArraySource):
 
 
 def kinds(table: Any) -> list[Kind]:
-    """Return the types of the columns of a table, determined from their values if these are Python objects."""
+    """Return the types of a table's columns. The type of a column of Python objects is determined from its values."""
     known: dict[Any, Kind] = {}
     found = []
     for j, dtype in enumerate(table.schema.types if _library(table) == "pyarrow" else table.dtypes):
@@ -132,7 +132,7 @@ def refuse_nested(table: Any, name: str = "X") -> None:
 
 
 def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy: str = NUMERIC_COLUMNS) -> None:
-    """Raise ValueError, with names and types, if `columns` is not empty."""
+    """Raise ValueError, with names and types, if any columns are given: `columns` are the unsuitable ones."""
     if columns:
         names = _names(table)
         raise ValueError(f"{name}: {not_numeric([(names[j], str(found[j])) for j in columns])}; {remedy}")
@@ -144,7 +144,7 @@ def _is_plain(table: Any) -> bool:
 
 
 def matrix_of_lists(table: Any) -> NDArray:
-    """Return the one column of lists of a table without other numeric columns as a matrix."""
+    """Return a table's only column of lists as a matrix, if the table has no numeric column."""
     return TableSource(table).select(None)._array
 
 
@@ -189,7 +189,7 @@ def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
 
 
 def _kind_of_objects(column: Any) -> Kind:
-    """Return the kind of a pandas column of Python objects: numbers, arrays or lists of numbers, or anything else."""
+    """Return the type of a pandas column of Python objects: a numeric type, `Lists`, or a str for anything else."""
     values = column[column.notna().to_numpy()].to_numpy()
     value = values[0] if len(values) else None
     if not isinstance(value, np.ndarray | list | tuple):

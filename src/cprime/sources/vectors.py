@@ -21,7 +21,7 @@ _DIMENSION = np.dtype("<i4")
 class VecsSource(MappedSource):
     """Source of rows that each begin with their dimension (int32), which must be the same for all rows.
 
-    This is checked when rows are read.
+    A different dimension raises ValueError when the row is read.
     """
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
@@ -53,7 +53,7 @@ def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
-    """Return the source of a .fbin or similar file, which has the numbers of rows and columns, then the values."""
+    """Return the source of a .fbin or similar file: it holds the numbers of rows and columns, then the values."""
     stamp = Stamp.from_path(path)
     dtype = _BIN[Path(path).suffix.lower()]
     n, D = _header(path, stamp, 2, np.dtype("<u4"))
@@ -64,7 +64,7 @@ def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def _header(path: str | Path, stamp: Stamp, count: int, dtype: np.dtype) -> list[int]:
-    """Return the first `count` numbers of a file, which give the sizes of its rows."""
+    """Return the first `count` numbers of a file, such as its numbers of rows and columns."""
     if stamp.size < count * dtype.itemsize:
         raise ValueError(f"{path}: expected at least {count * dtype.itemsize} bytes, found {stamp.size}")
     return np.fromfile(path, dtype, count).tolist()

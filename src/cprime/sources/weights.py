@@ -10,11 +10,11 @@ from cprime._range import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-IN_MEMORY = "sample_weight"  # name in messages of weights without a path
+IN_MEMORY = "sample_weight"  # name used in messages for weights that are not from a file
 
 
 def weighted(source: Source, spec: Any) -> Source:
-    """Return `source` with the weights that `spec` specifies, see `Source.with_weights`."""
+    """Return `source` with the weights that `spec` gives: an array, a file's path, a column's name, or None."""
     new = source._copy()
     new._weights = new._weights_spec = None
     if spec is None:

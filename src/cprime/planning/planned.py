@@ -21,7 +21,7 @@ _PARTS = {
     "temporary": "temporary, in a pass or at the start",
 }
 _FEW_ITERATIONS = 10
-_MANY_COMPONENTS = 128  # from this number of components on, a search by neighbor lists saves time
+_MANY_COMPONENTS = 128  # with at least so many components, a search by neighbor lists saves time
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
 
 def _rows(X: Any, dtype: str) -> PlannedRows:
-    """Return a description (shape, dtype, chunks) of the data X, or of an array if X is a shape.
+    """Return a description (shape, dtype, chunks) of the data X; if X is a shape, of an array with this shape.
 
     Raises ValueError for an invalid shape.
     """
@@ -179,7 +179,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
     if X[1] > MOST_COLUMNS:
         raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got the shape {X!r}.")
-    if X[0] * X[1] > sys.maxsize // 8:  # the largest array of float64
+    if X[0] * X[1] > sys.maxsize // 8:  # largest size of a float64 array
         raise ValueError(f"X must be the shape of an array that can exist, got {X!r}.")
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be one of ['float32', 'float64'], got {dtype!r}.")
@@ -189,7 +189,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
 def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str]:
     """Return texts that suggest how to make a fit faster; none if the fit takes less than a second.
 
-    course: predicted cost of the fit
+    rows: description of the data    course: predicted cost of the fit
     """
     plan, C = estimator._plan(rows.data), estimator._n_components()
     found: list[str] = []

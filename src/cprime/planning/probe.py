@@ -26,17 +26,17 @@ from cprime.search import Bounded
 from cprime.seeding.methods import name_of
 
 SECONDS = 2.0  # time limit of all small fits together
-_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor from each small fit to the next
+_FIRST, _FACTOR = 2048, 4  # number of rows of the first small fit, and its factor from one fit to the next
 _ROWS_PER_COMPONENT = 64  # a small fit with at least this many rows per component has all C components
-_PIECES = 16  # number of ranges of a file from which rows are read
-_ALL_AT_ONCE = 0.25  # time per evaluated component in a search of all components, relative to one by neighbor lists
+_PIECES = 16  # number of contiguous ranges of a file from which the rows of a small fit are read
+_ALL_AT_ONCE = 0.25  # time per evaluated distance in a search of all components, relative to a search by neighbor lists
 
 
 class CostEstimate(NamedTuple):
     """Predicted cost of a fit.
 
-    passes, iterations: number of passes over all rows and number of iterations, in one start
-    seconds: time of all starts    final: part of `seconds` that the final assignments take
+    passes, iterations: number of passes over all rows and number of iterations, for one initialization
+    seconds: time of all initializations    final: part of `seconds` that the final assignments take
     """
 
     passes: int
@@ -47,11 +47,11 @@ class CostEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class _Fit:
-    """Measurements of one small fit, of n rows and c components.
+    """Measurements of one small fit with n rows and c components, from which the whole fit's time is extrapolated.
 
     inside: seconds in passes over the data    outside: all other seconds
     evaluations: number of components evaluated per row, summed over all iterations
-    whole: whether the fit ended before the deadline
+    whole: whether the fit ended by itself before the deadline
     """
 
     n: int
@@ -82,7 +82,7 @@ class _PassCounter:
 
 
 def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
-    """Return the predicted cost of a fit of the described rows, from small fits of growing size."""
+    """Return the predicted cost of a fit to the described rows, extrapolated from small fits of growing size."""
     N = rows.data.n_points
     begin, n, fits = perf_counter(), min(N, _FIRST), []
     _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # warm-up, not measured
@@ -99,7 +99,7 @@ def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
 def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: float) -> CostEstimate:
     """Return the predicted cost of the whole fit, extrapolated from one or two small fits.
 
-    reading: seconds to read all rows once
+    rows: description of the data    reading: seconds to read all rows once
     """
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
@@ -138,7 +138,7 @@ def _read_seconds(rows: PlannedRows) -> float:
 
 
 def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _Fit:
-    """Fit n rows and return measurements of this fit, which ends at the first iteration after the deadline."""
+    """Fit n rows and return measurements of this fit. A fit still running at the deadline ends after its iteration."""
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
@@ -162,7 +162,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
 
 def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
-    """Return a copy of the estimator with c components; arguments "auto" become their choices in the whole fit."""
+    """Return a copy of the estimator with c components. Arguments "auto" are set to what the whole fit would choose."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
@@ -211,7 +211,7 @@ def _some(rows: PlannedRows, n: int, c: int) -> Any:
 
 @contextmanager
 def _silently() -> Iterator[None]:
-    """Suppress warnings and log lines inside this context, because its small fits are not the user's."""
+    """Suppress warnings and log lines in the `with` block, because the small fits inside it are not the user's."""
     logger, thread = logging.getLogger("cprime"), threading.get_ident()
 
     def elsewhere(record: logging.LogRecord) -> bool:

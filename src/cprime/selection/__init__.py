@@ -3,8 +3,8 @@
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data. `XMeans`
 and `GMeans` split and merge clusters until their criterion or test requires no further change. `merge` joins the
-components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package calls the
-estimators as a user would.
+components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package uses only
+the public methods of estimators.
 """
 
 from cprime.selection.display import SelectionDisplay

@@ -39,24 +39,24 @@ class Cell(NamedTuple):
 
 
 def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
-    """Return the points of each cluster in their original order; labels (n,) are cluster indices."""
+    """Return a `Cell` (points and weights) for each cluster, in the original order; labels (n,) are cluster indices."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
     return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
 
 
 def union(parts: Sequence[Cell]) -> Cell:
-    """Return one cell (points with weights) that contains the points of all parts."""
+    """Return one cell (points with weights) that contains the points of all the given cells."""
     return Cell(
         Dense(np.concatenate([part.points.dense() for part in parts])), np.concatenate([part.weights for part in parts])
     )
 
 
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """Return the mean m (D,), the largest eigenvalue λ of the covariance and its eigenvector v (D,)."""
+    """Return the mean m (D,) of a cluster, the largest eigenvalue λ of its covariance and the eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
-    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # −v is an eigenvector too
+    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign
     return mean, max(variance, 0.0), direction
 
 
@@ -71,7 +71,7 @@ def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
 
 
 def distinct(cell: Cell) -> NDArray[np.intp]:
-    """Return the rank (n,) of each point along a fixed direction, from 0; equal points share a rank."""
+    """Return the rank (n,) of each point of a cluster along a fixed direction, from 0; equal points share a rank."""
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
     return np.unique(cell.points.projected(direction), return_inverse=True)[1]
 

@@ -31,7 +31,7 @@ class SelectionDisplay:
 
     All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
     log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, the sum of squared
-    distances, if it has one. Create a display with `from_sweep` or `from_estimator`.
+    distances, if the curve of J has one. Create a display with `from_sweep` or `from_estimator`.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class SelectionDisplay:
         ax: "Axes | None" = None,
         **options: Any,
     ) -> Self:
-        """Run `sweep` with the given arguments and draw its result; `ax` and the errors are those of `from_sweep`."""
+        """Run `sweep` with the given arguments and draw its result; ax: matplotlib axes, or None for a new figure."""
         _check_matplotlib()
         return cls.from_sweep(sweep(estimator, X, n_components_range, **options), ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the sweep again, on other axes; parameters and errors are those of `from_sweep`."""
+        """Draw the sweep again, on other axes; ax: matplotlib axes, or None for a new figure. Returns the display."""
         _check_matplotlib()
         from matplotlib import pyplot
         from matplotlib.ticker import MaxNLocator

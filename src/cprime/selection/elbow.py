@@ -2,9 +2,9 @@
 
 For data without clusters, J ∝ C^(−2/d) if C is large (Zador 1982): log J over log C is a straight line. For small C the
 curve is bent downwards, because the first cuts of a Gaussian or a cube gain least. Clusters bend the curve upwards, and
-sharply, at their number: up to it each new center removes distances between clusters, beyond it only distances within
-them. (Sugar & James 2003 observe the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters
-fill.)
+sharply, at their number: up to this number each new center removes distances between clusters, beyond it only distances
+within clusters. (Sugar & James 2003 observe the same as a jump of J^(−D/2), which needs the number of dimensions that
+the clusters fill.)
 
 The bend at C is the change of the slope d log J / d log C at this C. The largest bend is an elbow if two conditions
 hold. First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_BENDS = 5
-_SIMULATED = 20_000  # Gaussian samples simulated for the critical value
+_SIMULATED = 20_000  # number of Gaussian samples simulated to find the critical value
 
 
 def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
@@ -42,7 +42,7 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return, for each row of (…, n), the largest value minus the mean of all but the largest and the least value.
 
-    The unit is the standard deviation of these n − 2 values.
+    The unit is the standard deviation of the n − 2 values without the largest and the least.
     """
     ordered = np.sort(values, axis=-1)
     others = ordered[..., 1:-1]
@@ -52,5 +52,5 @@ def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache
 def critical_value(n: int, alpha: float) -> float:
-    """Return the (1 − alpha) quantile of `excess` for n standard Gaussian numbers, found by simulation."""
+    """Return the critical value of the outlier test for n Gaussian numbers: a simulated (1 − alpha) quantile."""
     return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))

@@ -20,7 +20,7 @@ def start_from(estimator: Mixture, centers: NDArray) -> dict[str, Any]:
 
 
 def size_of(estimator: Mixture, n_components: int) -> dict[str, Any]:
-    """Return the arguments that set the number of components; an `n_active` above this number is lowered to it."""
+    """Return keyword arguments that set the number of components; an `n_active` above this number is lowered."""
     if isinstance(estimator, KMeans):
         return {"n_clusters": n_components}
     n_active = estimator.n_active

@@ -141,7 +141,7 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """Return the p-value of the test whether the cluster is one Gaussian; 1 if it has too few points."""
+        """Return the p-value of the test whether a cluster is one Gaussian; 1 if the cluster has too few points."""
         halves = in_halves(cell)
         tested = []
         for seen, held_out in (halves, halves[::-1]):
@@ -156,9 +156,9 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Return two halves of a cluster, between which its points alternate along a fixed direction.
+    """Return two halves of a cluster: its points, ordered along a fixed direction, belong to them alternately.
 
-    Equal points stay in the same half.
+    Equal points belong to the same half.
     """
     rank = distinct(cell)
     return cell.part(rank % 2 == 0), cell.part(rank % 2 == 1)

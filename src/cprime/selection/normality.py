@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-LEAST_WEIGHT = 8.0  # least sample size for which the tail formula below is stated
-# Rows (least A*, a, b, c): log p = a + b A* + c A*² in the tail, log(1 − p) in the head (D'Agostino & Stephens, Table
-# 4.9).
+LEAST_WEIGHT = 8.0  # least sample size for which the formula of p-values is stated
+# p-values of the statistic A*, one row (least A*, a, b, c) per range: a + b A* + c A*² is log p for large A*, and
+# log(1 − p) for small A* (D'Agostino & Stephens, Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
-_LARGEST = 150.0  # A* at which the quadratic of the first tail has its minimum
+_LARGEST = 150.0  # A* at which the quadratic for the largest A* has its minimum
 
 
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:

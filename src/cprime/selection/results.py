@@ -25,7 +25,7 @@ _COLUMNS = (
     "seconds",
     "converged",
 )
-_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # left out of the text, so that it fits into a line
+_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # left out of the text, to fit a row into a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Sweep:
         return int(self.n_components[self._best(criterion)])
 
     def best(self, criterion: str = "bic") -> Mixture:
-        """Return the fitted estimator that is best by a criterion; arguments and errors as in `best_n_components`."""
+        """Return the fitted estimator that is best by `criterion`: "bic", "aic", "free_energy_bic" or "held_out"."""
         return self.estimators[self._best(criterion)]
 
     def _best(self, criterion: str) -> int:
@@ -158,9 +158,9 @@ class Sweep:
     def elbow(self, alpha: float = 0.01) -> int | None:
         """Return the number of components at which the curve of J has its elbow, or None if it has none.
 
-        Without clusters, log J over log C falls along a line or bends downwards. The C at which the slope increases
-        most is an elbow if the slope is at least halved there and this change is an outlier among all changes of slope
-        without the least one.
+        J is the sum of squared distances, C the number of components. Without clusters, log J over log C falls along a
+        line or bends downwards. The C at which the slope increases most is an elbow if two conditions hold: the slope
+        is at least halved there, and this change is an outlier among all changes of slope (without the least one).
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Base class of X-means and G-means: rounds of splits and merges, each followed by a fit of all data.
 
-A subclass makes the decisions: `_division` returns the centers into which a cluster is to be split, `_better_joined`
-whether two clusters are to be merged. Points are always assigned to their nearest center.
+A subclass makes the decisions: `_division` returns the centers into which a cluster is split, and `_better_joined`
+decides whether two clusters are merged. Points are always assigned to their nearest center.
 """
 
 import logging
@@ -42,10 +42,10 @@ class Splitter(NearestCenter, Clusterer):
     tol: float
     callbacks: Any
     _descends: bool
-    _log = __name__  # name of the logger for rounds; the fits within a round log under their own names
+    _log = __name__  # name of the logger for rounds; fits within a round use other loggers
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return the urgency (higher splits first) and the at most `most` new centers (k, D), or None for no split."""
+        """Return a cluster's urgency (highest first) and at most `most` new centers (k, D), or None for no split."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
@@ -100,7 +100,7 @@ class Splitter(NearestCenter, Clusterer):
         resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
-        """Run rounds until one repeats an earlier result or, if `_descends`, does not lower the criterion."""
+        """Run rounds of splits and merges until one repeats an earlier result (if `_descends`: until BIC stops falling)."""
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)
@@ -137,7 +137,7 @@ class Splitter(NearestCenter, Clusterer):
         return self
 
     def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
-        """Fit k-means, or k-means-C′ if n_active > 1, to the points, starting from these centers."""
+        """Fit k-means, or k-means-C′ (with n_active > 1 components per point), starting from these centers."""
         C = len(centers)
         centers = np.asarray(centers, dtype=data.points.dtype)
         common: dict[str, Any] = {
@@ -161,7 +161,7 @@ class Splitter(NearestCenter, Clusterer):
         return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
-        """Return the BIC of the isotropic mixture with weights N_c/N, the free energy in place of the log-likelihood.
+        """Return the BIC of the isotropic mixture with cluster shares as weights; F replaces the log-likelihood.
 
         The mixture has C·D coordinates, 1 variance and C − 1 free weights.
         """

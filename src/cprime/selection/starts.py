@@ -23,8 +23,8 @@ def extended(
 ) -> NDArray:
     """Add n_more rows of X to the centers by D² sampling; each new center is the best of several draws.
 
-    Continues k-means++ (Arthur & Vassilvitskii 2007) from existing centers.
-    X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
+    D² sampling draws a row with a probability proportional to its squared distance to the nearest center, as k-means++
+    does (Arthur & Vassilvitskii 2007). X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
     """
     closest = X.nearest(centers, n_threads=n_threads)[1][:, 0]
     added = [centers]
@@ -44,11 +44,11 @@ def extended(
 def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
     """Return centers after a merge of two clusters and a split of another one, or None if J would not fall.
 
-    J is the sum of squares. Merge the pair whose union raises J least; split the cluster whose split lowers J most.
+    J is the sum of squared distances to the nearest center. The pair whose union raises J least is merged, and the
+    cluster whose split lowers J most is split. X (n, D), centers (C, D), labels (n,)
 
-    This leaves local optima in which one cluster is shared by two centers while two clusters share one (Ueda et al.
-    2000, here with J as the objective, because by eq. (15) of Lücke & Forster it determines the free energy). X (n, D),
-    centers (C, D), labels (n,)
+    The exchange corrects local optima in which two centers share one cluster while two other clusters share one center
+    (Ueda et al. 2000). The objective here is J, which determines the free energy by eq. (15) of Lücke & Forster.
     """
     clusters = cells(X, weights, labels, len(centers))
     halves = [principal_halves(cluster) if len(cluster.points) > 1 else None for cluster in clusters]
@@ -73,9 +73,9 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
 
 
 def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
-    """Return the increase of J by a join, N_a N_b / (N_a + N_b) ‖m_a − m_b‖², for every two clusters: (C, C).
+    """Return N_a N_b / (N_a + N_b) ‖m_a − m_b‖², the increase of J by a merge of clusters a and b, of all pairs: (C, C).
 
-    N_a is the weight of cluster a, m_a its mean, J the sum of squares. The cost is 0 if one cluster is empty.
+    N_a is the weight of cluster a, m_a its mean, J the sum of squared distances. The cost is 0 if a cluster is empty.
     """
     counts = np.array([cluster.weight for cluster in clusters])
     means = np.array(

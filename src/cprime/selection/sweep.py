@@ -26,13 +26,13 @@ from cprime.selection.results import Sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.sources import Source, is_source_like, open_data
 
-_SAMPLE = 2**17  # largest number of rows, of data read from files, from which improved starts are made
+_SAMPLE = 2**17  # for data read from files, the number of rows in memory from which start centers are improved
 CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
 
 class WeightedData(NamedTuple):
-    """Rows as passed by the user with weights (n,) float64 or None, or a source, which has its own weights."""
+    """Rows as passed by the user, with weights (n,) float64 or None. A source as `X` has its own weights."""
 
     X: Any
     weights: NDArray[np.float64] | None
@@ -161,7 +161,7 @@ def _check_estimator(estimator: Any) -> None:
 def _divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
-    """Divide the data at random; return the data to fit and the held-out data, which is None without `holdout`."""
+    """Divide the data at random. Return the data to fit and the held-out fraction `holdout`, or None without it."""
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
@@ -175,9 +175,10 @@ def _divided(
 def _best_fit(
     template: Mixture, data: WeightedData, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
 ) -> Mixture:
-    """Return the fit with the highest free energy, after exchanging centers as long as the free energy rises.
+    """Return the fit of C components with the highest free energy F.
 
-    The fits start from `n_init` new initializations and from the previous fit with added centers.
+    Fits start from `n_init` new initializations and from the fit `before` with added centers. In the best fit, two
+    clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
     X, weights, labels = _in_memory(best, data, rng)
@@ -199,9 +200,9 @@ def _best_fit(
 def _in_memory(
     fit: Mixture, data: WeightedData, rng: np.random.RandomState
 ) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
-    """Return rows for making improved starts, their weights, and a function from a fit to the labels of these rows.
+    """Return rows for improving start centers, their weights, and a function that labels these rows by a fit.
 
-    All rows if the data are in memory; at most 2¹⁷ random rows if the data are read from files.
+    These are all rows if the data are in memory, or at most 2¹⁷ random rows if the data are read from files.
     """
     opened = data_for(fit, data.X, data.weights)
     whole = opened.whole()
@@ -218,7 +219,7 @@ def _in_memory(
 
 
 def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
-    """Run one fit with C components; start values are removed again from the parameters of the returned estimator."""
+    """Return one fit with C components. `changes`: parameters for this fit only, such as start values."""
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
     return fit.set_params(**{name: getattr(template, name) for name in changes})
@@ -227,7 +228,7 @@ def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomSta
 def _everything(fit: Mixture) -> dict[str, Any]:
     """Return the fitted parameters of a mixture or k-means as start values of another fit.
 
-    Mixtures with factors have no precision matrices; the loadings of their factors start from the data.
+    For mixtures with factor analyzers no precisions are returned; their factor loadings are initialized from the data.
     """
     if isinstance(fit, KMeans):
         return start_from(fit, fit.cluster_centers_)

@@ -8,11 +8,11 @@ import numpy as np
 
 from cprime.estimators.validation import check_choice
 
-_MOST_ROWS = 20  # most rows of a text table
+_MOST_ROWS = 20  # largest number of rows that a text table shows
 
 
 def frame_of(columns: Mapping[str, Any], library: str) -> Any:
-    """Return a data frame of columns of equal length; library: "pandas" or "polars"."""
+    """Return a data frame of the named columns, all of equal length; library: "pandas" or "polars"."""
     check_choice(library, "library", ("pandas", "polars"))
     try:
         module = import_module(library)
@@ -22,7 +22,7 @@ def frame_of(columns: Mapping[str, Any], library: str) -> Any:
 
 
 def text_of(columns: Mapping[str, Any]) -> list[str]:
-    """Return lines of text: column names, then a line for each row; of more than 20 rows, the first and last ten."""
+    """Return a text table: column names, then a line for each row; of more than 20 rows, the first and last ten."""
     n_rows = len(next(iter(columns.values())))
     half = _MOST_ROWS // 2
     rows = range(n_rows) if n_rows <= _MOST_ROWS else [*range(half), None, *range(n_rows - half, n_rows)]

@@ -10,8 +10,8 @@ from cprime import storage
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
-_JUDGED_TOL = 1e-3  # least tolerance of the fits that evaluate a split
-_LEAST_POINTS = 8  # distinct points per part, at least, to try more than two: BIC assumes many points per parameter
+_JUDGED_TOL = 1e-3  # least tolerance `tol` of the two-means fits that evaluate a split
+_LEAST_POINTS = 8  # least number of distinct points per part, if there are more than two parts, because BIC needs many
 
 
 @storage.register
@@ -145,6 +145,6 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """Return the decrease of the BIC on a cluster's points if one component is replaced by one for each center."""
+        """Return the decrease of the BIC of a cluster's points if one component is replaced by one per new center."""
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

@@ -1,4 +1,4 @@
-"""Numerical theory of hard and soft assignment: the objective of each algorithm and the terms it consists of."""
+"""Numerical theory of hard and soft assignment: the objective of each algorithm, and the terms of each objective."""
 
 from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence

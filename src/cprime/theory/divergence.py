@@ -37,9 +37,9 @@ class Divergence(NamedTuple):
 def kl_divergence(
     Q: Any, model: Any, *, unit: str = "bits", n_samples: int = 100_000, random_state: Any = None
 ) -> Divergence:
-    """Return KL(Q‖Σ_b α_b P_b), the divergence of a mixture from the sampling density Q.
+    """Return KL(Q‖Σ_b α_b P_b) of the sampling density Q and a mixture of densities P_b with weights α_b.
 
-    EM lowers it, whereas K-means lowers the partition loss (Kearns, Mansour & Ng, section 2).
+    EM lowers this divergence, whereas K-means lowers the partition loss (Kearns, Mansour & Ng, section 2).
 
     Parameters
     ----------

@@ -11,14 +11,15 @@ from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, as_mixture, log_weights
 
 _BLOCK = 2**20  # number of log densities computed at a time, to bound memory
-_SUM = 1e-6  # largest difference of the sum of a row of q from 1
+_SUM = 1e-6  # largest accepted difference from 1 of the sum of a row of q
 
 
 def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -> float:
     """Compute F(q, Θ) = Σ_n w_n [Σ_c q_nc log p(c, x_n) + H(q_n)] / Σ_n w_n for any given q.
 
-    F is at most the log-likelihood, and equal to it if q are the exact posteriors p(c | x_n). If q are the posteriors
-    of truncated sets K(n), F is the bound that truncated EM raises.
+    H is the entropy, Θ the parameters. F is at most the log-likelihood, and equal to it if q are the exact posteriors
+    p(c | x_n). If q are posteriors restricted to the active set K(n) of each point, F is the bound that truncated EM
+    raises.
 
     Parameters
     ----------

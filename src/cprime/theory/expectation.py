@@ -1,7 +1,7 @@
 """Expectations under the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data.
 
-Each class takes a function that returns one column for each quantity at every point, and returns the column means. The
-classes do not depend on which quantities are computed.
+An instance of each class is called with a function that returns a column of values, one per point, for each quantity,
+and returns the mean of every column. The classes do not depend on which quantities are computed.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,21 @@ from cprime.theory.mixtures import Floats, MixtureDensity, log_mixture_density
 _CONFIDENCE = 0.95
 _TOLERANCE = 1e-11
 _GRID = 8193
-_TREE = 4  # largest dimension for which a tree finds neighbors faster than a search over all rows
+_TREE = 4  # largest dimension D for which a tree finds nearest neighbors faster than a search over all rows
 
 # Function of points X (n, D) and log densities log Q(x_n) (n,) that returns columns (n, m).
 Columns = Callable[[Floats, Floats], Floats]
 
 
 class Means(NamedTuple):
-    """Expectation of every column under Q (m,), and 95 % intervals (2, m), which have zero width after quadrature."""
+    """Expectations (m,) of m quantities under a density Q, and 95 % intervals (2, m); no width after quadrature."""
 
     values: Floats
     intervals: Floats
 
 
 class MeanEstimator(Protocol):
-    """Interface: a callable that returns the expectation of every column of a function of points under Q."""
+    """Interface: a callable that returns the expectations under a density Q of all columns of a function of points."""
 
     def __call__(self, columns: Columns) -> Means:
         """Return the expectation of every column under Q."""
@@ -43,11 +43,11 @@ class MeanEstimator(Protocol):
 class Quadrature:
     """Expectation under a known density Q in one dimension, by adaptive Gauss–Kronrod quadrature.
 
-    All intervals between breakpoints are subdivided at the same relative positions.
+    The domain is divided at breakpoints. All intervals between them are subdivided at the same relative positions.
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """Find the breakpoints; `labels` maps rows (n, 1) to labels (n, m), and each label change is a breakpoint."""
+        """Find the breakpoints of the integration, also where labels (n, m) change that `labels` computes of rows (n, 1)."""
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()
@@ -72,7 +72,7 @@ class Quadrature:
 
 
 def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floats:
-    """Return the points (k,) at which labels change between adjacent grid points, by bisection to float precision."""
+    """Return all points (k,) between adjacent grid points at which a label changes, by bisection to float precision."""
     found = labels(grid[:, np.newaxis])
     at = np.flatnonzero((found[1:] != found[:-1]).any(axis=1))
     left, right, kept = grid[at], grid[at + 1], found[at]
@@ -84,7 +84,7 @@ def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floa
 
 
 class Sample:
-    """Expectation estimated by means over points with known log Q, with intervals from the central limit theorem."""
+    """Expectation under a density Q, estimated by means over points; intervals by the central limit theorem."""
 
     def __init__(self, X: Floats, log_q: Floats) -> None:
         self.X, self.log_q = X, log_q
@@ -97,7 +97,7 @@ class Sample:
 
     @classmethod
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Return a `Sample` of data points, with log Q estimated from the distance of each to its k-th neighbor.
+        """Return a `Sample` of data points, with log Q at each estimated from the distance to its k-th neighbor.
 
         The mean of this log Q is minus the estimate of the entropy of Q by Kozachenko & Leonenko.
         """
@@ -116,9 +116,9 @@ def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
 
     ρ_k is the distance to the k-th neighbor, V_D the volume of the unit ball in D dimensions.
 
-    k is `n_neighbors`. A point with at least as many equal points has the radius of its nearest different points, and k
-    is the mean of the numbers of points inside this radius and up to it, because those at the radius stand for points
-    on both sides of it, as in rounded data. Raise ValueError if all rows are equal: such data have no density.
+    n is the number of rows, ψ the digamma function, k = `n_neighbors`. If a point has k or more equal points, ρ_k is
+    the distance to its nearest different points. k is then the mean of two numbers of points, those closer than ρ_k and
+    those up to ρ_k, as for rounded data. Raise ValueError if all rows are equal, because such data have no density.
     """
     n, D = X.shape
     if n <= n_neighbors:

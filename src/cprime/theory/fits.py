@@ -1,7 +1,7 @@
 """Fits by the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
 
 Short NumPy code, written to be read and followed step by step; `cprime.GaussianMixture` is the fast form. This file
-contains the alternation of assignment and refit; the descent for posterior assignment is in `posterior.py`.
+alternates assignment and refit; the gradient descent for posterior assignment is in `posterior.py`.
 """
 
 from dataclasses import dataclass
@@ -72,10 +72,12 @@ def fit_assignment(
     `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Sections and
     equations are those of Kearns, Mansour & Ng.
 
-    - "hard", weights "equal": unweighted K-means (section 2). Each point is assigned to the largest P_b(x) and each P_b
-      is refit by maximum likelihood on its own points, until no point is reassigned.
+    P_b is the Gaussian density of component b, α_b its weight.
+
+    - "hard", weights "equal": unweighted K-means (section 2). Each point is assigned to the component with the largest
+      P_b(x), and each P_b is refit by maximum likelihood on its own points, until no point is reassigned.
     - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the fraction of points.
-    - "soft": EM, unweighted or weighted.
+    - "soft": EM, with equal or free weights.
     - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient.
 
     In hard assignment, a component without points has no maximum likelihood fit. Its covariance and weight stay
@@ -184,8 +186,10 @@ def _refit(
 ) -> Gaussians:
     """Return Gaussians with means and covariances weighted by responsibilities, and with new weights if they are free.
 
-    Each component without points moves to the point at which its score is closest to the best score, a different point
-    for each.
+    responsibilities, scores (n, C): scores are log α_b P_b(x_n)    before: the Gaussians of the previous iteration
+
+    The mean of a component without points is set to the point at which its score is closest to the best score, to a
+    different point for each such component.
     """
     counts = responsibilities.sum(axis=0)
     means, covariances = before.means.copy(), before.covariances.copy()

@@ -1,6 +1,6 @@
 """Relations (14)-(20) of Lücke & Forster between squared error J, free energy F and log-likelihood L of a fit.
 
-The two sides of each identity are computed independently: one by the estimator's compiled kernels, one here by plain
+The two sides of each relation are computed independently: one by the estimator's compiled kernels, one here by plain
 sums in float64. The checks do not depend on how the parameters were found.
 """
 
@@ -71,7 +71,7 @@ class Identity:
 
     @property
     def holds(self) -> bool:
-        """Return whether the statement is true up to rounding."""
+        """Return whether the equation or inequality is true up to rounding."""
         if self.relation == "≥":
             return bool(self.difference >= -self.tolerance)
         return bool(abs(self.difference) <= self.tolerance)
@@ -177,22 +177,22 @@ class Ledger:
 
 @dataclass
 class _Sums:
-    """Weighted sums over the points, accumulated block by block."""
+    """Weighted sums over the points x_n, accumulated block by block, from which both sides of the identities follow."""
 
     weight: float = 0.0
     squares: float = 0.0  # Σ ‖x_n − μ‖², μ the nearest center
     residual: float = 0.0  # ‖X − ZU‖², Z one-hot assignments (N, C), U centers (C, D)
-    kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖²
+    kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖², q responsibilities
     joint: float = 0.0  # Σ q_nc log p(c, x_n)
     entropy: float = 0.0  # −Σ q_nc log q_nc
-    log_kept: float = 0.0  # Σ log Σ_{c∈K(n)} p(c, x_n)
-    log_share: float = 0.0  # Σ log Σ_{c∈K(n)} r_nc
+    log_kept: float = 0.0  # Σ log Σ_{c∈K(n)} p(c, x_n), K(n) active set
+    log_share: float = 0.0  # Σ log Σ_{c∈K(n)} r_nc, r exact posteriors
     log_exponentials: float = 0.0  # Σ log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
 
 
 @dataclass
 class _Model:
-    """Parameters of the fit as used here; variance is None if components have covariances of their own."""
+    """Parameters of a fitted mixture or k-means; variance is None if components have covariances of their own."""
 
     centers: NDArray[np.floating]
     variance: float | None
@@ -331,7 +331,7 @@ def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
 
 
 def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return the identities that hold for any truncated posterior of any mixture."""
+    """Return the identities of Lücke & Forster that hold for any mixture and any truncated posterior."""
     W = sums.weight
     expected = (sums.joint + sums.entropy) / W
     return [

@@ -1,4 +1,4 @@
-"""Partition loss and its decomposition: eq. (1), (8), (12), (13), (14), (22) of Kearns, Mansour & Ng."""
+"""Partition loss E[−log P_F(x)(x)] and its terms: eq. (1), (8), (12), (13), (14), (22) of Kearns, Mansour & Ng."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,17 +70,17 @@ class PartitionLoss:
 
     @property
     def kl(self) -> Floats:
-        """Return the divergence KL(Q_b‖P_b) of each component, (n_components,); NaN if its share w_b is 0."""
+        """Return KL(Q_b‖P_b) of each component density P_b and its part Q_b, (n_components,); NaN if Q_b is empty."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
 
     @property
     def information_gain(self) -> float:
-        """Return H(w) − H(F(x)|x), by which the partition lowers the entropy of Q: eq. (12) of Kearns et al."""
+        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy: eq. (12) of Kearns."""
         return self.partition_entropy - self.assignment_entropy
 
     @property
     def conditional_entropy(self) -> float:
-        """Return H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), the entropy of Q within the parts: eq. (12) of Kearns et al."""
+        """Return H(Q) − (H(w) − H(F(x)|x)), the entropy of Q within parts F of shares w: eq. (12) of Kearns et al."""
         return self.entropy - self.information_gain
 
     def __str__(self) -> str:
@@ -118,6 +118,8 @@ def partition_loss(
     """Compute the expected partition loss of densities P_b and its decomposition, eq. (8), (13), (22) of Kearns et al.
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F|x)),    Q_b = Q conditioned on F(x) = b
+
+    F(x) is the component to which x is assigned, w_b the probability that F(x) = b, H an entropy.
 
     Parameters
     ----------
@@ -206,7 +208,7 @@ def _expectation(
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Wrap a function so that its result for the last array is stored and returned if the same array comes again."""
+    """Wrap a function of an array so that a call with the same array as the last call returns the stored result."""
     known: list[tuple[Floats, Floats]] = []
 
     def found(X: Floats) -> Floats:
@@ -223,17 +225,18 @@ def _check_features(mixture: MixtureDensity, n_features: int) -> None:
 
 
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
-    """Return columns (n, 8 + C) whose means over the points are the terms of the partition loss.
+    """Return columns (n, 8 + C) whose means over the n points are the terms of the partition loss.
 
-    The terms are ordered as the names of the quantities, followed by w_b KL(Q_b‖P_b) of each component.
+    The first eight are the scalar quantities in the order of their names; the others are w_b KL(Q_b‖P_b), the share w_b
+    of component b times the divergence of its density P_b from its part Q_b of the data.
 
-    The columns of H(w) and of w_b KL(Q_b‖P_b) also contain, to first order, the effect of the sampling error of the
-    shares.
+    The columns of the entropy H(w) and of w_b KL(Q_b‖P_b) also contain the effect of the sampling error of the shares
+    w, to first order.
     """
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    with np.errstate(invalid="ignore"):  # −∞ + ∞ gives NaN if a point is never assigned to a component
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ gives NaN if the probability of an assignment is 0
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 
     def over_F(values: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Densities P_b with weights α_b: Gaussians and t distributions in any dimension, scipy.stats ones in one dimension.
 
-The classes compute log densities, draws, and breakpoints for quadrature. They are independent of partitions and
-algorithms.
+The classes compute log densities, draws, and breakpoints for quadrature. They import nothing from the files on
+partitions and algorithms.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
 
-# The probability beyond 12 standard deviations is 4e-33; between neighboring steps the log density is smooth.
+# Breakpoints, in standard deviations from the mean. The probability beyond 12 is 4e-33.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
 _LEVELS = 10.0 ** -np.arange(1, 16)
 
 
 @runtime_checkable
 class MixtureDensity(Protocol):
-    """Interface of a mixture of densities P_b: a model or a known sampling density, as for `partition_loss`."""
+    """Interface of a mixture of densities P_b with weights α_b: a model, or a known sampling density."""
 
     @property
     def weights(self) -> Floats:
@@ -49,11 +49,11 @@ class MixtureDensity(Protocol):
         """Return the same densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, points (m,) that enclose all probability; log densities are smooth between them."""
+        """Return, in one dimension, points (m,) that enclose all probability, with smooth log densities between them."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
-    """Return log Σ_b α_b P_b(x_n), (n,) [nats]."""
+    """Return log Σ_b α_b P_b(x_n), the log density of a mixture at rows X (n, D): (n,) [nats]."""
     return logsumexp(mixture.log_densities(X) + log_weights(mixture.weights), axis=1)
 
 
@@ -307,14 +307,14 @@ class StudentTs:
         return self.gaussians.n_features
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
+        """Return the log t densities log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
         D, factors = self.n_features, self.gaussians._factors  # type: ignore[attr-defined]
         peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
         squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D): Gaussian ones whose precision is multiplied by u ~ Gamma(ν/2, ν/2)."""
+        """Draw independent rows (n, D): Gaussian, with the precision multiplied by u ~ Gamma(ν/2, ν/2), ν the dof."""
         rng, C = check_random_state(random_state), len(self.dof)
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
@@ -327,7 +327,7 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, the same quantiles (m,) as `Univariate.breakpoints`."""
+        """Return, in one dimension, quantiles (m,) of each density: 0.2 to 0.8, and 10⁻¹ to 10⁻¹⁵ from both ends."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 

@@ -14,17 +14,17 @@ WEIGHTS = ("equal", "free")
 
 
 def winners(log_scores: Floats) -> NDArray[np.intp]:
-    """Return the index (n,) of the largest of log α_b P_b(x), (n, C); the first one if several are equal."""
+    """Return the index (n,) of the largest score log α_b P_b(x) in each row of (n, C); of equal ones, the first."""
     return log_scores.argmax(axis=1)
 
 
 def log_posterior(log_scores: Floats) -> Floats:
-    """Return the log posterior of each component, log R_b(x) = log(α_b P_b(x) / Σ_c α_c P_c(x)), (n, C)."""
+    """Return the log posteriors log(α_b P_b(x) / Σ_c α_c P_c(x)) of components b, from log α_b P_b(x): both (n, C)."""
     return log_scores - logsumexp(log_scores, axis=1, keepdims=True)
 
 
 def log_partition(log_scores: Floats, assignment: str) -> Floats:
-    """Return the log probability that x_n is assigned to component b, (n, C): 0 or −∞ if `assignment` is "hard"."""
+    """Return the log probability (n, C) that x_n is assigned to component b: 0 or −∞ if `assignment` is "hard"."""
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)

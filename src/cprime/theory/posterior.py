@@ -1,7 +1,7 @@
 """Posterior loss of Kearns, Mansour & Ng, its gradient, and its minimization: eq. (45), (50)-(52).
 
-A point is assigned to component b with probability R_b = P_b / Σ_c P_c. The loss depends on the densities directly and
-through these probabilities, so a point can repel a component that explains it badly.
+A point is assigned to component b, of density P_b, with probability R_b = P_b / Σ_c P_c. The loss depends on the
+densities directly and through these probabilities, so a point can repel a component that explains it badly.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from cprime.theory.partition import log_posterior
 def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by log P_b.
 
-    Eq. (45), (50) and (51) of Kearns, Mansour & Ng.
+    P_b is the density of component b at the point, R_b = P_b / Σ_c P_c. Eq. (45), (50), (51) of Kearns, Mansour & Ng.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
-    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, the sign and size of ∂L_post/∂P_0 for two densities.
+    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, proportional to ∂L_post/∂P_0 for two densities P_0 and P_1.
 
-    Eq. (52) of Kearns, Mansour & Ng; L_post is the posterior loss.
+    Eq. (52) of Kearns, Mansour & Ng; R is `ratio`, L_post the posterior loss.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """Return the R_0 below which a point repels P_0: the zero of eq. (52) of Kearns et al., who print 0.218.
+    """Return the R_0 = P_0/(P_0 + P_1) below which a point repels P_0: the zero of eq. (52) of Kearns et al. (0.218).
 
     Examples
     --------
@@ -94,10 +94,10 @@ def repulsion_zero() -> float:
 
 
 class _Parameters(NamedTuple):
-    """Means (C, D) and factors (C, D, D) of the precisions, which the optimizer represents as one vector.
+    """Means (C, D) and factors L (C, D, D) of the precisions of Gaussians.
 
-    A precision is L Lᵀ with L lower triangular. The vector has the logarithms of the diagonal of L; a spherical
-    precision has one logarithm.
+    A precision is L Lᵀ with L lower triangular. The optimizer's vector has the logarithms of the diagonal of L in its
+    place, and only one logarithm for a spherical precision.
     """
 
     means: Floats
@@ -105,7 +105,7 @@ class _Parameters(NamedTuple):
 
 
 class _Coordinates:
-    """Conversion between the parameters and the optimizer's single vector of all parameters."""
+    """Conversion between the parameters of Gaussians and the single vector (P,) that the optimizer changes."""
 
     def __init__(self, C: int, D: int, spherical: bool) -> None:
         self.C, self.D, self.spherical = C, D, spherical
@@ -113,7 +113,7 @@ class _Coordinates:
         self.diagonal = np.flatnonzero(self.rows == self.columns)
 
     def vector(self, components: Gaussians) -> Floats:
-        """Return all parameters of the given Gaussians in one vector (P,)."""
+        """Return all P parameters of the given Gaussians in one vector (P,)."""
         if self.spherical:
             return np.concatenate([components.means.ravel(), -np.log(components.standard_deviations)])
         factors = np.linalg.cholesky(np.linalg.inv(components.covariances))
@@ -122,7 +122,7 @@ class _Coordinates:
         return np.concatenate([components.means.ravel(), entries.ravel()])
 
     def parameters(self, vector: Floats) -> _Parameters:
-        """Return the means (C, D) and the lower triangular factors (C, D, D) of the precisions."""
+        """Return the means (C, D) and lower triangular factors (C, D, D) of the precisions that a vector (P,) holds."""
         means, entries = np.split(vector, [self.C * self.D])
         means = means.reshape(self.C, self.D)
         if self.spherical:
@@ -134,7 +134,7 @@ class _Coordinates:
         return _Parameters(means, factors)
 
     def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """Return the gradient with respect to the vector (P,), from those with respect to means and factors."""
+        """Return the gradient by the parameter vector (P,), from gradients by means and by precision factors."""
         diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
         if self.spherical:
             return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
@@ -143,7 +143,7 @@ class _Coordinates:
         return np.concatenate([by_means.ravel(), entries.ravel()])
 
     def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """Return (lower, upper) of each parameter for L-BFGS-B: the logarithms of 1/σ are at most `largest`."""
+        """Return bounds (lower, upper) of each parameter for L-BFGS-B: each log(1/σ) is at most `largest`."""
         held = range(1) if self.spherical else self.diagonal
         size = 1 if self.spherical else len(self.rows)
         factor = [(None, largest if k in held else None) for k in range(size)]
@@ -160,12 +160,12 @@ class _Coordinates:
 def descend(
     X: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
-    """Minimize the mean posterior loss from `start` by L-BFGS-B.
+    """Minimize the mean posterior loss of Gaussians on X by L-BFGS-B, beginning with `start`.
 
-    Return the components after each step, their losses [nats per point], and whether the optimizer converged.
+    Return the Gaussians after each step, their losses [nats per point], and whether the optimizer converged.
 
-    Data and means are centered and scaled by the spread of the start, so that scale and origin of the data do not
-    matter.
+    Data and means are shifted and scaled by the mean and the spread of the start, so that the result does not depend on
+    scale and origin of the data.
     """
     n, D = X.shape
     unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)

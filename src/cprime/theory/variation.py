@@ -13,7 +13,7 @@ from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 
 class VariationDistance(NamedTuple):
-    """Variation distance between every two components.
+    """Variation distance ∫ |P_i(x) − P_j(x)| dx between every two component densities P_i and P_j.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class VariationDistance(NamedTuple):
 
 
 def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: Any = None) -> VariationDistance:
-    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between components: eq. (33) of Kearns et al.
+    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between all densities P_i, P_j: eq. (33) of Kearns et al.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return np.abs(relative[:, first] - relative[:, second])
 
     def order(X: Floats) -> NDArray[np.intp]:
-        """Return component indices ordered by density at each row; the order changes where two densities cross."""
+        """Return component indices (n, C) ordered by density at each row; the order changes where densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
     mean: MeanEstimator
@@ -89,7 +89,9 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
 
 
 class VariationBounds(NamedTuple):
-    """Lower bounds of V(P_0, P_1) if P_0 and P_1 fit the parts of a partition F; Q_b is Q conditioned on F(x) = b.
+    """Lower bounds of the variation distance V(P_0, P_1) of two densities that fit the parts of a partition F.
+
+    Q is the sampling density, Q_b its part with F(x) = b. Equation numbers are those of Kearns, Mansour & Ng.
 
     Attributes
     ----------
@@ -110,7 +112,7 @@ class VariationBounds(NamedTuple):
     pinsker : float
         V(Q_0, Q_1) − Σ_b √(2 ln 2 KL(Q_b‖P_b)), a lower bound of `triangle` by Pinsker's inequality.
     printed : float
-        V(Q_0, Q_1) − 1/2 − 2 Σ_b w_b KL(Q_b‖P_b) − 2 (1 − 2 min_b w_b), eq. (40); it is not a bound, see Notes.
+        V(Q_0, Q_1) − 1/2 − 2 Σ_b w_b KL(Q_b‖P_b) − 2 (1 − 2 min_b w_b), eq. (40). This is not a bound, see Notes.
 
     Notes
     -----
@@ -198,17 +200,17 @@ def variation_bounds(
     log_shares = np.log(loss.shares)
 
     def log_ratios(X: Floats, log_q: Floats) -> tuple[Floats, Floats]:
-        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x) of both components b, each (n, 2); Q_b is part b of Q."""
+        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), each (n, 2), of components b = 0, 1; Q_b is part b of Q."""
         log_p = mixture.log_densities(X)
         return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
 
     def overlaps(X: Floats, log_q: Floats) -> Floats:
-        """Return columns (n, 3) with means ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1), where V(f, g) = 2 − 2 ∫ min(f, g)."""
+        """Return columns (n, 3) with means ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1): V(f, g) = 2 − 2 ∫ min(f, g)."""
         part, own = log_ratios(X, log_q)
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return, for the three pairs of densities, which is larger (n, 3); overlaps have a kink where this changes."""
+        """Return, for each of three pairs of densities, which one is larger (n, 3): a change is a kink to integrate."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

@@ -35,23 +35,23 @@ FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
 _SHARE = 0.02  # largest share of the fit's run time that may be spent on writing states
 _KEPT_STATES = 2
-_LARGE = 2**22  # total bytes of files above which they are removed in a background thread
+_LARGE = 2**22  # files of more bytes in total than this are removed in a background thread
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # names of the data arrays that may be stored in the folder
-# Fitted attributes that a warm start (a fit from previous parameters) uses in all model families; each adds its own.
+# Fitted attributes from which a warm start of any model family continues; each family uses further ones.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that the resumed fit may change
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # description entries that may change on resuming
 
 
 @dataclass(frozen=True)
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization    fit: state of the fit from it; None before the first pass over the data
+    run: index of the current initialization    fit: state of its fit; None before the first pass over the data
     best: final state of the best fit from earlier initializations, or None
     found: labels, neighbor lists and certificate (estimated search quality) of `best`
     """
@@ -69,7 +69,7 @@ class _Incomplete(Exception):
 class Checkpoint:
     """Folder to which a fit writes its states.
 
-    description: values that identify the fit, by name    data: `Data` whose active sets are part of each state
+    description: values that identify the fit, by name    data: `Data` with the active sets that each state stores
     """
 
     def __init__(self, folder: Path, description: dict[str, Any], data: Data):
@@ -81,14 +81,14 @@ class Checkpoint:
         self._failure: OSError | None = None  # error of the background thread that writes data arrays
 
     def begin(self, arrays: dict[str, np.ndarray]) -> None:
-        """Create or empty the folder, and write the description of the fit and the given arrays to it.
+        """Create or empty the folder, and write the description of the fit and the given arrays there.
 
-        arrays: data that are in no file, by name
+        arrays: the fit's data, by name, if they are in no file
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # this file marks the folder as a checkpoint until it is replaced
+                if path.name != FIT:  # its old version marks the folder as a checkpoint
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -96,13 +96,13 @@ class Checkpoint:
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
-        """Write those data arrays that are not yet in the folder, in a background thread; arrays: data by name."""
+        """Write data arrays that the folder lacks, in a background thread. arrays: all data arrays, by name"""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state and delete all but the newest two, unless this would take more than 2 % of the run time."""
+        """Write a new state and delete all but the newest two; skipped if writing takes over 2 % of the run time."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -180,7 +180,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # the stored fit may have column names; an array has none
+    if description["features"] is None:  # the stored fit may have column names, an array has no names
         description["features"] = before["features"]
     for name in description:
         if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
@@ -212,7 +212,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return text for an error message: the name of a description's entry, its stored value and its given value."""
+    """Return text for an error message about a difference: the entry's name, the stored and the given value."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -238,7 +238,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def standing(path: Path) -> tuple[int, Runs | None]:
-    """Return the number of states in a folder and the newest complete one, without the active sets of the points."""
+    """Return the number of states in a folder, and the newest complete state without the points' active sets."""
     states = _states(path)
     for _, place in reversed(states):
         try:
@@ -300,7 +300,7 @@ def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Convert errors that are raised while this context reads a file of a state to `_Incomplete`."""
+    """Convert errors inside the `with` block, which reads a file of a state, to `_Incomplete`."""
     try:
         yield
     except (OSError, *_NOT_VALID) as error:
@@ -383,7 +383,7 @@ def _checked(description: Any) -> dict[str, Any]:
 
 
 def _remove_all(paths: list[Path]) -> None:
-    """Remove files and folders, some of which may be missing; large ones in a background thread, to save time."""
+    """Remove files and folders, which may be missing. Large ones are removed in a background thread."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
         in_background(_remove, *paths)

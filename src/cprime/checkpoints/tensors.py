@@ -1,4 +1,4 @@
-"""Files of a checkpoint: tensors, JSON values and a checksum at the end, written completely or not at all."""
+"""Files of a checkpoint: tensors, JSON values and a final checksum. A file is written completely or not at all."""
 
 import json
 import os
@@ -22,9 +22,9 @@ def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, 
 
 
 def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the tensors and JSON values of a file.
+    """Return the tensors and JSON values of a file of a checkpoint.
 
-    Raises ValueError if the checksum in the file differs from that of its content, or from `expected`.
+    Raises ValueError if the checksum in the file differs from the checksum of its content, or from `expected`.
     """
     content = read_whole(path)
     content, found = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]

@@ -138,7 +138,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            arguments.setdefault("exchange", True)  # KMeans would not use it by default from given centers
+            arguments.setdefault("exchange", True)  # from given centers, KMeans would not use exchange steps by default
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
@@ -159,7 +159,7 @@ class Kmeans:
         return self.obj[-1]
 
     def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_StatsCallback"]:
-        """Fit `cprime.KMeans` to X with weights w; return it and the callback that has recorded its iterations."""
+        """Fit `cprime.KMeans` to X with weights w; return the fitted estimator and the callback with its records."""
         given, stats = arguments.get("callbacks"), _StatsCallback()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
@@ -195,7 +195,7 @@ class _StatsCallback:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Return the records of all iterations of the selected initialization; the last objective is the final one."""
+        """Return the records of the iterations of the selected initialization; the last `obj` is the final one."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

@@ -1,4 +1,4 @@
-"""Training of inverted files: coarse centers by this library, then the encoder of the vectors in the lists."""
+"""Training of FAISS's inverted files: coarse centers by this library, then the encoder of vectors in the lists."""
 
 import logging
 from typing import Any
@@ -15,9 +15,9 @@ from cprime.sources import Source
 
 logger = logging.getLogger("cprime")
 
-_ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify one
+_ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify this number
 _TRANSFORM_POINTS = 2**16  # number of training points of a vector transform (such as PCA)
-_QUANTIZER_ALONE = 1  # value of quantizer_trains_alone for a quantizer that is not a clustering
+_QUANTIZER_ALONE = 1  # value of the field quantizer_trains_alone if the quantizer is not a clustering
 
 
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
@@ -97,7 +97,7 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
 
 
 def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
-    """Make the coarse quantizer contain exactly these centers."""
+    """Replace the content of the coarse quantizer by these centers."""
     quantizer = faiss.downcast_index(quantizer)
     quantizer.reset()
     if not quantizer.is_trained:

@@ -14,9 +14,9 @@ from cprime.faiss.vectors import Vectors, directions, drawn, subset
 
 logger = logging.getLogger("cprime")
 
-ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables sampling
+ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables random sampling of the training points
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # values of FAISS's ClusteringInitMethod; 0 (random points) is handled apart
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # `init` by FAISS's ClusteringInitMethod, except 0 (random points)
 
 
 def fitted(
@@ -35,7 +35,7 @@ def fitted(
 
 
 def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
-    """Return the points and weights, sampled if `cp.max_points_per_centroid` requires it.
+    """Return points and weights, reduced to a random sample if `cp.max_points_per_centroid` requires one.
 
     Log the sampling, and warn if there are too few points.
     """
@@ -50,7 +50,7 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
 
 
 def check_served(cp: Any) -> None:
-    """Raise ValueError if `cp` has parameters that only FAISS supports."""
+    """Raise ValueError if the clustering parameters `cp` include values that only FAISS supports."""
     if cp.frozen_centroids:
         raise ValueError("frozen_centroids=True is not served by cprime.faiss, faiss.Kmeans has it.")
     if cp.int_centroids and cp.spherical:
@@ -85,7 +85,7 @@ def _arguments(cp: Any, start: str) -> dict[str, Any]:
 
 
 def checked_weights(weights: Any, n: int) -> NDArray[np.float64] | None:
-    """Return weights (n,) as float64, or None."""
+    """Return validated weights (n,) as float64; None if no weights are given."""
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)

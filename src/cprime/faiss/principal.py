@@ -26,12 +26,12 @@ class Coordinates:
 
     @classmethod
     def stored(cls, d: int) -> Self:
-        """Return the coordinate system whose coordinates are the d entries of a vector: mean 0, unit directions."""
+        """Return the trivial system, whose coordinates are the d entries of a vector: mean 0, unit directions."""
         return cls(np.zeros(d), np.eye(d))
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
-        """Return the coordinate system of the covariance matrix's eigenvectors, by decreasing variance.
+        """Return the system whose directions are the eigenvectors of X's covariance matrix, by decreasing variance.
 
         One pass reads and validates X.
         """
@@ -42,13 +42,13 @@ class Coordinates:
         return cls(scatter.mean, np.ascontiguousarray(vectors.T[::-1]))
 
     def first(self, X: Vectors, m: int) -> Vectors:
-        """Return the first m coordinates (n, m) of vectors: an array for an array, a source for a source."""
+        """Return the first m coordinates (n, m) of the vectors X; a source if X is a source, else an array."""
         if isinstance(X, Source):
             return _CoordinatesSource(X, self, m)
         return self._of(X, m)
 
     def vectors(self, y: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the vectors (k, d) that have the first coordinates y (k, m), and 0 for the others."""
+        """Return the vectors (k, d) whose first m coordinates are y (k, m) and whose other coordinates are 0."""
         return (self.mean + y.astype(np.float64) @ self.directions[: y.shape[1]]).astype(np.float32)
 
     def _of(self, X: NDArray[np.float32], m: int) -> NDArray[np.float32]:
@@ -64,7 +64,7 @@ class _CoordinatesSource(Source):
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # chunks of `base` are read with all columns, so their size decides
+        self._chunk_rows = base.chunk_rows  # as in `base`, of which all columns are read
 
     def close(self) -> None:
         self._base.close()

@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 def steps_of(cp: Any) -> int:
-    """Return the number of steps, including the one in all dimensions; 1 is a plain k-means."""
+    """Return the number of fits in increasing dimensions, including the last in all dimensions; 1 is plain k-means."""
     return max(1, int(getattr(cp, "progressive_dim_steps", 1)))
 
 
@@ -41,8 +41,8 @@ def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
 def dimensions(d: int, steps: int) -> list[int]:
     """Return the number of dimensions of each step: powers of d rounded down in double precision, as in FAISS.
 
-    Step i of s has ⌊d^(i/s)⌋ dimensions; 32^(3/5), which is 8, is rounded down to 7. The last number is d, and numbers
-    may repeat.
+    Step i of s = `steps` has ⌊d^(i/s)⌋ dimensions. 32^(3/5), exactly 8, is rounded down to 7, as in FAISS. The last
+    number is d, and numbers may repeat.
     """
     return [int(d ** (step / steps)) for step in range(1, steps + 1)]
 
@@ -54,7 +54,7 @@ def start_of_all(
     n_threads: int | None,
     fit: Callable[[Vectors, Floats | None], KMeans],
 ) -> Floats:
-    """Run all steps but the last; return initial centroids (k, d) of the step in all dimensions.
+    """Run k-means in increasing dimensions, except in all d; return initial centroids (k, d) of the fit in all.
 
     fit: function that fits k-means to vectors from given centroids, or from None in the first step
     """

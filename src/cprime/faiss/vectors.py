@@ -36,7 +36,7 @@ def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
-    """Return the rows with the given increasing indices: an array for an array, a source for a source."""
+    """Return the rows of X with the given increasing indices; a source if X is a source, else an array."""
     return X.subset(ids) if isinstance(X, Source) else X[ids]
 
 
@@ -51,8 +51,8 @@ def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
 def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
     """Return vectors and weights (n,) for spherical k-means: each weight is multiplied by the length of its vector.
 
-    So weighted cosines become the inner products that FAISS maximizes: Σ w x·μ = Σ w ‖x‖ cos(x, μ). Vectors of length 0
-    are accepted, as in FAISS: their weight becomes 0, and in an array their direction becomes arbitrary.
+    So weighted cosines become the inner products that FAISS maximizes: Σ w x·μ = Σ w ‖x‖ cos(x, μ), μ a center.
+    Vectors of length 0 are accepted, as in FAISS: the weight is set to 0, and in an array the direction is arbitrary.
     """
     lengths = np.empty(len(X))
     step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])

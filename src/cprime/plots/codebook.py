@@ -10,7 +10,7 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-_LEAST_SIDE = 16  # minimum side of a tile in pixels, so that the white space between tiles looks thin
+_LEAST_SIDE = 16  # minimum side of a center's picture in pixels, so that the white space between pictures looks thin
 _GAP = 2
 
 
@@ -142,7 +142,7 @@ class CodebookDisplay:
 
 
 def _columns(count: int, about: float) -> int:
-    """Return the number of columns near `about` for which the sheet of `count` tiles has the fewest empty places."""
+    """Return the number of columns, near `about`, that leaves the fewest empty places in a sheet of `count` tiles."""
     choices = range(max(1, round(about)), max(1, round(1.5 * about)) + 1)
     return min(choices, key=lambda columns: (-count % columns, columns))
 

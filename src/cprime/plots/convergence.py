@@ -129,7 +129,7 @@ class ConvergenceDisplay:
         ax : matplotlib Axes, array-like of them or None, default=None
         panels_shown : sequence of {"bounds", "error"} or None, default=None
             "bounds" shows F and L, "error" shows J. None is both, or only "bounds" if J is unknown: fits of mixtures
-            compute J only with covariance_type="tied_spherical", `trace` computes it for all.
+            compute J only with covariance_type="tied_spherical", `trace` computes J for all.
 
         Returns
         -------
@@ -210,7 +210,7 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # sum over observed values
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # omits missing values (NaN)
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

@@ -1,4 +1,4 @@
-"""Display of the terms of a partition loss."""
+"""Display of the partition loss, an expected −log density, as the sum of its terms."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -13,7 +13,7 @@ from cprime.sources.checked import checked
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import MixtureDensity
 
-# Attribute of a `PartitionLoss` → label of the term's bar, and the sign of the term in the sum.
+# For each attribute of a `PartitionLoss` that is a term of the sum: the label of its bar, and its sign in the sum.
 _PARTS = {
     "modeling": ("Σ w KL(Q‖P)", 1),
     "entropy": ("H(Q)", 1),
@@ -71,7 +71,7 @@ class DecompositionDisplay:
 
     @property
     def total(self) -> float:
-        """Return the sum of the terms."""
+        """Return the sum of all terms, which is the loss."""
         return sum(self.parts.values())
 
     @classmethod

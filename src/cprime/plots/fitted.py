@@ -71,7 +71,7 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
     """Return a copy of the estimator with the parameters of `model`: its predictions change, its fit history does not.
 
-    For k-means, σ² = J/(DN) is computed from J of the data: eq. (14) of Lücke & Forster.
+    For k-means, σ² = J/(DN) is computed from J, the sum of squared distances in X: eq. (14) of Lücke & Forster.
     """
     view = without_names(estimator)
     if isinstance(estimator, KMeans):
@@ -87,9 +87,9 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
 
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
-    """Fit a clone; return it, the parameters of all iterations, and whether they begin with those of the start.
+    """Fit a clone; return the clone, its parameters in all iterations, and whether these include the start.
 
-    If there are several initializations, the parameters are those of the selected one.
+    If there are several initializations, the parameters are those of the selected initialization.
     """
     refit = clone(estimator)
     if getattr(estimator, "neighbors_", None) is None:

@@ -1,4 +1,4 @@
-"""Display of the top of a merge tree and of the change by each join."""
+"""Display of the last joins in a tree of merged components, and of how much each join changes."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -21,8 +21,9 @@ class MergeTreeDisplay:
     """The last joins of a `MergeTree` as a dendrogram, and the change by each join over the number of clusters.
 
     Clusters of the cut have colors, joins above the cut are gray, and a dotted line shows the cut. The second panel
-    shows, on logarithmic scales, the entropy removed by each join, or the increase of J, at the number of clusters
-    before the join. A triangle at the bottom is a join that removes less entropy than the rounding error.
+    shows, on logarithmic scales, the entropy removed by each join, or the increase of J (sum of squared distances), at
+    the number of clusters before the join. A triangle at the bottom is a join that removes less entropy than the
+    rounding error.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class MergeTreeDisplay:
         panels_shown: Sequence[str] = PANELS,
         **options: Any,
     ) -> Self:
-        """Join the components of a fit, with the arguments of `merge`, and show the tree as in `from_tree`."""
+        """Join the components of a fit, with the arguments of `cprime.selection.merge`, and show the resulting tree."""
         tree = merge(estimator, X, **options)
         shown: dict[str, Any] = {"n_leaves": n_leaves, "colors": colors, "panels_shown": panels_shown}
         return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, **shown)
@@ -140,10 +141,10 @@ class MergeTreeDisplay:
         n = self.n_clusters
         clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
         n_leaves = min(max(n_leaves, n or 2), C)
-        one = np.arange(2 * C - 1)  # one component of each node of the tree
+        one = np.arange(2 * C - 1)  # index of one component below each node of the tree
         for i, (a, _) in enumerate(tree.children):
             one[C + i] = one[a]
-        lowest = C if n is None else 2 * C - n  # first node that joins clusters of the cut
+        lowest = C if n is None else 2 * C - n  # first node of the tree above the cut
 
         def color(node: int) -> str:
             return GREY if node >= lowest or n is None else palette[clusters[one[node]] % len(palette)]

@@ -1,4 +1,4 @@
-"""Drawing of data in a plane: choice of two directions, and points, centers and covariances in these."""
+"""Drawing of data in a plane: choice of two directions, and drawing of points, centers and covariances."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,14 +14,14 @@ from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-_SAME_SCALE = 3  # two axes have the same scale if the ratio of their ranges is at most this
-_FAR = 1000.0  # distance of auxiliary points that close the outer Voronoi cells, relative to the span of the centers
+_SAME_SCALE = 3  # two axes have the same scale if the ratio of their ranges is at most this number
+_FAR = 1000.0  # distance, relative to the span of the centers, of auxiliary points that close the outer Voronoi cells
 _CORNERS = 73  # number of vertices of an ellipse
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Projection on a plane: origin (D,) [data units], orthonormal directions (2, D), and the label of each."""
+    """Projection on a plane: origin (D,) [data units], orthonormal directions (2, D), and an axis label of each."""
 
     origin: NDArray[np.float64]
     directions: NDArray[np.float64]
@@ -46,10 +46,10 @@ class Projection:
 
 
 def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
-    """Return the projection for the argument `projection`.
+    """Return the `Projection` that the argument `projection` specifies.
 
-    projection: "auto" is the plane of the two features in two dimensions, else "principal", the two directions in which
-    X varies most; or the indices or names of two features
+    projection: indices or names of two features; "principal", the two directions in which X varies most; or "auto", the
+    two features of two-dimensional data, else "principal"
     """
     D = X.shape[1]
     if D < 2:
@@ -82,7 +82,7 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Return height / width of the range of points (n, 2); None if it is too large or small for axes of equal scale."""
+    """Return height / width of the range of points (n, 2); None if this ratio does not permit axes of equal scale."""
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 
@@ -101,7 +101,7 @@ def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = N
 
 
 def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1.0) -> None:
-    """Draw centers (C, 2) above all else: as crosses with a white edge, or as dots if there are many.
+    """Draw centers (C, 2) on top of the figure: as crosses with a white edge, or as dots if there are many.
 
     share: marker area relative to that in a panel of full size
     """
@@ -114,9 +114,9 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
 
 
 def draw_boundaries(axes: Axes, centers: NDArray) -> None:
-    """Draw faint boundaries between the regions nearest to each of the centers (C, 2); do not change axis limits."""
+    """Draw faint boundaries of the regions nearest to each of the centers (C, 2), without a change of axis limits."""
     middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
-    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # bound the outer cells
+    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # to bound the outer Voronoi cells
     diagram = Voronoi(np.vstack([centers, far]))
     ridges = [
         diagram.vertices[ends]
@@ -132,7 +132,7 @@ def draw_ellipses(
 ) -> None:
     """Draw ellipses at the given standard deviations from centers (C, 2), for covariances (C, 2, 2), as one collection.
 
-    deviations: None is 1 and 2, or 2 with thin lines if there are many components. Options are those of LineCollection.
+    deviations: None is 1 and 2, or 2 with thin lines if there are many components. options: of LineCollection
     """
     many = len(centers) > MANY
     if deviations is None:

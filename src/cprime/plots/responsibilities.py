@@ -13,14 +13,14 @@ from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _SHOWN = 20
-_CROWDED = 40  # labels below the bars are rotated if they have at least this number of characters in total
+_CROWDED = 40  # labels below the bars are rotated if all together have at least this number of characters
 
 
 class ResponsibilitiesDisplay:
     """Responsibilities r_c = p(c | x) of a point, and below them the truncated responsibilities q_c.
 
-    q_c = r_c / Σ_{c'∈K} r_c' for the C′ components in K, those with the greatest r, and exactly 0 for all others. The
-    resulting gap between log p(x) and the point's term of F is −log Σ_{c∈K} r_c.
+    K is the active set, the C′ components with the greatest r. q_c = r_c / Σ_{c'∈K} r_c' for components in K, and
+    exactly 0 for all others. The gap between log p(x) and the point's term of the free energy is −log Σ_{c∈K} r_c.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ class SearchStep(NamedTuple):
 class SearchSpaceDisplay:
     """Search space of a point: its active set K, the neighbor lists of K, and all other components.
 
-    The C′ best components of G, the union of the neighbor lists of all components in K, become the next K. The panels
-    show these partial E-steps at fixed parameters until K no longer changes. Only the components in G are evaluated.
+    G is the union of the neighbor lists of all components in K. A partial E-step evaluates only the components in G;
+    the C′ best of these become the next K. The panels show E-steps at fixed parameters until K no longer changes.
 
     Parameters
     ----------
@@ -212,9 +212,9 @@ def _components(kept: ArrayLike, C: int, name: str) -> NDArray[np.intp]:
 
 
 def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[SearchStep]:
-    """Return the partial E-steps of one point from the active set `kept` on, until this set no longer changes.
+    """Return the `SearchStep`s of one point, beginning with the active set `kept`, until this set no longer changes.
 
-    lists (C, G): neighbor lists    costs (C,): cost of each component for the point, the least is best
+    lists (C, G): neighbor lists    costs (C,): a number for each component, least for the point's best component
     """
     looks: list[SearchStep] = []
     while len(looks) < max_steps:

@@ -17,7 +17,8 @@ _NAMED = 25
 class SizesDisplay:
     """Sizes of the clusters in decreasing order, with a line at their mean N/C.
 
-    Up to 25 clusters are drawn as bars with their indices, more as a curve over the rank.
+    N is the number of points, C that of clusters. Up to 25 clusters are drawn as bars with their indices, a larger
+    number as a curve over the rank.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class SizesDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any = None, *, sample_weight: Any = None, ax: Any = None, **kw: Any
     ) -> Self:
-        """Count the points of each cluster.
+        """Count the points of each cluster and show the counts.
 
         Parameters
         ----------

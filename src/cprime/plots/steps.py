@@ -1,4 +1,4 @@
-"""Display of the E-steps and M-steps of a fit, one panel for each."""
+"""Display of the E-steps and M-steps of a fit, one panel for each step."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -197,7 +197,7 @@ class StepsDisplay:
         scale_axes(axes, places, "box")
 
     def _places(self) -> NDArray:
-        """Return the positions (m, 2) of all points and centers, which must be visible in every panel."""
+        """Return the positions (m, 2) of all points and of the centers in all steps, which set the axis limits."""
         centers = [at.centers for cycle in self.cycles for at in (cycle.before, cycle.after)]
         return np.vstack([self.points, *centers])
 
@@ -214,7 +214,7 @@ def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:
 
 
 def _shown(n_iter: int) -> list[int]:
-    """Return the numbers of up to four iterations of n_iter, more closely spaced at the beginning."""
+    """Return the numbers of at most four of n_iter iterations to show, more closely spaced at the beginning."""
     if n_iter <= _CYCLES:
         return list(range(1, n_iter + 1))
     return sorted({round(place) for place in np.geomspace(1, n_iter, _CYCLES)})

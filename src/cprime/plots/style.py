@@ -17,16 +17,16 @@ from cprime._style import COLORS
 COLUMN = 89 / 25.4  # width in inches of one column of a journal
 GREY = "#808080"
 TEXT = 8  # font size in points
-MANY = 30  # number of clusters above which lines are thin and colors soft
-_CLUSTER_COLORS = COLORS[:-1]  # without black, which is reserved for marks other than clusters
-_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # repeated for many clusters
+MANY = 30  # with more clusters than this, lines are thin and colors soft
+_CLUSTER_COLORS = COLORS[:-1]  # without black, which only other marks have
+_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # for many clusters, used repeatedly
 
 
 def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) -> tuple[Figure, NDArray]:
     """Return a figure and its Axes, row by row: those given, or new ones of one journal column's width.
 
-    ax: None, one Axes if one is needed, or an array-like with as many as are needed
-    height: of a new figure [inches]
+    ax: None, an Axes (for one panel), or an array-like with an Axes for each panel
+    height: height of a new figure [inches]
     """
     count = n_rows * n_columns
     if ax is None:
@@ -47,9 +47,9 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
     """Return a color (red, green, blue) for each of the centers (C, D): (C, 3); centers of equal color lie far apart.
 
-    Each center gets the color whose nearest earlier center is farthest away, so neighbors differ; up to six clusters
-    all differ. For more than 30 clusters the palette is smaller and softer, because colors then only separate
-    neighboring clusters.
+    Each center in turn has the color for which the nearest earlier center of this color is farthest away. So neighbors
+    differ, and up to six clusters all differ. For more than 30 clusters the palette is smaller and softer, because
+    colors then only separate neighboring clusters.
     """
     palette = np.array([to_rgb(color) for color in (_CLUSTER_COLORS if len(centers) <= MANY else _SOFT_COLORS)])
     chosen = np.arange(len(centers)) % len(palette)

@@ -1,7 +1,7 @@
 """Report of a fitted model as one HTML page to view, mail and print: `estimator.report(X).save("report.html")`.
 
-`evidence.py` reads the rows; a file for each section computes plain values from them; `drawing` turns values into SVG
-and pictures; `page.py` fills the template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
+`evidence.py` reads the rows. One file for each section computes plain values from the rows. `drawing` converts the
+values to SVG and pictures. `page.py` fills the HTML template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Cards of the report: each has a heading, a sentence or two, a drawing or two, and possibly a table."""
+"""Cards (sections) of the report: each has a heading, a sentence or two, a drawing or two, and possibly a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ _RANKED = "clusters, the largest first"
 
 @dataclass(frozen=True)
 class Card:
-    """Card of the report. id: its HTML id    heads, rows: column heads and rows of its table, empty without one"""
+    """Card (section) of the report. id: HTML id    heads, rows: column heads and rows of the card's table, or empty"""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Card:
 
 
 def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
-    """Return the cards for which the estimator and the computed values have results to show."""
+    """Return the cards (sections) of the report for which the estimator and the computed values have results."""
     found = [
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
         _search(evidence.estimator, values["course"]),
@@ -85,7 +85,7 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
 
 
 def _loss(found: dict[str, Any]) -> str:
-    """Return a sentence on the loss of J or F by the approximate search, as reported by the certificate `found`."""
+    """Return a sentence on how much J or F loses by the approximate search. found: certificate of the fit's search"""
     if "relative_excess" in found:
         low, high = found["relative_excess_interval"]
         return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."

@@ -31,7 +31,7 @@ class Certainty:
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
     mean: mean of the greatest responsibility    sure: weight fraction of rows in which the greatest exceeds 0.95
-    doubts: the least certain rows among those examined
+    doubts: the rows with the least certain assignment among the examined rows
     """
 
     counts: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: ReportData) -> Certainty | None:
-    """Return the certainty of the assignments; None for k-means, which is certain, and for a single component."""
+    """Return the certainty of the rows' assignments; None for k-means, which is certain, and for one component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

@@ -61,7 +61,7 @@ def _typical(evidence: ReportData) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
-    """Return neighbor lists (C, G): those of the fit's search if it has any, else the nearest centers of each."""
+    """Return neighbor lists (C, G) of the clusters: those of the fit's search, or else the nearest centers."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]
@@ -77,12 +77,12 @@ def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def short(name: str) -> str:
-    """Shorten a long feature name for use in phrases; it ends in an ellipsis. Lists of features show the full name."""
+    """Shorten a long feature name for use in phrases, with an ellipsis at the end."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
 def level(z: float) -> str:
-    """Return a z-score in words, for example "high"; "" if it is near 0."""
+    """Return a z-score in words, for example "high"; "" if the z-score is near 0."""
     size = abs(z)
     if size < 0.5:
         return ""

@@ -18,9 +18,9 @@ class Comparison:
     """Comparison of two models on the same rows.
 
     flows (a, b): weight of the rows in each pair of a cluster of the first and one of the second model
-    left, right: indices of the clusters of the rows and columns of `flows`; −1, the last, stands for all other clusters
+    left, right: cluster index of each row and of each column of `flows`; the last, −1, stands for all other clusters
     rand: adjusted Rand index of the examined rows    same: number of clusters that both models have
-    error: J per row of both models    free_energy: F of both [nats per point], None if one has no densities
+    error: J per row of both models    free_energy: F of both [nats per point], None if a model has no densities
     """
 
     flows: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def comparison(first: ReportData, second: ReportData) -> Comparison:
-    """Return the comparison of two models; `first` and `second` must contain the same rows."""
+    """Return the comparison of two models on the same rows. first, second: `ReportData` of each model"""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
     rows, columns = first.weights_by_cluster, second.weights_by_cluster
@@ -62,7 +62,7 @@ def comparison(first: ReportData, second: ReportData) -> Comparison:
 
 
 def _largest(weights: NDArray[np.float64]) -> list[int]:
-    """Return the indices of the largest clusters, in decreasing order, followed by −1 if there are others."""
+    """Return the indices of the largest clusters, by decreasing size, followed by −1 if there are other clusters."""
     order = np.argsort(-weights, kind="stable")
     if len(weights) <= _MOST + 1:
         return [int(c) for c in order]
@@ -79,9 +79,10 @@ def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
 
 
 def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
-    """Return an order of the right side that reduces crossings of the flows; −1 stays last.
+    """Return an order of the second model's clusters, drawn on the right, that reduces crossings of the flows.
 
     Right clusters are sorted by the mean position of the left clusters from which their rows come.
+    flows (a, b): weights    right: cluster indices; −1, for all other clusters, stays last
     """
     total = flows.sum(axis=0)
     middle = np.arange(len(flows)) @ flows / np.where(total > 0, total, 1)

@@ -29,7 +29,7 @@ class ConvergenceHistory:
 
 
 def course(evidence: ReportData) -> ConvergenceHistory | None:
-    """Return the convergence history; None if the estimator has no `history_` with J."""
+    """Return the convergence history of the fit; None if the estimator has no `history_` with J."""
     history: Any = getattr(evidence.estimator, "history_", None)
     if history is None or "quantization_error" not in (history.dtype.names or ()) or not len(history):
         return None

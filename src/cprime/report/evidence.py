@@ -1,4 +1,4 @@
-"""Rows of the data used in a report, a sample if there are many, and the model's results for each row.
+"""Rows of the data used in a report (a sample if there are many), and the model's results for each row.
 
 This file decides which rows are read and how many. The sections of the report compute their values from a `ReportData`.
 """
@@ -17,16 +17,16 @@ from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import Model
 
-_PRODUCTS = 2 * 10**10  # maximum number of multiplications for comparing rows with all components
-_VALUES = 2**26  # maximum number of values of the rows held in memory
+_PRODUCTS = 2 * 10**10  # maximum number of multiplications to compare all examined rows with all components
+_VALUES = 2**26  # maximum number of values (rows times features) held in memory
 _LEAST_ROWS = 10_000
 _LONGEST = 80  # maximum number of characters of a feature name on the page
-_MORE = 2  # number of stored components per row beyond C′
+_MORE = 2  # number of stored components per row beyond the C′ active ones
 
 
 @dataclass(frozen=True)
 class Best:
-    """Best components of each row: ids (n, H) with H ≤ C′ + 2, and log p(c, x) of each [nats]."""
+    """Best components of each row: indices ids (n, H) of the H ≤ C′ + 2 best, and their log p(c, x) (n, H) [nats]."""
 
     ids: NDArray[np.int32]
     log_joint: NDArray[np.float64]
@@ -68,12 +68,12 @@ class ReportData:
 
     @cached_property
     def mean(self) -> NDArray[np.float64]:
-        """Return the weighted mean of the rows: (D,)."""
+        """Return the weighted mean of the examined rows: (D,)."""
         return np.average(self.X, axis=0, weights=self.weight).astype(np.float64)
 
     @cached_property
     def variances(self) -> NDArray[np.float64]:
-        """Return the weighted variance of each feature: (D,) [data unit²]."""
+        """Return the weighted variance of each feature in the examined rows: (D,) [data unit²]."""
         squares = np.zeros(self.X.shape[1])
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -82,19 +82,19 @@ class ReportData:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether the units of the columns have no effect, because the model has variances for each column."""
+        """Return whether the model has a variance for each column, so that the units of the columns have no effect."""
         return self.model is not None and self.model.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
-        """Return the unit of distances by feature (D,): 1, or the standard deviation if the model is `scale_free`."""
+        """Return the unit of distances along each feature (D,): 1, or its standard deviation if `scale_free`."""
         if not self.scale_free:
             return np.ones(len(self.mean))
         return np.sqrt(np.where(self.variances > 0, self.variances, 1))
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Return the squared distance of each row to the center of its label, in squared units of `unit`: (n,)."""
+        """Return the squared distance of each row to its cluster's center: (n,), with features in units of `unit`."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -108,19 +108,19 @@ class ReportData:
 
     @property
     def fit_sizes(self) -> NDArray[np.float64] | None:
-        """Return the weight of each component in the fit (C,), or None if the estimator lacks `counts_`."""
+        """Return the total weight of each component in the fit (C,), or None if the estimator lacks `counts_`."""
         return getattr(self.estimator, "counts_", None)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """Return the weights of the clusters (C,): those of the fit, or else an estimate from the examined rows."""
+        """Return the total weight of each cluster's points (C,): from the fit, or else estimated from the rows."""
         if self.fit_sizes is not None:
             return np.asarray(self.fit_sizes, dtype=np.float64)
         return self.weights_by_cluster * (self.n_points / len(self.rows))
 
 
 def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "auto") -> ReportData:
-    """Read all rows, or `max_rows` random ones, and compare them with all components.
+    """Read all rows of X, or `max_rows` random ones, and compare them with all components; return a `ReportData`.
 
     Raise TypeError for an estimator without centers, ValueError for data that it does not accept.
     """
@@ -154,7 +154,7 @@ def _best(model: Model, X: Rows, n_kept: int) -> Best:
 
 
 def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log Σ_c p(c, x) over the columns: (n,)."""
+    """Return log Σ_c p(c, x): (n,), from log p(c, x) of each row's components: (n, H)."""
     return posterior(np.ascontiguousarray(log_joint)).log_sum
 
 
@@ -173,7 +173,7 @@ def _products(estimator: Any, centers: NDArray) -> int:
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """Return the indices of the rows to examine, in increasing order; the choice is reproducible."""
+    """Return the indices of the rows to examine, in increasing order; repeated calls choose the same rows."""
     N = data.n_points
     if isinstance(max_rows, str):
         if max_rows != "auto":

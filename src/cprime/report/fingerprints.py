@@ -27,7 +27,7 @@ class Fingerprints:
 
 
 def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
-    """Return the z-scores of the shown clusters; of many features, those that differ most between clusters."""
+    """Return the z-scores of the shown clusters. Of many features, only those that differ most are included."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]
     d = min(D, _MOST_FEATURES, max(_MOST_VALUES // len(z), 1))
@@ -40,9 +40,9 @@ def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
 
 
 def _order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return an order of the rows (m,) in which similar rows are adjacent: the leaves of Ward's tree.
+    """Return an order (m,) of m rows in which similar rows are adjacent: the leaves of Ward's clustering tree.
 
-    Of this order and its reverse, return the one whose first half has the lower mean.
+    Of this order and the reverse order, the one is returned whose first half has the lower mean.
     """
     if len(rows) < 3:
         return np.arange(len(rows))

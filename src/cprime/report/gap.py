@@ -1,4 +1,4 @@
-"""Loss by truncation to C′ components: F for C′, F for C′ + 2, and L, all for the fitted parameters."""
+"""Loss by truncation to C′ components: free energy F with C′ and C′ + 2 active components, and log-likelihood L."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from cprime.kernels import as_rows, computing
 from cprime.report.evidence import ReportData, log_sum
 
-_EXPONENTIALS = 10**8  # maximum number of rows times components in the computation of L
+_EXPONENTIALS = 10**8  # maximum number of rows times components in the computation of the log-likelihood L
 _PRODUCTS = 10**10
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean [nats per point] and its standard error."""
+    """Mean over a sample of rows [nats per point], with its standard error."""
 
     value: float
     error: float
@@ -38,7 +38,7 @@ class BoundGap:
 
 
 def gap(evidence: ReportData) -> BoundGap | None:
-    """Return F, L and their gap; None if C′ = C or the model has no densities."""
+    """Return free energy F, log-likelihood L and the gap L − F; None if C′ = C or the model has no densities."""
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None

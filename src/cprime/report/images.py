@@ -1,4 +1,4 @@
-"""Data whose rows are images: centers and typical rows as tiles."""
+"""Data whose rows are images: pictures (tiles) of the centers and of typical rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from cprime.estimators.validation import check_integer
 from cprime.report.clusters import Clusters
 from cprime.report.evidence import ReportData
 
-_MOST_FACTORED = 12  # maximum number of clusters whose factors are shown
+_MOST_FACTORED = 12  # maximum number of clusters whose factors (factor analyzers' loadings) are shown
 
 
 @dataclass(frozen=True)
 class Images:
-    """Tiles of shape (height, width), or (height, width, 3), and the values drawn black and white (`limits`).
+    """Pictures (tiles) of shape (height, width), or (height, width, 3). limits: values drawn as black and as white
 
-    centers (m, …): centers of the shown clusters
+    centers (m, …): centers of the m shown clusters
     typical (m, …): the row nearest to each center, black if no row of the cluster was examined
     factors (k, H + 1, …): center and factors of the first k clusters, from 0 to 1; a factor value of 0 is drawn as 0.5.
         None if components have no factors
@@ -45,7 +45,7 @@ def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
 
 
 def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> Images:
-    """Return the tiles of the shown clusters, in their order."""
+    """Return the pictures of the centers and typical rows of the given clusters, in the order of `clusters`."""
     centers = evidence.centers[clusters.shown]
     nearest = clusters.typical[clusters.shown, 0]
     typical = np.where((nearest >= 0)[:, np.newaxis], evidence.X[nearest], centers.min())
@@ -57,7 +57,7 @@ def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> 
 
 
 def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
-    """Return `Images.factors`: factors are divided by the largest absolute value of those of the same component."""
+    """Return pictures of centers and factors. A component's factors are divided by the largest absolute value."""
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:
         return None

@@ -1,8 +1,8 @@
 """Layout of the cluster map: neighboring clusters are placed together, and circles do not overlap.
 
-Few clusters are placed by their distances (metric multidimensional scaling by majorization: de Leeuw 1977), many by
-their nearest neighbors (forces of t-SNE, van der Maaten & Hinton 2008, starting from the principal plane, with
-attraction only between neighbors). Then overlapping circles are moved apart.
+Few clusters are placed by their distances (metric multidimensional scaling by majorization: de Leeuw 1977). Many
+clusters are placed by their nearest neighbors: forces of t-SNE (van der Maaten & Hinton 2008), with attraction only
+between neighbors, starting from the principal plane. Then overlapping circles are moved apart.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ _STEPS = 120
 _EARLY = 40  # number of first steps, which have stronger attraction between neighbors
 _MAJORISATIONS = 120
 _APART = 150  # maximum number of rounds in which overlapping circles are moved apart
-_RANKS = 0.25  # weight of a circle's rank along an axis in its position; the rest is the coordinate's
-_BEYOND = 0.1  # largest distance of outliers, relative to the range from the 1 % to the 99 % quantile
+_RANKS = 0.25  # a circle's position is this share of its rank along an axis, plus the rest of its coordinate
+_BEYOND = 0.1  # largest distance of outliers from the range between the 1 % and 99 % quantiles, relative to this range
 _MARGIN = 8.0  # distance between circles and the edge of the sheet
 _COVERED = 0.3  # fraction of the sheet covered by all circles
 _LARGEST = 0.16  # largest radius, relative to the height of the sheet
@@ -37,7 +37,7 @@ def layout(
     centers (C, D), in the units used for distances    sizes (C,)
     """
     C = len(centers)
-    with threadpool_limits(1, user_api="blas"):  # one BLAS thread is faster for many small products
+    with threadpool_limits(1, user_api="blas"):  # because one BLAS thread is faster for many small products
         plane = _principal(centers)
         if C > 2:
             plane = _by_distances(centers, plane) if C <= _FEW else _by_neighbors(centers, plane)
@@ -49,7 +49,7 @@ def layout(
 
 
 def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project points on their principal plane (C, 2), the longer axis first, each axis with nonnegative skew."""
+    """Return the points projected on their principal plane: (C, 2), longer axis first, each with skew ≥ 0."""
     centred = points - points.mean(axis=0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     plane = centred @ axes[:2].T
@@ -62,7 +62,7 @@ def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_distances(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positions (C, 2) whose distances are fitted to those of the centers by least squares, from `plane` on."""
+    """Return positions (C, 2) whose distances fit those of the centers by least squares. plane: first positions"""
     target, C = cdist(centers, centers), len(centers)
     for _ in range(_MAJORISATIONS):
         found = cdist(plane, plane)
@@ -88,9 +88,10 @@ def _by_neighbors(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> N
 
 
 def _attraction(centers: NDArray[np.float64]) -> coo_array:
-    """Return weights p of pairs of neighbors (C, C), symmetric, with sum 1.
+    """Return weights p (C, C) of pairs of neighboring centers, symmetric, with sum 1.
 
-    Each is proportional to exp(−d²/mean d²) in the neighbor list of one center, averaged over both directions.
+    For each center, the weights of the neighbors at distance d are proportional to exp(−d²/mean d²). They are averaged
+    over both directions.
     """
     lists = exact_lists(np.ascontiguousarray(centers), min(_NEIGHBORS, len(centers) - 1) + 1)
     C, k = lists.shape
@@ -102,9 +103,10 @@ def _attraction(centers: NDArray[np.float64]) -> coo_array:
 
 
 def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray, float]:
-    """Return the terms of the gradient of t-SNE at places y: attractions (C, 2), repulsions (C, 2), and a normalizer.
+    """Return the terms of the gradient of t-SNE at positions y (C, 2) for pair weights p (C, C).
 
-    They are Σ_j p_ij q_ij (y_i − y_j), Σ_j q_ij² (y_i − y_j) and Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²).
+    They are attractions Σ_j p_ij q_ij (y_i − y_j) (C, 2), repulsions Σ_j q_ij² (y_i − y_j) (C, 2), and the normalizer
+    Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²).
     """
     i, j = p.coords
     difference = place[i] - place[j]
@@ -125,7 +127,9 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Return positions scaled to fill the sheet, axis by axis; partly ranks, so that outliers compress others less."""
+    """Return positions (C, 2) scaled to fill the sheet along each axis.
+
+    A share of each coordinate is its rank, so that outliers compress the other positions less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -134,7 +138,7 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
     share = (plane - low) / np.where(extent > 1e-9 * extent.max(), extent, 1)
     order = np.argsort(np.argsort(plane, axis=0, kind="stable"), axis=0) / max(len(plane) - 1, 1)
     share = np.where(extent > 1e-9 * extent.max(), (1 - _RANKS) * share + _RANKS * order, 0.5)
-    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # keep few clusters near the middle
+    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # few clusters stay near the middle
     least = radii[:, np.newaxis] + _MARGIN
     return least + share * (np.array([width, height]) - 2 * least)
 

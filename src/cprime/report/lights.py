@@ -12,10 +12,10 @@ from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
 _TINY = 1 / 20  # a cluster is tiny if its size, relative to the mean size, is below this
-_SAME = 1e-3  # distance of two centers, in units of the spread, below which they coincide
-_ALL = 0.99  # fraction of the total variance that counts as all of it
+_SAME = 1e-3  # two centers closer than this, in units of the cluster's spread, coincide
+_ALL = 0.99  # fraction of the total variance that counts as the whole variance
 _MOST = 0.9
-_AS_FITTED = 0.1  # relative change of J per row, compared with the fit, from which on it is reported
+_AS_FITTED = 0.1  # relative difference of J per row from that of the fit, above which a check reports it
 
 
 class State(StrEnum):
@@ -133,7 +133,7 @@ def _tiny(evidence: ReportData) -> Light:
 
 
 def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return, for each center, index and distance of the nearest other one, (C,) each; both (0,) for a single center.
+    """Return, for each center, index and distance of the nearest other center, (C,) each; (0,) for one center.
 
     Distances are in the units of `evidence.unit`.
     """
@@ -187,7 +187,7 @@ def _columns(evidence: ReportData) -> Light | None:
 
 
 def _collapsed(evidence: ReportData) -> Light | None:
-    """Check for components whose variance is near the lower limit set by reg_covar."""
+    """Check for components whose variance is near the lower limit set by the argument reg_covar."""
     floor = getattr(evidence.estimator, "reg_covar", 0.0)
     least = None if evidence.model is None else evidence.model.least_variances
     if least is None or floor <= 0:
@@ -204,7 +204,7 @@ def _collapsed(evidence: ReportData) -> Light | None:
 
 
 def _as_fitted(evidence: ReportData) -> Light | None:
-    """Check whether the mean squared distance of these rows to the centers is within 10 % of that of the fit."""
+    """Check whether the examined rows' mean squared distance to the centers is within 10 % of that of the fit."""
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:
         return None

@@ -1,4 +1,4 @@
-"""The function `report_of`, which reads rows, computes all sections and renders the page, and its result `Report`."""
+"""The function `report_of`, which computes a report of a fitted model and renders the page, and its result `Report`."""
 
 import os
 from dataclasses import dataclass, field
@@ -137,7 +137,7 @@ def report_of(
 
 
 def _same_rows(evidence: ReportData, other: Any, X: Any, sample_weight: Any) -> ReportData:
-    """Return the rows of `evidence` with the results of another model."""
+    """Return a `ReportData` with the same rows as `evidence` and the results of another model for these rows."""
     if not isinstance(other, BaseEstimator):
         raise TypeError(f"compare must be a fitted estimator or None, got {other!r}.")
     D, found = evidence.X.shape[1], getattr(other, "n_features_in_", None)

@@ -1,4 +1,4 @@
-"""HTML page of the report: receives computed values and returns one string. It only formats and arranges them."""
+"""HTML page of the report, as one string. This file only formats and arranges values that other files compute."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # above these numbers, z-scores are shown as a picture, not as a table
-_Z_UNIT = 16  # z-scores are passed to the script as multiples of 1/16
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # with more cells or columns, z-scores are shown as a picture
+_Z_UNIT = 16  # the page's script receives z-scores as integers, in units of 1/16
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def render(
 
 
 def _in_rows(tiles: NDArray) -> Sheet:
-    """Return an image sheet of the tiles (k, m, …), k rows of m tiles, with values from 0 to 1."""
+    """Return one picture of all tiles (k, m, …), in k rows of m small pictures, with values from 0 to 1."""
     return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 
@@ -127,7 +127,7 @@ def _rows_said(evidence: ReportData) -> str:
 
 
 def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the figures at the top: (name, value, unit or explanation)."""
+    """Return the key figures at the top of the page, each as (name, value, unit or explanation)."""
     estimator, sizes = evidence.estimator, values["clusters"].sizes
     found = []
     if getattr(estimator, "inertia_", None) is not None:
@@ -170,7 +170,7 @@ def _map_label(evidence: ReportData, found: Clusters) -> str:
 def _table(
     evidence: ReportData, found: Clusters, features: NDArray[np.intp], are_images: bool
 ) -> list[tuple[int, str, str, str, str]]:
-    """Return one row for each shown cluster: number, size, share, spread, description."""
+    """Return a table row for each shown cluster: number, size, share, spread, description."""
     total = found.sizes.sum() or 1.0
     return [
         (
@@ -185,7 +185,7 @@ def _table(
 
 
 def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
-    """Return the table of z-scores for the page: as numbers, or as two pictures, for light and dark mode."""
+    """Return the z-scores for the page: as a table of numbers, or as two pictures, for light and dark mode."""
     if found is None:
         return None
     m, d = found.z.shape
@@ -230,7 +230,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data that the page's script needs for hovering and clicking; descriptions come from the table."""
+    """Return the data that the page's script needs for hovering and clicking. table: source of descriptions"""
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}
@@ -271,7 +271,7 @@ def _short_number(value: Any) -> str:
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """Return a sheet of tiles as a dictionary for the script; uri: None if the page already contains the picture."""
+    """Return a picture of many tiles as a dictionary for the page's script. uri: None if the page has the picture"""
     return {
         "uri": uri,
         "width": found.width,

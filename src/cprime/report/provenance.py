@@ -1,4 +1,4 @@
-"""Information to repeat the fit: code and seed, and the versions and machine used."""
+"""Information to repeat a fit: code and seed, and the versions and the machine that the fit used."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ from cprime.kernels import instruction_set
 
 @dataclass(frozen=True)
 class Provenance:
-    """Information to repeat the fit. code: Python code    seed: a sentence    versions, machine: pairs (name, value)"""
+    """Information to repeat a fit. code: Python code    seed: a sentence    versions, machine: (name, value) pairs"""
 
     code: str
     seed: str
@@ -61,7 +61,7 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def _code(estimator: Any, data_name: str | None) -> str:
-    """Return Python code that repeats the fit; values without a short literal are variables, described in a comment."""
+    """Return Python code that repeats the fit. Values without a short literal are variables with a comment."""
     kind = type(estimator).__name__
     home = "cprime.selection" if kind in ("XMeans", "GMeans") else "cprime"
     given, arguments = [], []

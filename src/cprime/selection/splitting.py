@@ -100,7 +100,7 @@ class Splitter(NearestCenter, Clusterer):
         resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
-        """Run rounds of splits and merges until one repeats an earlier result (if `_descends`: until BIC stops falling)."""
+        """Run rounds of splits and merges until a result repeats (if `_descends`: until the BIC stops falling)."""
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)

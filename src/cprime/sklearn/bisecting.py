@@ -51,7 +51,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Split clusters until there are `n_clusters`.
+        """Split clusters of the rows of X in two until there are `n_clusters`.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # one column, because the check uses only the number of rows
+            self._check_params_vs_input(X[:, :1])  # one column suffices, because only the number of rows is checked
             self.__dict__.pop("_X_mean", None)  # remove the mean that a previous fit to dense data has stored
             rows = X
             if not sp.issparse(X):
@@ -95,11 +95,11 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         self.inertia_ = Block(points, check_weights(sample_weight, X)).weighted_sum(squares)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the cluster of each row, (n_samples,), following the nearer center at each node of the tree."""
+        """Return the cluster of each row, (n_samples,), found by following the nearer center at each tree node."""
         return super().predict(as_matrix(X))
 
     def _cut(self, leaf: Any, X: Any, norms: NDArray, weights: NDArray, random_state: np.random.RandomState) -> None:
-        """Split a leaf of the tree in two by the best of `n_init` initializations."""
+        """Split a leaf (cluster) of the tree in two, by the best of `n_init` initializations of k-means."""
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
         data = weighted(X, None if (weights == 1).all() else weights)  # `fit` replaces None by ones

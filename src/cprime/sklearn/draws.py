@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from cprime._random import check_random_state, seeded
 
-# Latest version of scikit-learn whose random draws are known to equal those of this file.
+# Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # up to so many equal probabilities p, rounding errors of their cumulative sums are below p/2
+_MOST_EVEN = 2**20  # with at most so many equal probabilities p, rounding errors of cumulative sums are below p/2
 
 
 class Draws:
-    """Mixin for a k-means class of scikit-learn that computes its initial centers faster, with the same draws."""
+    """Mixin for a k-means class of scikit-learn: computes initial centers faster, with the same random draws."""
 
     n_clusters: int
     init: Any
@@ -52,7 +52,7 @@ class Draws:
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
         """Return a context manager that yields the random generator for `random_state`.
 
-        If `init` is a function, the generator is a new one, because the function may store it.
+        If `init` is a function, it may store the generator, so a new generator is yielded.
         """
         return (
             drawing(self.random_state)
@@ -62,14 +62,14 @@ class Draws:
 
 
 def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
-    """Return whether `Greedy` can compute this initialization with the same draws as scikit-learn."""
+    """Return whether `Greedy`, k-means++ of this file, can compute this initialization with scikit-learn's draws."""
     named = isinstance(init, str) and init == "k-means++"
     doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
     return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """Return a context manager that yields the random generator for `random_state`; do not use it after the context."""
+    """Return a context manager that yields the random generator for `random_state`, to use only in its `with` block."""
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
@@ -78,7 +78,7 @@ def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
 class Choice:
     """Equivalent of `RandomState.choice` with probabilities, prepared for many draws.
 
-    A call maps uniform random numbers in [0, 1) to row indices, drawn with probability proportional to weights (n,).
+    A call maps uniform random numbers in [0, 1) to row indices, with probabilities in proportion to weights (n,).
     """
 
     def __init__(self, weights: NDArray):
@@ -90,7 +90,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # exact, or one too low or too high because of rounding
+        rows = (uniform * len(shares)).astype(np.intp)  # index that is exact, or by rounding one too low or too high
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)
@@ -100,8 +100,8 @@ class Choice:
 class Greedy:
     """scikit-learn's greedy k-means++ for given rows, for any number of initializations.
 
-    Each center is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n,
-    where d_n is the distance of row n to the nearest center so far.
+    Each of the C centers is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n,
+    where w_n is the weight of row n and d_n its distance to the nearest center so far.
     X (n, D)    squares (n,): ‖x_n‖²    weights (n,)
     """
 

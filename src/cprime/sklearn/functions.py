@@ -54,7 +54,7 @@ def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter
 
 @signed_as(cluster.kmeans_plusplus)
 def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, NDArray]:
-    """Choose initial centers by greedy k-means++, with scikit-learn's random draws for small data, else cprime's.
+    """Choose initial centers by greedy k-means++, for small data with the same random draws as scikit-learn.
 
     Returns
     -------

@@ -24,13 +24,13 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Maximum number of products (rows · features · clusters · log clusters) for which scikit-learn's own initialization and
-# a full search are used. They take some hundredths of a second.
+# Up to this number of products (rows · features · clusters · log clusters), scikit-learn's own initialization and a
+# full search are used, because these take only some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
 def is_small(X: Any, n_clusters: int) -> bool:
-    """Return whether scikit-learn's k-means++ is fast for these rows, so that its clusters can be reproduced."""
+    """Return whether these rows are so few that scikit-learn's own k-means++ is fast and is used."""
     return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
@@ -68,7 +68,7 @@ def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
 
     of_columns (D,): variance of each column
     """
-    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # it only uses the number of rows
+    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # only checks the number of rows
     estimator._tol = np.mean(of_columns) * estimator.tol
 
 
@@ -90,7 +90,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # this init only draws row indices
+    if isinstance(init, str) and init == "random":  # "random" only draws row indices
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -225,7 +225,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # so that core can be pickled
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # no callbacks: for pickling
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

@@ -129,7 +129,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return the initial centers with the least J on a random sample, among `n_init` initializations."""
+        """Return the centers, of `n_init` initializations, with the least squared distances on a random sample."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
@@ -146,7 +146,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return best[1]
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return initial centers, drawn as in scikit-learn: first `init_size` random rows, then centers from them."""
+        """Return initial centers, drawn as in scikit-learn from `init_size` random rows."""
         if self._init_size < X.shape[0]:
             piece = random_state.randint(0, X.shape[0], self._init_size)
             X, weights = X[piece], weights[piece]
@@ -170,9 +170,9 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _step(
         self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[TiedSpherical, float]:
-        """Update the running means with one batch, then move centers of low weight; return the model and J.
+        """Update the centers, which are running means, by one batch, then move centers of low weight.
 
-        J is the sum of weighted squared distances of the batch before the update.
+        Return the model and J, the weighted sum of squared distances of the batch before the update.
         """
         data = weighted(X, weights)
         data.begin(keep=False)
@@ -186,8 +186,8 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         """Return the model after moving centers with low counts to random rows of the batch.
 
         The count of a center is its total weight so far. A count is low if it is less than `reassignment_ratio` times
-        the greatest one. At most half as many centers as rows are moved. The counts of moved centers become the least
-        count of the others, so that these centers are not moved again at once.
+        the greatest count. At most half as many centers as rows are moved. The counts of moved centers are set to the
+        least count of all other centers, so that moved centers are not moved again at once.
         """
         (n, _), counts = X.shape, self._counts
         light = counts < self.reassignment_ratio * counts.max()
@@ -213,5 +213,5 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
 
 def _model(centers: NDArray) -> TiedSpherical:
-    """Return a model with the given centers for an update step; its variance has no effect."""
+    """Return a cprime model with the given centers for an update step; the model's variance has no effect."""
     return TiedSpherical(centers, 1.0, variance_floor(centers))

@@ -31,7 +31,7 @@ from cprime.sklearn.nearest import hand_over, squared
 from cprime.sklearn.parameters import CheckedOnce, with_generator
 from cprime.sources import as_matrix, unmasked
 
-# Fitted attributes, under scikit-learn's names.
+# Names of the fitted attributes, which are those of scikit-learn.
 _FOUND = (
     *("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     *("converged_", "n_iter_", "lower_bound_", "lower_bounds_"),
@@ -39,12 +39,12 @@ _FOUND = (
 
 
 def _of_another_library(X: Any) -> bool:
-    """Return whether X is an array of another library than NumPy, with which scikit-learn would compute."""
+    """Return whether X is an array of another library (not NumPy) and scikit-learn would compute with this library."""
     return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn, with an array namespace (xp) if its version, from 1.8 on, requires one."""
+    """Call a method of scikit-learn, with an array namespace (xp) if scikit-learn requires one (from 1.8 on)."""
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
@@ -68,7 +68,7 @@ class _OneStart(cprime.GaussianMixture):
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
         """Return the fitted mixture as a plain `cprime.GaussianMixture` without its initialization and generator.
 
-        random_state: value of the parameter of this name in the result
+        random_state: value that the result's parameter of this name has
         """
         mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
@@ -164,7 +164,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return None
 
     def _best(self, X: NDArray, random_state: np.random.RandomState) -> _OneStart:
-        """Return the mixture of the best of `n_init` runs; print scikit-learn's messages."""
+        """Return the cprime mixture of the best of `n_init` runs, and print scikit-learn's messages about the runs."""
         goes_on, best = self.warm_start and hasattr(self, "converged_"), None
         for run in range(1 if goes_on else self.n_init):
             self._print_verbose_msg_init_beg(run)
@@ -248,7 +248,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
     def sample(self, n_samples: int = 1) -> Any:
         """Draw points (n_samples, n_features) and their components (n_samples,) as scikit-learn does."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # float64, as float32 weights may sum to over 1
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # as float64: float32 weights may sum to over 1
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 

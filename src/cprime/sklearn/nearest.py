@@ -23,7 +23,7 @@ from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
 
-_PIECE = 2**20  # values of narrow types (uint8, float16 …) that are converted at a time
+_PIECE = 2**20  # number of values of narrow types (uint8, float16 …) that are converted at a time
 
 
 def hand_over(estimator: Any, why: str) -> None:
@@ -39,7 +39,7 @@ def squared(X: Any) -> Rows:
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
-    """Return validated rows, dense or sparse, with nonnegative weights, or without weights if these are None."""
+    """Return validated rows, dense or sparse, together with their nonnegative weights if `sample_weight` is given."""
     rows = as_rows(X)
     return local(rows, check_weights(sample_weight, rows.given()))
 
@@ -52,7 +52,7 @@ def as_given(X: Any) -> Any:
 def variances(X: Any) -> NDArray:
     """Return the variances of the columns (D,), bit-identical to `numpy.var` of all rows, computed in pieces.
 
-    `numpy.var` adds one row after the other, except for a single column, which is therefore computed at once.
+    `numpy.var` adds one row after the other, except for a single column. So a single column is computed at once.
     """
     rows = as_rows(X)
     n, D = rows.shape

@@ -1,4 +1,4 @@
-"""Cache of scikit-learn's parameter checks, because they would take a tenth of the time of a small fit."""
+"""Cache of scikit-learn's parameter checks, because the checks would take a tenth of the time of a small fit."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,13 +10,13 @@ from cprime._random import check_random_state
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_MOST = 1024  # maximum number of cached sets of parameter values
+_MOST = 1024  # maximum number of sets of checked parameter values in the cache
 _SIMPLE = (str, int, float, bool, type(None))
 _valid: set[tuple] = set()
 
 
 def with_generator(method: Method) -> Method:
-    """Return an estimator's method changed so that `random_state` may be a NumPy Generator, which scikit-learn refuses.
+    """Wrap an estimator's method so that `random_state` may be a NumPy Generator, which scikit-learn refuses.
 
     While the method runs, `random_state` is a RandomState that shares the Generator's state.
     """

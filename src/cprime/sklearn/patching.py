@@ -58,7 +58,7 @@ def unpatch() -> None:
 
 
 def _users(name: str, theirs: object) -> list[ModuleType]:
-    """Return scikit-learn's modules in which `name` is its object `theirs`, except the module that defines it."""
+    """Return scikit-learn's modules in which `name` is the object `theirs`, except the one that defines it."""
     home = getattr(theirs, "__module__", None)
     return [
         module

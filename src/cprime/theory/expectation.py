@@ -47,7 +47,7 @@ class Quadrature:
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """Find the breakpoints of the integration, also where labels (n, m) change that `labels` computes of rows (n, 1)."""
+        """Find the breakpoints. `labels` maps rows (n, 1) to labels (n, m); each change of a label is a breakpoint."""
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()
@@ -104,7 +104,7 @@ class Sample:
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the expectation of every column under Q."""
+        """Return the mean over the points, as a `Means`, of every column that the function `columns` returns."""
         found = columns(self.X, self.log_q)
         values = found.mean(axis=0)
         half = norm.ppf((1 + _CONFIDENCE) / 2) * found.std(axis=0, ddof=1) / np.sqrt(len(found))

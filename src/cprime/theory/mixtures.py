@@ -49,7 +49,7 @@ class MixtureDensity(Protocol):
         """Return the same densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, points (m,) that enclose all probability, with smooth log densities between them."""
+        """Return, in one dimension, points (m,) that enclose all probability, with smooth densities between them."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:

@@ -88,7 +88,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # its old version marks the folder as a checkpoint
+                if path.name != FIT:  # FIT stays, to mark the folder as a checkpoint
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -368,7 +368,7 @@ def _checked(description: Any) -> dict[str, Any]:
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
             raise ValueError(f"its {name} is {description[name]!r}")
-    output = description.setdefault("output", None)  # absent in checkpoints of older versions
+    output = description.setdefault("output", None)  # older versions did not store it
     if output is not None and not (isinstance(output, str) and os.path.isabs(output)):
         raise ValueError(f"its output is {output!r}, expected an absolute path")
     chunks, warm = description["chunks"], description["warm"]

@@ -21,7 +21,7 @@ _QUANTIZER_ALONE = 1  # value of the field quantizer_trains_alone if the quantiz
 
 
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
-    """Train an inverted file; this replaces `index.train(X)`.
+    """Train an inverted file index of FAISS, in place of `index.train(X)`.
 
     The coarse centers are fitted by `cprime.KMeans` to all vectors. As in FAISS, they start from random vectors, so
     that lists have similar lengths. Initializations that spread the centers lead to long lists in dense regions, which

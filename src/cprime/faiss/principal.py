@@ -57,14 +57,14 @@ class Coordinates:
 
 
 class _CoordinatesSource(Source):
-    """Source whose rows are the first coordinates of the rows of another source, in the same chunks."""
+    """Source whose rows are the first m principal coordinates of the rows of another source, in the same chunks."""
 
     def __init__(self, base: Source, coordinates: Coordinates, m: int) -> None:
         super().__init__(base.name, base.n_rows, (np.dtype(np.float32),) * m, None, base._files)
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # as in `base`, of which all columns are read
+        self._chunk_rows = base.chunk_rows  # because all columns of `base` are read
 
     def close(self) -> None:
         self._base.close()

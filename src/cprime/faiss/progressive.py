@@ -29,7 +29,7 @@ def steps_of(cp: Any) -> int:
 
 
 def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
-    """Raise ValueError for arguments that are not supported with several steps."""
+    """Raise ValueError for arguments that k-means in an increasing number of dimensions does not support."""
     for name, given in (("init", is_given(arguments.get("init"))), ("checkpoint", "checkpoint" in arguments)):
         if given and arguments[name] is not None:
             what = "init_centroids, or an array as init," if name == "init" else name

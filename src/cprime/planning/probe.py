@@ -27,7 +27,7 @@ from cprime.seeding.methods import name_of
 
 SECONDS = 2.0  # time limit of all small fits together
 _FIRST, _FACTOR = 2048, 4  # number of rows of the first small fit, and its factor from one fit to the next
-_ROWS_PER_COMPONENT = 64  # a small fit with at least this many rows per component has all C components
+_ROWS_PER_COMPONENT = 64  # a small fit with so many rows per component has all C components of the whole fit
 _PIECES = 16  # number of contiguous ranges of a file from which the rows of a small fit are read
 _ALL_AT_ONCE = 0.25  # time per evaluated distance in a search of all components, relative to a search by neighbor lists
 
@@ -162,7 +162,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
 
 def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
-    """Return a copy of the estimator with c components. Arguments "auto" are set to what the whole fit would choose."""
+    """Return a copy of the estimator with c components. Arguments "auto" are replaced by the whole fit's choices."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)

@@ -136,7 +136,7 @@ class ClustersDisplay:
         return cls(plane.points(shown), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
-        """Draw the display.
+        """Draw the points, centers and ellipses.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ class CodebookDisplay:
         return cls(centers.reshape(C, *shape), limits).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, columns: int | None = None) -> Self:
-        """Draw the display.
+        """Draw all tiles on one sheet.
 
         Parameters
         ----------

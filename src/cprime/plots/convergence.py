@@ -122,7 +122,7 @@ class ConvergenceDisplay:
         return cls(*found).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:
-        """Draw the display.
+        """Draw the curves of F, L and J.
 
         Parameters
         ----------

@@ -138,7 +138,7 @@ class DecompositionDisplay:
         return cls(parts, given["unit"] or "bits", intervals).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the display.
+        """Draw the waterfall chart of the terms.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ class MergeTreeDisplay:
         colors: Sequence[Any] | None = None,
         panels_shown: Sequence[str] = PANELS,
     ) -> Self:
-        """Draw the display.
+        """Draw the dendrogram and the change by each join.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ class Projection:
     names: tuple[str, str]
 
     def points(self, X: NDArray) -> NDArray[np.float64]:
-        """Project X: (n, D) → (n, 2) [data units]."""
+        """Return the rows X (n, D) projected on the plane: (n, 2) [data units]."""
         return (X - self.origin) @ self.directions.T
 
     def covariances(self, estimator: Any) -> NDArray[np.float64] | None:

@@ -93,7 +93,7 @@ class ResponsibilitiesDisplay:
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the display.
+        """Draw the exact and the truncated responsibilities.
 
         Parameters
         ----------

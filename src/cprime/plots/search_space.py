@@ -137,7 +137,7 @@ class SearchSpaceDisplay:
         return cls(plane.points(row)[0], plane.points(centers), lists, looks, plane.names).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the display.
+        """Draw one panel for each partial E-step.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ class SizesDisplay:
         return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, log: bool = False) -> Self:
-        """Draw the display.
+        """Draw the sizes of the clusters.
 
         Parameters
         ----------

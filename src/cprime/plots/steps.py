@@ -20,7 +20,7 @@ _CYCLES = 4
 
 
 class ProjectedGaussians(NamedTuple):
-    """Parameters projected on the plane: centers (C, 2) and covariances (C, 2, 2), or None."""
+    """Parameters projected on a plane: centers (C, 2), and covariances (C, 2, 2) or None."""
 
     centers: NDArray[np.float64]
     covariances: NDArray[np.float64] | None
@@ -144,7 +144,7 @@ class StepsDisplay:
         return cls(plane.points(points), made, plane.names, divide).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
-        """Draw the display.
+        """Draw a panel for the start and for each step.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ _SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # for ma
 
 
 def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) -> tuple[Figure, NDArray]:
-    """Return a figure and its Axes, row by row: those given, or new ones of one journal column's width.
+    """Return a figure and its Axes, row by row: the given Axes, or a new figure as wide as a journal column.
 
     ax: None, an Axes (for one panel), or an array-like with an Axes for each panel
     height: height of a new figure [inches]

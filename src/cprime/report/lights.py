@@ -28,7 +28,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Light:
-    """Result of one check.
+    """Result of one check of a fitted model.
 
     name: what was checked    finding: a sentence    remedy: the argument to change, "" if all is well
     """
@@ -40,7 +40,7 @@ class Light:
 
 
 def lights(evidence: ReportData) -> list[Light]:
-    """Return the results of all checks that apply to this estimator and these rows."""
+    """Return the result of each check that applies to the estimator and to the examined rows."""
     found = (
         _converged(evidence.estimator),
         _search(evidence.estimator),

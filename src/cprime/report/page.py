@@ -56,7 +56,7 @@ def render(
     values: dict[str, Any],
     begin: float,
 ) -> str:
-    """Return the HTML page.
+    """Return the HTML page of a report as one string.
 
     places (m, 3): x, y and radius of the shown clusters    begin: start time of the report, from `perf_counter`
     """

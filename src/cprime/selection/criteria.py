@@ -21,11 +21,12 @@ def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
 
 
 def share_gain(counts: NDArray[np.float64]) -> float:
-    """Return the increase of F per point if mixing weights 1/C are replaced by N_c/N: log C − H(N_c/N) ≥ 0.
+    """Return log C − H(N_c/N) ≥ 0, the increase of F per point if mixing weights 1/C are replaced by N_c/N.
 
     F is the free energy in nats, H the entropy.
 
-    counts (C,): N_c = Σ w_n q_nc. For fixed q_nc, Σ_c (N_c/N) log π_c is the only term of F that depends on π.
+    counts (C,): N_c = Σ_n w_n q_nc, with point weights w and responsibilities q. For fixed q, Σ_c (N_c/N) log π_c is
+    the only term of F that depends on the mixing weights π.
     """
     shares = counts[counts > 0] / counts.sum()
     return math.log(len(counts)) + float((shares * np.log(shares)).sum())

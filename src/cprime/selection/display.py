@@ -63,7 +63,7 @@ class SelectionDisplay:
 
     @classmethod
     def from_sweep(cls, sweep: Sweep, *, ax: "Axes | None" = None) -> Self:
-        """Draw a sweep.
+        """Draw the criteria of a sweep.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ def centers_of(fit: Mixture) -> NDArray:
 
 
 def start_from(estimator: Mixture, centers: NDArray) -> dict[str, Any]:
-    """Return the keyword argument that makes an estimator start from these centers."""
+    """Return a dict with the keyword argument that makes an estimator start from these centers."""
     return {"init" if isinstance(estimator, KMeans) else "means_init": centers}
 
 

@@ -49,7 +49,7 @@ class Splitter(NearestCenter, Clusterer):
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """Return the advantage of merging two clusters, for example a decrease of BIC; if positive, they are merged."""
+        """Return the advantage of merging two clusters, such as a decrease of BIC; if positive, the merge is made."""
         raise NotImplementedError
 
     @restore_on_error

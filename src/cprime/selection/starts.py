@@ -73,7 +73,7 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
 
 
 def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
-    """Return N_a N_b / (N_a + N_b) ‖m_a − m_b‖², the increase of J by a merge of clusters a and b, for all: (C, C).
+    """Return N_a N_b / (N_a + N_b) ‖m_a − m_b‖², the increase of J by a merge of clusters a and b: (C, C).
 
     N_a is the weight of cluster a, m_a its mean, J the sum of squared distances. The cost is 0 if a cluster is empty.
     """

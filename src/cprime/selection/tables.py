@@ -22,7 +22,7 @@ def frame_of(columns: Mapping[str, Any], library: str) -> Any:
 
 
 def text_of(columns: Mapping[str, Any]) -> list[str]:
-    """Return a text table: column names, then a line for each row; of more than 20 rows, the first and last ten."""
+    """Return the lines of a text table: column names, then the rows; of more than 20 rows, the first and last ten."""
     n_rows = len(next(iter(columns.values())))
     half = _MOST_ROWS // 2
     rows = range(n_rows) if n_rows <= _MOST_ROWS else [*range(half), None, *range(n_rows - half, n_rows)]

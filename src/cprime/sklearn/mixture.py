@@ -49,7 +49,7 @@ def _with_namespace(method: Callable[..., None], *args: Any) -> None:
 
 
 class _OneStart(cprime.GaussianMixture):
-    """Mixture fitted in one of several runs. It gives no convergence warning: the caller warns about the best run."""
+    """Mixture fitted in one of several runs, without a convergence warning, because only the best run needs one."""
 
     _before: float = np.inf
     _from: Model | None = None

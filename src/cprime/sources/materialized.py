@@ -3,7 +3,7 @@
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-AS_HELD = True  # means: the base source reopens the weights, too, so they need no path of their own
+AS_HELD = True  # marks weights that the base source reopens, so that no path of the weights is needed
 
 
 class MaterializedSource(ArraySource):

@@ -50,7 +50,7 @@ _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
 # Open objects that are not tables in memory: library, class, module of this package, and its function that opens them.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before its base class in pyarrow
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # must precede its base class, pyarrow's Dataset
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),

@@ -37,7 +37,7 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the preparation of a dict from `as_dict`, with arrays or lists."""
+        """Return the `Preparation` that a dict from `as_dict` describes; values are arrays, lists or None."""
         return cls(
             **{name: None if value is None else np.asarray(value, dtype=np.float64) for name, value in stored.items()}
         )

@@ -12,10 +12,10 @@ from cprime.theory.mixtures import Gaussians
 def posterior_mean(
     mixture: GaussianMixture | Gaussians, Y: ArrayLike, variance: float, n_active: int | None = None
 ) -> NDArray[np.float64]:
-    """Return the estimate of each noise-free point with least squared error: E[x | y] over the C′ best components of y.
+    """Return the estimate E[x | y] of each noise-free point x with least squared error, from its noisy value y.
 
-    If y = x + Gaussian noise of variance s² in every feature, the components of y are N(μ_c, Σ_c + s² I). With their
-    truncated posterior q_c,
+    If y = x + Gaussian noise of variance s² in every feature, the density of y is a mixture of N(μ_c, Σ_c + s² I). With
+    the truncated posterior q_c of y on the set K(y) of the C′ most probable components,
 
         E[x | y] = Σ_{c∈K(y)} q_c (μ_c + Σ_c (Σ_c + s² I)⁻¹ (y − μ_c)).
 

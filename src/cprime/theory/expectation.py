@@ -37,7 +37,7 @@ class MeanEstimator(Protocol):
     """Interface: a callable that returns the expectations under a density Q of all columns of a function of points."""
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the expectation of every column under Q."""
+        """Return the expectation under Q, as a `Means`, of every column that the function `columns` returns."""
 
 
 class Quadrature:
@@ -58,7 +58,7 @@ class Quadrature:
         self.lower, self.widths = edges[:-1], np.diff(edges)
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the expectation of every column under Q."""
+        """Return the integral under Q, as a `Means`, of every column that the function `columns` returns."""
 
         def integrand(t: float) -> Floats:
             X = (self.lower + t * self.widths)[:, np.newaxis]

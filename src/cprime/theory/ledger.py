@@ -304,7 +304,7 @@ def _blocks(X: Floats, weights: Floats, n_components: int) -> Iterator[tuple[Flo
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
-    """Compute all sums in blocks of rows, so that no N×C array is allocated."""
+    """Compute the weighted sums of the ledger in blocks of rows, so that no N×C array is allocated."""
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()
@@ -374,7 +374,7 @@ def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance
 
 
 def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return the identities of Prop. 4 of Lücke & Forster, with and without the term that vanishes at convergence."""
+    """Return the identities of Prop. 4 of Lücke & Forster, with and without a term that vanishes at convergence."""
     assert model.variance is not None
     D = model.centers.shape[1]
     limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight

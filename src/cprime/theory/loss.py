@@ -20,7 +20,7 @@ _DERIVED = ("information_gain", "conditional_entropy")
 
 @dataclass(frozen=True)
 class PartitionLoss:
-    """Expected partition loss and its terms, per point, in `unit`.
+    """Expected partition loss (−log density of the assigned component) and its terms, per point, in `unit`.
 
     P_b is the density of component b, F(x) the component to which x is assigned, Q the sampling density, and Q_b its
     part with F(x) = b. Equation numbers are those of Kearns, Mansour & Ng.
@@ -75,7 +75,7 @@ class PartitionLoss:
 
     @property
     def information_gain(self) -> float:
-        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy: eq. (12) of Kearns."""
+        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy [Kearns, eq. 12]."""
         return self.partition_entropy - self.assignment_entropy
 
     @property

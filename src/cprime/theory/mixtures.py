@@ -33,27 +33,27 @@ class MixtureDensity(Protocol):
 
     @property
     def weights(self) -> Floats:
-        """Return the mixing weights α_b, (C,), nonnegative, with sum 1."""
+        """Return the weights α_b of the component densities, (C,), nonnegative, with sum 1."""
 
     @property
     def n_features(self) -> int:
         """Return the number of features D."""
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return log P_b(x_n), (n, C) [nats], of rows X (n, D)."""
+        """Return the log density of each component b at each row of X (n, D): log P_b(x_n), (n, C) [nats]."""
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D) from Σ_b α_b P_b."""
+        """Draw independent rows (n, D) from the mixture Σ_b α_b P_b of densities P_b with weights α_b."""
 
     def with_equal_weights(self) -> Self:
-        """Return the same densities, each with weight 1/C."""
+        """Return a mixture of the same C densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
         """Return, in one dimension, points (m,) that enclose all probability, with smooth densities between them."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
-    """Return log Σ_b α_b P_b(x_n), the log density of a mixture at rows X (n, D): (n,) [nats]."""
+    """Return the log density of a mixture, log Σ_b α_b P_b(x_n), at rows X (n, D): (n,) [nats]."""
     return logsumexp(mixture.log_densities(X) + log_weights(mixture.weights), axis=1)
 
 
@@ -183,11 +183,11 @@ class Gaussians:
 
     @property
     def standard_deviations(self) -> Floats:
-        """Return σ_b, the root of the mean variance over the features, (C,) [data units]."""
+        """Return σ_b of each component, the root of its mean variance over the features: (C,) [data units]."""
         return np.sqrt(np.trace(self.covariances, axis1=1, axis2=2) / self.n_features)
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
+        """Return the log densities log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
         factors: Floats = self._factors  # type: ignore[attr-defined]
         result = np.empty((self.n_components, len(X)))
         constant = self.n_features / 2 * np.log(2 * np.pi)
@@ -215,7 +215,7 @@ class Gaussians:
         return self.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
 
     def with_equal_weights(self) -> Self:
-        """Return the same densities, each with weight 1/C."""
+        """Return a mixture of the same C densities, each with weight 1/C."""
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
@@ -257,7 +257,7 @@ class Univariate:
         return 1
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return log P_b(x_n), (n, C) [nats], of rows X (n, 1)."""
+        """Return the log density of each component b at each row of X (n, 1): log P_b(x_n), (n, C) [nats]."""
         return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
@@ -268,7 +268,7 @@ class Univariate:
         return np.take_along_axis(draws, component[:, np.newaxis], axis=1)
 
     def with_equal_weights(self) -> Self:
-        """Return the same densities, each with weight 1/C."""
+        """Return a mixture of the same C densities, each with weight 1/C."""
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
@@ -282,7 +282,8 @@ class Univariate:
 class StudentTs:
     """Multivariate t densities with weights: the components of a fitted `StudentTMixture`.
 
-    gaussians: `Gaussians` with the means μ, the scale matrices Σ as covariances, and the weights    dof (C,): ν
+    gaussians: `Gaussians` with the means μ, the scale matrices Σ as covariances, and the weights
+    dof (C,): degrees of freedom ν
     """
 
     gaussians: Gaussians
@@ -298,7 +299,7 @@ class StudentTs:
 
     @property
     def weights(self) -> Floats:
-        """Return the mixing weights α_b, (C,)."""
+        """Return the mixing weights α_b of the components, (C,)."""
         return self.gaussians.weights
 
     @property
@@ -310,7 +311,7 @@ class StudentTs:
         """Return the log t densities log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
         D, factors = self.n_features, self.gaussians._factors  # type: ignore[attr-defined]
         peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
-        squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances
+        squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances (n, C)
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
@@ -323,7 +324,7 @@ class StudentTs:
         return self.gaussians.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
 
     def with_equal_weights(self) -> Self:
-        """Return the same densities, each with weight 1/C."""
+        """Return a mixture of the same C densities, each with weight 1/C."""
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:

@@ -82,7 +82,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """Return the R_0 = P_0/(P_0 + P_1) below which a point repels P_0: the zero of eq. (52) of Kearns et al. (0.218).
+    """Return the R_0 = P_0/(P_0 + P_1) below which a point repels density P_0: the zero of eq. (52) of Kearns et al.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Assignments: responsibilities of the components in the active set of each point; soft, hard or drawn."""
+"""Assignments: functions that compute the responsibilities of the components in each point's active set K(n).
+
+They are soft (truncated posterior), hard (best component only), or drawn from the posterior.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -16,8 +19,9 @@ from cprime.model.interface import Responsibilities
 class Assigned(NamedTuple):
     """Result of an assignment for one block.
 
-    shares: responsibilities q_nc and costs of the components in active sets
-    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]; log_scale is a constant left out of log densities
+    shares: responsibilities q_nc and costs of the components in the active sets K(n) of the block's points
+    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]; log_scale is a constant of the log densities that
+    is added later
     entropy: −Σ w_n q_nc log q_nc [nats] of the responsibilities q_nc, with point weights w_n; 0 for hard assignments
     """
 
@@ -27,7 +31,7 @@ class Assigned(NamedTuple):
 
 
 class Assignment(Protocol):
-    """Function that computes the responsibilities of the components in active sets."""
+    """Function of a block of points, a model and active sets (`kept`), which returns the responsibilities q_nc."""
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned: ...
 
@@ -50,7 +54,7 @@ class Soft:
 class Hard:
     """Hard assignment to the best component: classification EM, eq. (22) of Lücke & Forster 2019.
 
-    The best component is then the only one in the active set K(n), also for the free energy F.
+    The best component of a point is then the only one in its active set K(n), also when the free energy F is computed.
     """
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
@@ -78,13 +82,16 @@ class SampledAssignment:
     def places(
         self, block: Block, responsibilities: NDArray[np.float64], rows: slice = slice(None)
     ) -> NDArray[np.intp]:
-        """Draw a column index for each row, with the probabilities `responsibilities` (n, H); return it as (n, 1)."""
+        """Draw one of H components for each row, with the probabilities `responsibilities` (n, H).
+
+        rows: slice of the block's rows. Returns the column indices in `responsibilities`: (n, 1).
+        """
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]
         below = (np.cumsum(responsibilities, axis=1) <= uniform[:, np.newaxis]).sum(axis=1, keepdims=True)
         return np.minimum(below, responsibilities.shape[1] - 1)
 
 
 def assignment_of(name: str, key: Key) -> Assignment:
-    """Return the assignment called "soft", "hard" or "posterior"."""
+    """Return the assignment called "soft", "hard" or "posterior" (drawn); key: source of the random draws."""
     choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": SampledAssignment(key)}
     return choices[name]

@@ -1,7 +1,8 @@
 """Jobs that make one pass over the data: E-steps, and passes that only find labels or sums.
 
-An E-step finds the active sets K(n) by a search and the responsibilities q_nc by an assignment, and sums moments for
-the M-step. A job is a pure function of a block of rows: (block, old active sets) -> (new active sets, additive totals).
+An E-step finds the active set K(n) of each point n by a search and the responsibilities q_nc by an assignment, and sums
+the moments for the M-step. A job is a pure function of a block of rows: (block, old active sets) -> (new active sets,
+additive totals).
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Totals(Sums):
     """Sums of an E-step over all data.
 
     tally: sums for the EM loop, such as J and Σ w_n    moments: sufficient statistics, of the model's own type
-    stats: sums for the search's update of its state
+    stats: sums from which the search updates its state, such as its neighbor lists
     """
 
     tally: Tally
@@ -38,7 +39,7 @@ class Totals(Sums):
 
 @dataclass(frozen=True)
 class EStep:
-    """E-step by a search, which finds an active set of n_kept = C′ components for each point."""
+    """E-step in which a search (`look`) finds an active set of n_kept = C′ components for each point."""
 
     model: Model
     look: Look
@@ -74,7 +75,10 @@ class ExactEStep:
 
 @dataclass(frozen=True)
 class DrawFromAll:
-    """E-step that assigns each point to one component drawn from the full posterior; active sets are not stored."""
+    """E-step that assigns each point to one component drawn from its posterior over all components (stochastic EM).
+
+    Active sets are not stored.
+    """
 
     model: Model
     drawn: SampledAssignment
@@ -102,7 +106,10 @@ class DrawFromAll:
 
 @dataclass(frozen=True)
 class CostPass:
-    """Pass that finds active sets and sums each point's least cost; used for initial active sets, labels or σ²."""
+    """Pass that finds active sets and sums the cost of each point's best component.
+
+    It is used to compute the initial active sets, the labels, or the first σ².
+    """
 
     model: Model
     look: Look
@@ -143,7 +150,7 @@ class Label:
 class CostTally(Sums):
     """Sums of a `CostPass`.
 
-    cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search's update of its state
+    cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums from which the search updates its state
     """
 
     cost: float
@@ -153,7 +160,10 @@ class CostTally(Sums):
 
 @dataclass(frozen=True)
 class NearestStart:
-    """Pass that assigns each point to its nearest starting center (C, D): exactly, or by coarse `cells`."""
+    """Pass that assigns each point to its nearest starting center.
+
+    centers (C, D)    cells: groups of nearby centers, of which only those near a point are searched; None searches all
+    """
 
     centers: Floats
     cells: Cells | None
@@ -169,7 +179,7 @@ class NearestStart:
 
 @dataclass(frozen=True)
 class HardMoments:
-    """Pass that computes moments for the first M-step of a fit; it assigns each point to its best component only."""
+    """Pass that sums the sufficient statistics for the first M-step of a fit, by hard assignment to best components."""
 
     model: Model
 
@@ -183,7 +193,7 @@ class HardMoments:
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """Pass that computes Σ_n w_n log p(x_n), where p is the density of the whole mixture, and Σ_n w_n."""
+    """Pass that returns [Σ_n w_n log p(x_n), Σ_n w_n], where p is the density of the whole mixture (all components)."""
 
     model: Model
 
@@ -197,10 +207,10 @@ class LogLikelihood:
 
 @dataclass(frozen=True)
 class ReassignmentSums:
-    """Change of the sums of components caused by the points that were reassigned in this pass.
+    """Change of each component's sum Σ w_n x_n caused by the points that were reassigned in this pass.
 
     ids (m,) int32: components that gained or lost points, ascending
-    sums (m, D): Σ w_n x_n of the points gained minus that of the points lost [data units]
+    sums (m, D): Σ w_n x_n over the points gained minus that over the points lost [data units]
     """
 
     ids: NDArray[np.int32]
@@ -215,9 +225,9 @@ class ReassignmentSums:
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
-    """Return the mask (n,) of points whose active set differs from that in `before`, in components or order.
+    """Return the mask (n,) of the points whose active set in `kept` differs from that in `before`, the last pass.
 
-    If `before` is None, all points differ.
+    Another order of the same components counts as a difference. If `before` is None, the mask is true everywhere.
     """
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)
@@ -230,7 +240,8 @@ def tally_of(
     """Return the sums over one block that the EM loop needs.
 
     moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
-    error: J    log_sum, entropy [nats]: as in `Assigned`
+    error: J    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) up to a constant [nats], with active sets K(n)
+    entropy: −Σ w_n q_nc log q_nc [nats]
     """
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 

@@ -18,7 +18,7 @@ from cprime.statistics import Tally
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums of a k-means E-step over the points of each center; additive.
+    """Sums of a k-means E-step over the points assigned to each center; the sums of two blocks can be added by `+`.
 
     counts (C,): Σ w_n    members (C,): number of points of positive weight
     sums (C, D): Σ w_n x_n [data units], or `ReassignmentSums`, their change since the previous pass
@@ -37,9 +37,10 @@ class ClusterSums:
 class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
-    reweighting: two arrays (C,) of factors by which squared distances are multiplied: for the distance to a point's
-    own center, and for that to any other center
-    follow: whether, instead of all sums, only their change by reassigned points is computed
+    look: search that finds the nearest center
+    reweighting: None, or two arrays (C,) of factors by which squared distances are multiplied: one for the distance of
+    a point to its own center, the other for its distance to any other center
+    follow: if true, only the change of the clusters' sums Σ w_n x_n by reassigned points is computed
     """
 
     model: TiedSpherical
@@ -70,7 +71,10 @@ class HardEStep:
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        """Make the E-step by one kernel; only for an exact search without `reweighting` and `follow`."""
+        """Make the E-step by one compiled kernel; only for an exact search, without factors or partial sums.
+
+        Returns the new active sets and the sums over the block.
+        """
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.assign(model.centers, known, block.sample_weight)
@@ -82,9 +86,10 @@ class HardEStep:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Search of lazy-k-means with tolerance ε, eq. (21) of Lücke & Forster 2019.
+    """Search of lazy-k-means, eq. (21) of Lücke & Forster 2019: prevents reassignments that bring little.
 
-    A point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.
+    The search `look` finds the nearest center μ_new of a point x. The point is reassigned to it from its old center
+    μ_old only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.
     """
 
     look: Look
@@ -114,9 +119,9 @@ def reweighted_centers(model: TiedSpherical, reweighting: tuple[NDArray, NDArray
 def _reassignment_sums(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
 ) -> ReassignmentSums:
-    """Return the change of the sums Σ w x of clusters that is caused by reassigned points.
+    """Return by how much reassigned points change the clusters' sums Σ w x over their points.
 
-    rows: indices of the reassigned points    before, after (n,): labels of all points
+    rows: indices of the reassigned points    before, after (n,): old and new labels of all points of the block
     """
     there = np.column_stack([before[rows], after[rows]])
     touched = np.zeros(n_components, dtype=bool)

@@ -1,9 +1,9 @@
-"""Jumps of k-means centers: two clusters are merged, and the center that becomes free splits a third cluster.
+"""Jumps of k-means centers: two clusters are merged, and the center that becomes free is used to split a third cluster.
 
 Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, the error
-J rises by `union_costs` of the model (for k-means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with cluster weights W, Ward 1963). If
-a plane through its center splits a cluster, J falls by the cost of merging the two parts. Both are computed before
-any center is moved, so only jumps that are sure to lower J are made.
+J rises by `union_costs` of the model (for k-means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with centers μ and weights W of the
+two clusters, Ward 1963). If a plane through its center splits a cluster, J falls by the cost of merging the two parts.
+Rise and fall are computed before any center is moved, so only jumps that are sure to lower J are made.
 """
 
 import logging
@@ -30,8 +30,10 @@ _BLOCK_VALUES = 2**19  # number of values processed at a time, so that temporary
 
 
 class JumpResult(NamedTuple):
-    """Result of jumps: the model and cluster weights `counts` (C,) after them, and by how much J has fallen (`gain`).
+    """Result of n jumps of k-means centers, each of which merges two clusters and splits a third one.
 
+    model: parameters after the jumps    counts (C,): weights Σ w_n of the clusters after the jumps
+    gain: decrease of the error J by all jumps
     one, other, cut (n,): ids of the clusters in each jump: `one` was merged into `other`, then `cut` was split into
     two clusters with the ids `cut` and `one`    n_relabelled: number of points of positive weight that were reassigned
     """
@@ -47,12 +49,12 @@ class JumpResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ProjectedSums:
-    """Pass that sums w p and w p x over the points x of each cluster, with p = (x − center)·direction / scale.
+    """Pass that sums w p and w p x over the points x of weight w in each cluster, with projections p on a direction.
 
-    The result is (C, 1 + D), a cluster's sum of w p in the first column; w is the weight of a point.
-    centers, directions (C, D): center and split direction of each cluster    scale: a typical distance
+    p = (x − center)·direction / scale. The result is (C, 1 + D): Σ w p in the first column, Σ w p x in the others.
+    centers, directions (C, D): of each cluster    scale: a typical distance, the unit of p
     step: only every step-th point of positive weight is used
-    above: if true, positive p are replaced by 1, and all others by 0
+    above: if true, p is replaced by 1 if it is positive, otherwise by 0
     """
 
     centers: Floats
@@ -79,11 +81,11 @@ class ProjectedSums:
 
 @dataclass(frozen=True)
 class Relabelled:
-    """Pass that reassigns the points of merged and split clusters.
+    """Pass that reassigns the points of merged and split clusters, and returns the number of reassigned points.
 
     centers, directions (C, D): a split cluster is divided by the plane through its center, normal to its direction
-    onto (C,): id of the cluster to which the points of each cluster are reassigned (itself if unchanged)
-    below (C,): new cluster of the points on the negative side of that plane; −1 for clusters that are not split
+    onto (C,): id of the cluster to which the points of each cluster are reassigned (its own id if unchanged)
+    below (C,): id of the new cluster for points on the negative side of that plane; −1 for clusters that are not split
     """
 
     centers: Floats
@@ -113,12 +115,13 @@ def jump(
     sums: NDArray[np.float64],
     key: Key,
 ) -> JumpResult:
-    """Merge two clusters and split a third, repeatedly, if this lowers J; a cluster takes part in at most one jump.
+    """Make all jumps that lower the error J; return a `JumpResult` with the new model and the clusters in each jump.
 
-    The cheapest merges come first. Returns a `JumpResult`.
+    A jump merges two clusters and splits a third. The cheapest merges come first, and a cluster takes part in at most
+    one jump.
 
     model: its centers are the means of the current clusters    lists (C, G): ids of G neighbors of each center
-    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: seed of random directions
     """
     centers = model.centers
     directions = _widest(data, model, key)
@@ -145,10 +148,10 @@ def jump(
 
 
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
-    """Return the indices of the nearest centers of each center (C, m <= 9), mostly including the center itself.
+    """Return the ids of the m <= 9 nearest centers of each center, mostly including the center itself: (C, m).
 
-    If the computation of all C² distances would take longer than an E-step along neighbor lists, the indices are read
-    from `lists`. Otherwise they are computed from the current centers, because lists do not contain a center that has
+    If the computation of all C² distances would take longer than an E-step along neighbor lists, the ids are read from
+    `lists` (C, G). Otherwise they are computed from the current centers, because the lists may lack a center that has
     just jumped from far away.
     """
     C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
@@ -173,7 +176,7 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
 
 
 def _blocks(rows: NDArray) -> Iterator[slice]:
-    """Yield slices that together cover all rows, each of about `_BLOCK_VALUES` numbers."""
+    """Yield slices that together cover all rows of an array; each covers about 2^19 numbers, which fit into a cache."""
     step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
     for begin in range(0, len(rows), step):
         yield slice(begin, begin + step)
@@ -182,7 +185,9 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
 def _halves(
     counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
 ) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return weights (n,) and sums Σ w x (n, D) of the upper halves of split clusters `ids`, then of the lower halves.
+    """Return the weights (n,) and sums Σ w x (n, D) of the upper halves of n split clusters, then of the lower halves.
+
+    ids: indices of the split clusters, or a slice
 
     counts (C,), sums (C, D): weights and sums of whole clusters
     above (C, 1 + D): weights and sums of the upper halves, which lie on the positive side of the splitting plane
@@ -192,7 +197,11 @@ def _halves(
 
 
 def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
-    """Return for each cluster by how much the error J falls if it is split in two: (C,)."""
+    """Return for each cluster by how much the error J falls if it is split in two by a plane: (C,).
+
+    counts (C,), sums (C, D): weights and sums Σ w x of whole clusters
+    above (C, 1 + D): weights and sums of the halves on the positive side of the plane
+    """
     gains = np.empty(len(counts))
     for part in _blocks(sums):
         upper, lower = _halves(counts, sums, above, part)
@@ -202,9 +211,10 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
 
 
 def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
-    """Return for each cluster the neighbor with which a merge raises J least, and this rise: (C,) each.
+    """Return for each cluster the neighbor with which a merge raises the error J least, and this rise: (C,) each.
 
-    The rise is infinite if a cluster has no neighbor.    near (C, m): indices of near clusters
+    The rise is infinite if a cluster has no neighbor.
+    counts (C,), sums (C, D): weights and sums Σ w x of clusters    near (C, m): ids of near clusters, −1 for none
     """
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
@@ -219,7 +229,9 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
 
 
 def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
-    """Return jumps that lower J, as ids (3, n): in each column the first two clusters are merged, the third is split.
+    """Choose n jumps that lower the error J; return the ids of the clusters in each, one column per jump: (3, n).
+
+    The first two clusters of a column are merged, the third is split.
 
     gains (C,): decrease of J if a cluster is split
     partners, costs (C,): cluster with which a merge raises J least, and this rise

@@ -1,7 +1,7 @@
-"""Stages of k-means: exchange steps with jumps of centers, then Lloyd's steps.
+"""Stages of k-means: exchange steps (Hartigan & Wong) with jumps of centers across the data, then Lloyd's steps.
 
-The sums Σ w x of clusters may be updated for reassigned points only, and empty clusters are repaired. The E-step also
-computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
+If few points are reassigned, the sums Σ w x of clusters are updated only for these. Empty clusters are repaired. Each
+pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
 """
 
 import logging
@@ -28,8 +28,8 @@ from cprime.search import Look, Search
 
 logger = logging.getLogger("cprime")
 
-_EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by more than this many times `tol`
-_JUMP_TOL = 24  # jumps of centers (three passes) are repeated while they lower J by more than this many times `tol`
+_EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by a share of more than this many times `tol`
+_JUMP_TOL = 24  # jumps of centers (three passes) go on while they lower J by a share of more than this many times `tol`
 _FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
 _FEW = 0.25  # largest share of reassigned points at which the next sums are updated for reassigned points only
 _HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor
@@ -41,8 +41,8 @@ class Settings:
     """Options of a k-means run.
 
     tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means, eq. (21) of Lücke & Forster 2019
-    incremental: whether sums may be updated for reassigned points only
-    least_shift [data unit²]: if given, Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this, instead of by `tol`
+    incremental: whether the sums Σ w x of clusters may be updated for reassigned points only
+    least_shift [data unit²]: if given, it replaces `tol`: Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this
     """
 
     max_iter: int
@@ -74,11 +74,12 @@ class Progress:
 
 
 class _Step(NamedTuple):
-    """Result of an E-step and of the M-step after it.
+    """Result of an E-step of k-means and of the M-step after it.
 
     new: the parameters after both    unmoved: whether no point was reassigned
-    settled: whether no point was reassigned and the M-step changes nothing
-    squares: Σ w_n ‖x_n − μ‖² about the new centers [data unit²]
+    settled: whether no point was reassigned and the M-step changes nothing    counts (C,): weights of the clusters
+    squares: Σ w_n ‖x_n − μ‖², with each point's squared distance to its new center [data unit²]
+    n_relocated: number of empty clusters that were moved to a point    progress: state of the run after the pass
     """
 
     new: TiedSpherical
@@ -92,7 +93,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class _KMeans:
-    """Base class of the k-means stages `Exchange` and `Lloyd`."""
+    """Base class of the stages of a k-means run: `Exchange` (with jumps of centers) and `Lloyd`."""
 
     settings: Settings
     progress: Progress = Progress()
@@ -100,7 +101,10 @@ class _KMeans:
     phase: ClassVar[str | None] = "em"
 
     def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """Return factors (C,) for squared distances to own and to other centers in the next pass; None for none."""
+        """Return two arrays (C,) of factors for squared distances in the next pass, or None if there are no factors.
+
+        The first is for the distance of a point to its own center, the second for that to any other center.
+        """
         return None
 
     def components(self, model: TiedSpherical) -> Components:
@@ -113,7 +117,7 @@ class _KMeans:
         return HardEStep(model, look, self._factors(model), follow)
 
     def final(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
-        """Return the job of the last pass, which assigns points by the final parameters."""
+        """Return the job (function of a block) of the last pass, which assigns points by the final parameters."""
         return replace(self.propose(model, look, key), look=look, reweighting=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
@@ -154,10 +158,10 @@ class _KMeans:
 @storable("em.Exchange")
 @dataclass(frozen=True)
 class Exchange(_KMeans):
-    """Stage of exchange steps, with jumps of centers between them.
+    """Stage of k-means with exchange steps, and jumps of centers between them.
 
-    An exchange step multiplies squared distances by factors, which account for the moves of the old and the new center
-    if a point is reassigned (Hartigan & Wong 1979).
+    An exchange step assigns a point by squared distances that are multiplied by factors. The factors account for the
+    shifts of the old and the new center that the reassignment of the point would cause (Hartigan & Wong 1979).
     n_exchanges: number of exchange steps so far    gain: relative decrease of J by the last jumps
     """
 
@@ -206,9 +210,9 @@ class Exchange(_KMeans):
 
 @dataclass(frozen=True)
 class Jumps:
-    """Function that makes jumps of centers (merges two clusters, splits a third) and chooses the next stage.
+    """Function that makes jumps of centers and chooses the next stage; a jump merges two clusters and splits a third.
 
-    stage: stage for further exchange steps    weight: total weight Σ w_n of the points
+    stage: the `Exchange` stage that continues if exchange steps do    weight: total weight Σ w_n of the points
     goes_on: whether exchange steps continue even if the jumps do not lower J
     """
 
@@ -264,18 +268,19 @@ class Lloyd(_KMeans):
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
-    """Return the free energy of a hard partition, eq. (15) of Lücke & Forster 2019 [nats per unit of weight].
+    """Return the free energy F of a hard assignment, eq. (15) of Lücke & Forster 2019 [nats per unit of weight].
 
-    σ² is computed by eq. (14) from J, the sum of weighted squared distances.    weight: Σ w_n
+    J: weighted sum of squared distances to the assigned centers, from which σ² is computed by eq. (14)
+    weight: Σ w_n
     """
     variance = model.variance_of(J / weight)
     return model.log_scale_of(variance) - 0.5 / variance * J / weight
 
 
 def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Σ w_n x_n of each center (C, D), and its largest weight since its sums were last recomputed (C,).
+    """Return each cluster's sum Σ w_n x_n (C, D), and its largest weight since the sums were last recomputed (C,).
 
-    wins: sums of this pass, or only their change    before: state with the sums of the previous pass
+    wins: sums of this pass, or only their change    before: state of the run, with the sums of the previous pass
     """
     counts = wins.counts
     if not isinstance(wins.sums, ReassignmentSums):

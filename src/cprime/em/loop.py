@@ -2,11 +2,12 @@
 
     F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} p(c, x_n | Θ),                                                  (7)
 
-with weights w_n, their sum W, and active sets K(n). These are Algorithms 1 to 3 of Lücke & Forster, *k-means as a
-variational EM approximation of Gaussian mixture models*.
+with weights w_n, their sum W, parameters Θ, and active sets K(n) (the C′ best components of point n). These are
+Algorithms 1 to 3 of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*.
 
-An iteration updates neighbor lists, makes a pass over the data, evaluates its result and records it. The stage contains
-the code specific to k-means or mixtures, the search selects the candidates of a point, and `Data` stores the points.
+An iteration updates neighbor lists, makes a pass over the data, evaluates its result and records it. A `Stage` contains
+the code specific to k-means or mixtures, a `Search` selects the candidate components of a point, and `Data` stores the
+points.
 """
 
 import logging
@@ -35,7 +36,7 @@ from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
-CHEAPER = 4  # one distance takes at most 1 / CHEAPER as long in an exact search as along neighbor lists
+CHEAPER = 4  # an exact search takes at most 1 / CHEAPER of the time per distance of a search along neighbor lists
 
 HISTORY = np.dtype(
     [
@@ -52,13 +53,13 @@ HISTORY = np.dtype(
 @storable("em.Run")
 @dataclass(frozen=True)
 class Run:
-    """State of a run after a pass.
+    """State of a run of EM or k-means after a pass over the data.
 
     key: random key from the seed, the index of this run among restarts, and the number of passes
-    model: the parameters    stage: stage of the next pass, or of the last one if the run is over
-    search: state of the search    rows: convergence history, one row per accepted pass
-    bound, error, counts (C,): F per unit of weight [nats], J [data unit²] and Σ w_n q_nc of the last pass
-    n_relocated: number of empty clusters that were moved to a point    end: reason why the run has ended or will end
+    model: the parameters    stage: object that defines the next pass, or the last one if the run is over
+    search: state of the search, such as neighbor lists    rows: convergence history, one row per accepted pass
+    bound, error, counts (C,): F per unit of weight [nats], J [data unit²] and Σ_n w_n q_nc of the last pass
+    n_relocated: number of empty clusters whose center was moved to a point    end: reason of its end, or None
     over: whether the run is over; then the last pass was evaluated at the parameters `model`
     """
 
@@ -91,10 +92,10 @@ Callback = Callable[[dict[str, Any], Run], bool]
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Options of a run, which do not change during the run.
+    """Options of a run of EM or k-means, which do not change during the run.
 
-    n_kept: C′, the size of active sets    search: selects the candidates of each point
-    stage: function of the model and the data that returns the first stage
+    n_kept: C′, the size of active sets    search: selects the candidate components of each point
+    stage: function of the model and the data that returns the first `Stage`, which defines the passes
     regroup: whether rows may be copied and sorted by component, for speed
     finds_variance: whether the first σ² is computed from distances to the nearest starting centers, by eq. (14) of
     Lücke & Forster 2019
@@ -103,8 +104,8 @@ class FitPlan:
     improved: whether the initialization makes such jumps before the run
     callback: function called after every iteration; it may end the run
     title: text before the number of the iteration in the log
-    final: last pass over all components after a partial search: "exact" makes this pass,
-    "found" does not, "auto" makes it if it is cheap
+    final: whether an additional last pass compares points with all components after a partial search: "exact" is yes,
+    "found" is no, "auto" is yes if the pass is cheap
     """
 
     n_kept: int
@@ -127,13 +128,17 @@ def run(
     The last pass is evaluated at the returned parameters.
 
     start: function that returns the starting parameters, so that their memory can be freed after the first step
+    plan: options of the run    key: seed of all random draws
     save: function that is called with the state of the run after every pass
     """
     return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
 def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | None = None) -> Run:
-    """Continue a run from the given state to its end, and return the final state; other arguments are as in `run`."""
+    """Continue a run of EM from the given state `run` to its end, and return the final state.
+
+    plan: options of the run    save: function that is called with the state of the run after every pass
+    """
     while not run.over:
         run = iterate(data, run, plan)
         if isinstance(run.model, DeferredModel):
@@ -144,7 +149,10 @@ def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | N
 
 
 def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
-    """Return the initial state of a run, with neighbor lists, active sets and, if needed, the first σ²."""
+    """Return the initial state of a run of EM, with neighbor lists and, if needed, the first σ².
+
+    The initial active sets are stored in `data`.    model: starting parameters    plan: options    key: seed
+    """
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
     all_kept = n_kept == model.n_components > 1 and model.exact
@@ -217,11 +225,12 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 
 
 def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
-    """Return the run after its final assignment, and whether each point is assigned to the best of all components.
+    """Assign points finally, to the best of all components if the options `plan` request this.
 
-    If `plan.final` is "auto", points are compared with all components only if this takes no longer than the fit. The
-    times are estimated from distance counts: a distance of an exact search takes at most a quarter of the time of a
-    distance to a neighbor.
+    Returns the state of the run, and whether each point is assigned to the best of all components. If `plan.final` is
+    "auto", points are compared with all components only if this takes no longer than the fit. Both times are estimated
+    from distance counts: a distance of an exact search takes at most a quarter of the time of a distance along neighbor
+    lists.
     """
     if plan.search.exact or not data.placed:
         return run, True
@@ -244,7 +253,10 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Return a function from row indices to these rows, transformed for the model, and their active sets."""
+    """Return a function that reads sample rows by their indices.
+
+    It returns the rows, transformed into the space of the model's components, and their active sets.
+    """
     return partial(_sample, data, model)
 
 
@@ -255,7 +267,10 @@ def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows,
 
 
 def report(run: Run, plan: FitPlan, change: float) -> bool:
-    """Pass the last row of the history to the log and to the callback; return whether the callback ends the run."""
+    """Pass the last row of the history to the log and to the callback; return whether the callback ends the run.
+
+    change: value that was compared with the tolerance in this iteration
+    """
     n_iter = len(run.rows)
     if plan.callback is None and not logger.isEnabledFor(logging.INFO):
         return False
@@ -283,8 +298,8 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
     """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
     model: contains the starting centers; its other parameters are not used
-    exact: whether points without assignment are compared with all centers. If not, and there are many centers, only the
-    centers in coarse cells near a point are candidates.
+    exact: whether points that have no label yet are compared with all centers. If not, and there are many centers, only
+    the centers in coarse cells (groups of nearby centers) near a point are candidates.
     """
     if not data.placed:
         every = exact or model.n_components <= FEW
@@ -295,5 +310,8 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
 
 
 def history(rows: Sequence[tuple]) -> NDArray:
-    """Return the convergence history as a structured array of dtype `HISTORY`, one element per iteration."""
+    """Return the convergence history as a structured array, one element per iteration.
+
+    Its fields are phase, lower_bound (F), quantization_error (J), n_distances, n_moved (reassigned points) and seconds.
+    """
     return np.array(list(rows), dtype=HISTORY)

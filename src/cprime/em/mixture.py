@@ -22,8 +22,8 @@ from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
-# Expected increase of F, as a multiple of that in a plain EM step after plain steps: in a plain step after
-# an extrapolated one (with momentum), and in an extrapolated step.
+# How many times as much a step is expected to increase F as a plain EM step after plain steps does: a plain step after
+# an extrapolated one (with momentum); an extrapolated step, relative to the plain step after it.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
@@ -33,7 +33,8 @@ class MixtureSettings:
     """Options of a mixture fit.
 
     tol: tolerance of the absolute change of F [nats per point]    n_kept: C′, the size of active sets
-    assignment: soft, hard or posterior (drawn)
+    assignment: responsibilities are the truncated posterior ("soft"), 1 for the best component ("hard"), or 1 for a
+    component drawn from the posterior ("posterior")
     settles: whether repeated M-steps with the same hard assignment return the same parameters
     """
 
@@ -47,10 +48,10 @@ class MixtureSettings:
 @storable("em.EM")
 @dataclass(frozen=True)
 class EM:
-    """Stage of plain EM steps, which end if F has converged.
+    """Stage of plain EM steps, which end if the free energy F has converged.
 
     prior: sums over all data that M-steps use, None if the model needs none
-    last: F of the previous iteration [nats per point]
+    last: F of the previous iteration [nats per point]    n_steps: number of EM steps so far
     """
 
     settings: MixtureSettings
@@ -61,7 +62,10 @@ class EM:
     phase: ClassVar[str | None] = "em"
 
     def begun(self, model: Model, data: Data) -> Self:
-        """Return this stage with the prior: sums over all data that M-steps use, computed by a pass if needed."""
+        """Return a copy of this stage with `prior`: sums over all data that M-steps use, computed by a pass if needed.
+
+        It is None if the model needs no such sums.
+        """
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
     def components(self, model: Model) -> Components:
@@ -102,9 +106,10 @@ class EM:
         return kept, model.scale
 
     def _end(self, totals: Totals, small: bool) -> End | None:
-        """Return the reason why this pass is the last, or None if it is not; small: whether F has converged.
+        """Return the reason why the fit ends after this EM step, or None if it goes on.
 
-        Fits with drawn assignments always run to `max_iter`.
+        totals: sums of the E-step    small: whether F has changed by less than the tolerance
+        Fits whose assignments are drawn from the posterior always run to `max_iter`.
         """
         name, tally = self.settings.assignment, totals.tally
         settles = name == "hard" and self.settings.settles and self.n_steps > 0
@@ -119,13 +124,13 @@ class EM:
 class Momentum(EM):
     """Stage of EM steps from extrapolated parameters (Nesterov 1983).
 
-    After s steps in a row, an E-step uses the parameters Θ_k of the last M-step plus (Θ_k − Θ_k−1)(s − 1)/(s + 2). If F
-    would fall, the pass is rejected and repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
-    2015). So F never falls in accepted passes. If a step increases F only little, a plain EM step follows, and s is not
-    reset. The fit ends if this plain step increases F by less than 2.5 `tol`, because a plain step after an
-    extrapolated one increases F at least 2.5 times more than a plain step after plain ones.
+    After s steps, an E-step uses the parameters Θ_k + (Θ_k − Θ_k−1)(s − 1)/(s + 2), where Θ_k are the parameters of the
+    last M-step. If the free energy F would fall, the pass is rejected and repeated with Θ_k, and s restarts from 0
+    (O'Donoghue & Candès 2015). So F never falls in accepted passes. If a step increases F only little, a plain EM step
+    follows, and s is not reset. The fit ends if this plain step increases F by less than 2.5 `tol`, because a plain
+    step after an extrapolated one increases F about 2.5 times as much as a plain step after plain ones.
 
-    before: parameters of the M-step from which momentum continues
+    before: parameters of the last M-step, from which momentum continues; None after a restart
     extrapolated: whether the next pass uses extrapolated parameters
     streak: s, the number of M-steps since momentum restarted
     little: increase of F in the previous pass, if it was so small that the next step is a plain one
@@ -170,5 +175,8 @@ class Momentum(EM):
 
 
 def free_energy(model: Model, tally: Tally) -> float:
-    """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats]."""
+    """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats].
+
+    tally: sums of an E-step over the points, whose log densities lack the model's constant `log_scale`
+    """
     return model.log_scale + tally.log_sum / tally.weight

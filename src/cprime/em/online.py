@@ -1,9 +1,9 @@
 """EM and k-means on batches of data, with learning rates that fall as Robbins and Monro require.
 
-A batch of weight W moves the estimates towards its own by the share η = min(1, W / n^κ) of the difference. Here n is
-the total weight of the batches so far, this one included, and 1/2 < κ <= 1. With κ = 1 all points count equally, so
-estimates are running means (MacQueen 1967; Bishop eq. 9.5 for batches of one point). With κ < 1 the influence of early
-batches gradually vanishes.
+A batch of weight W moves the present estimates towards those of the batch, by the share η = min(1, W / n^κ) of the
+difference (the learning rate). Here n is the total weight of the batches so far, this one included, and 1/2 < κ <= 1.
+With κ = 1 all points count equally, so estimates are running means (MacQueen 1967; Bishop eq. 9.5 for batches of one
+point). With κ < 1 the influence of early batches gradually vanishes.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ ALL = FullLookup()
 def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, decay: float) -> NDArray[np.float64]:
     """Return learning rates η = min(1, batch / seen^decay); 0 for batches without weight.
 
-    batch: weight of the batch    seen: total weight of all batches so far    decay: κ in (1/2, 1]
+    batch: weight of the batch    seen: total weight of all batches so far, this one included    decay: κ in (1/2, 1]
     """
     batch, seen = np.asarray(batch, dtype=np.float64), np.asarray(seen, dtype=np.float64)
     return np.minimum(1.0, batch / np.where(batch > 0, seen, 1.0) ** decay)
@@ -36,7 +36,7 @@ def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, 
 
 @dataclass(frozen=True)
 class Batch:
-    """E-step of k-means on a batch: assigns points to the centers found by a search; returns `BatchSums`."""
+    """E-step of k-means on a batch: a search assigns each point to its nearest center; the result is `BatchSums`."""
 
     model: TiedSpherical
     look: Look
@@ -59,11 +59,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchSums:
-    """Sums over the points of each center in a batch, for centers that have points in it; additive.
+    """Sums over the points of each center in a batch, for the m centers that have points in it.
 
     ids (m,) int32: indices of these centers, ascending    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
-    Totals of the batch: weight: Σ w_n    error: J    n_distances: number of evaluated distances
-    n_weighted: number of points of positive weight
+    Totals over all points of the batch: weight: Σ w_n    error: J    n_distances: number of evaluated distances
+    n_weighted: number of points of positive weight    The sums of two parts of a batch are added by `+`.
     """
 
     ids: NDArray[np.int32]
@@ -91,7 +91,8 @@ def k_means_step(
 ) -> tuple[TiedSpherical, NDArray[np.float64], BatchSums]:
     """Move each center towards the mean of its points in the batch, with a learning rate per center (Bishop eq. 9.5).
 
-    counts (C,): weight of the earlier points of each center    decay: κ of the learning rates
+    counts (C,): total weight of the earlier points of each center    data: the batch    look: search of nearest centers
+    decay: κ of the learning rates min(1, W/n^κ), with weight W of the center's points in the batch, n in all batches
     Returns the model, the new counts, and the sums of the batch. Centers without points in the batch are unchanged.
     """
     won = data.each(Batch(model, look))
@@ -123,8 +124,10 @@ def mixture_step(
 ) -> tuple[Model, NDArray[np.float64], Totals]:
     """Do a step of stepwise EM (Cappé & Moulines 2009): move moments towards those of the batch, then do the M-step.
 
-    counts (C,): weight of each component's earlier points    stage: defines the E-step    decay: κ of learning rates
-    Returns the model, the new counts, and the batch's totals.
+    counts (C,): total weight of each component's earlier points    data: the batch
+    stage: `EM` stage, whose options define the E-step    key: source of random draws
+    decay: κ of the learning rate min(1, W/n^κ), with weight W of the batch and n of all batches so far
+    Returns the model, the new counts, and the sums of the E-step over the batch (tally, moments, search statistics).
     """
     look = Full().look(None, model.components(), key)
     prior = stage.begun(model, data).prior

@@ -15,14 +15,15 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_CANCELLED = 2.0**-20  # if the weight left in a cluster is below this share of the moved point's, sums are recomputed
+_CANCELLED = 2.0**-20  # sums are recomputed if a cluster's remaining weight is below this share of the moved point's
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
     """Up to `n` points that are farthest from their nearest centers, sorted by descending distance.
 
-    For each point: its row index in the data, its nearest center, and the squared distance.
+    rows: indices of the points in the data    winners: index of each point's nearest center
+    distances: squared distance to this center [data unit²]
     """
 
     n: int
@@ -67,7 +68,7 @@ class FindFarthest:
 
 @dataclass(frozen=True)
 class SumByComponent:
-    """Pass that recomputes Σ w (first column) and Σ w x over the points of each center: (C, 1 + D)."""
+    """Pass that recomputes Σ w (first column) and Σ w x (other columns) over each center's points: (C, 1 + D)."""
 
     n_components: int
 
@@ -93,7 +94,7 @@ def relocate_empty(
 
     This point becomes the cluster's center and only member. It is subtracted from the sums of its old
     cluster and from J, so J falls. No cluster loses its only point.
-    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n of each center, and J
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over each center's points    error: J
     members (C,): number of points of positive weight in each cluster
     Returns the new model, counts, sums and J, and the number of centers that were moved.
     """

@@ -1,4 +1,4 @@
-"""Stages of a run: values that propose the next pass over the data and evaluate its result.
+"""Stages of a run of EM or k-means: objects that propose the next pass over the data and evaluate its result.
 
 k-means has the stages `Exchange` and then `Lloyd`; a mixture has `EM` or `Momentum`. A `Warmup` stage (E-steps only)
 may come before them. A `Final` pass, which uses the returned parameters, may come after them.
@@ -33,13 +33,13 @@ class End(StrEnum):
 
 
 class Accept(NamedTuple):
-    """Result of an accepted pass.
+    """Result of a pass over the data (E-step and M-step) that is accepted, not undone.
 
     model: parameters for the next pass, or a `DeferredModel` that computes them
     stage: stage of the next pass; None if this pass was the final one, evaluated at the parameters that the fit returns
     bound, error: F per unit of weight [nats] and J, for the convergence history    counts (C,): Σ w_n q_nc
-    change: value that is compared with the tolerance    end: reason why the run ends, None if it goes on
-    n_relocated: number of empty clusters that were moved to a point
+    change: change of F or J that is compared with the tolerance    end: reason why the run ends, None if it goes on
+    n_relocated: number of empty clusters whose center was moved to a point
     then: function that is called after the search has been updated and before the next pass. Its arguments are the
     data, this result, the search, the search's state and a random key. It returns this result and the search's
     state, both changed or unchanged
@@ -71,7 +71,7 @@ class Undo(NamedTuple):
 
 
 class Stage(Protocol):
-    """Part of a run that proposes its passes over the data and evaluates their results."""
+    """Part of a run of EM or k-means: an object that proposes passes over the data and evaluates their results."""
 
     phase: ClassVar[str | None]  # name of the stage in the history; None for a pass that is not recorded
 
@@ -80,19 +80,19 @@ class Stage(Protocol):
         ...
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of the next pass: a function that is applied to each block of rows."""
+        """Return the job of the next pass: a function of a block of rows. look: search for each point's candidates."""
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
-        """Evaluate a pass: do the M-step and choose the next stage, or reject the pass."""
+        """Evaluate the sums `totals` of a pass: do the M-step and choose the next stage, or reject the pass."""
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of the last pass (a function of a block), which uses the final parameters."""
+        """Return the job (function of a block of rows) of the last pass, which uses the final parameters."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
-        """Return the result of a pass without an M-step: F, J and the counts Σ_n w_n q_nc."""
+        """Return the result of a pass without an M-step, from its sums `totals`: F, J and the counts Σ_n w_n q_nc."""
         ...
 
     def standing(self, model: Any) -> Any:
@@ -100,10 +100,10 @@ class Stage(Protocol):
         ...
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return what a certificate needs to compare active sets with those of an exact search.
+        """Return two values with which a certificate compares active sets with those of an exact search.
 
-        First: the part of the active sets that F uses. Second: the factor by which costs become log-probabilities, or
-        None if J is compared instead of F.
+        The first is the part of the active sets that F uses. The second is the factor that turns costs into
+        log-probabilities, or None if J is compared instead of F.
         """
         ...
 
@@ -111,7 +111,7 @@ class Stage(Protocol):
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:
-    """Stage of the last pass, which follows the stage `of` and uses the final parameters."""
+    """Stage of the last pass, which follows the stage `of` and uses the final parameters; end: why the run ends."""
 
     of: Any
     end: End
@@ -142,7 +142,7 @@ class Final:
 @storable("em.Warmup")
 @dataclass(frozen=True)
 class Warmup:
-    """Stage of n E-steps before the first M-step; then the stage `before` follows.
+    """Stage of n E-steps before the first M-step, which improve the active sets; then the stage `before` follows.
 
     settles: whether it ends as soon as an E-step lowers the error by less than 1 %    error: that of the last E-step,
     measured by exp(−2F/D) [data unit²], which for k-means is proportional to J

@@ -1,4 +1,4 @@
-"""Mixin for approximate predictions: builds a search structure from the fitted parameters and measures its quality."""
+"""Mixin for approximate predictions: builds a search structure from fitted parameters, and measures how good it is."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return the index of each row's best component among those that `nearby` finds near it, not of all: (n,)."""
+    """Return the index of each row's best component among the components near it, which `nearby` finds: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
@@ -36,7 +36,7 @@ class Approximate:
         raise NotImplementedError
 
     def _scale(self, model: Model) -> float | None:
-        """Return the factor that converts costs of components to log-probabilities; None for k-means."""
+        """Return the factor that converts the model's costs of components to log-probabilities; None for k-means."""
         raise NotImplementedError
 
     def _searched_by(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Approximate:
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:
-        """Return the search structure, which is built again only if a fitted attribute behind it was replaced."""
+        """Return the structure that finds components near a row; it is rebuilt only if fitted attributes have changed."""
         of = [vars(self).get(name) for name in self._searched_by()]
         made = vars(self).get("_made")
         if made is None or any(now is not then for now, then in zip(of, made[0], strict=True)):

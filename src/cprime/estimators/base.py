@@ -1,4 +1,4 @@
-"""Base class of the estimators with an EM fit: it opens data, fits from several starts, and computes bounds."""
+"""Base class of the estimators with an EM fit: it opens data, fits from several starts, and computes F and L."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def stored_param(value: Any) -> Any:
 
 
 class Clusterer(CopiedCallbacks, SavableEstimator):
-    """Base of the estimators with an EM fit. A subclass defines the model, the options of the fit, and C′."""
+    """Base of estimators with an EM fit. A subclass defines the model, the options, and C′, the size of active sets."""
 
     n_init: int
     max_iter: int
@@ -141,7 +141,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     def _model_of(self, data: Data, *more: Any) -> Model:
         """Return the fitted model; if the data may have missing values, return the form that accepts these.
 
-        more: further arguments for `_parameters`
+        more: further arguments for `_parameters`, which makes the model from fitted attributes
         """
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
@@ -175,7 +175,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return data
 
     def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        """Set the fitted attributes from the state of a run; n_kept: C′."""
+        """Set the fitted attributes from the final state of a run; n_kept: C′, the size of active sets."""
         raise NotImplementedError
 
     def _standing(self, fit: em.Run, plan: em.FitPlan) -> Self:
@@ -185,7 +185,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return view
 
     def _plan(self, data: Data) -> em.FitPlan:
-        """Return the options of a fit of these data: search, C′, tolerance and others."""
+        """Return the options of a fit of these data: search, size C′ of active sets, tolerance and others."""
         raise NotImplementedError
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
@@ -196,7 +196,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any]) -> Self:
-        """Fit data that were checked before, as all arguments were. given: arguments X, y and sample_weight of `fit`"""
+        """Fit the estimator to data that were checked before. given: the arguments X, y and sample_weight of `fit`"""
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data), self._first(data)
@@ -217,7 +217,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         key: Key,
         given: tuple[Any, Any, Any],
     ) -> em.Run:
-        """Run the fit from `n_init` starts, and return the run of greatest F (least J).
+        """Run the fit from `n_init` starts, and return the final state of the run with the greatest F (least J).
 
         Sets the attributes that are computed from the data after this run, such as labels and certificate.
         init: initialization of the centers    first_model: function that returns the starting parameters
@@ -278,9 +278,9 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         )
 
     def _spilling(self, data: Data, n_kept: int) -> AbstractContextManager[None]:
-        """Return a context in which active sets are stored in files, or one without effect.
+        """Return a context in which active sets of size n_kept are stored in files, or a context without effect.
 
-        They are stored if `spill` is set, or if there is a checkpoint and they are large.
+        Active sets are stored in files if `spill` is set, or if there is a checkpoint and they are large.
         """
         folder = check_spill(self.spill)
         if folder is None and self.checkpoint is not None and data.spills and len(data.sizes) > 1:
@@ -289,7 +289,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return nullcontext() if folder is None else data.spilled(folder)
 
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-        """Return the checkpoint or None, and the state of an interrupted fit in its folder (or an empty state)."""
+        """Return the checkpoint or None, and the state of an interrupted fit from its folder (or an empty state)."""
         if self.checkpoint is None:
             return None, Runs()
         description = {
@@ -328,16 +328,16 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
             checkpoint.end(self.save)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
-        """Return the starting centers (C, D); some initializations also set a near center for each point."""
+        """Return the starting centers (C, D); some initializations also store a near center of each point in `data`."""
         if name_of(init) is None:  # a function may store the random state that it receives, so it gets a new one
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
 
     def _finalize(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
-        """Assign the points for the last time, and return the run and the results that depend on the data.
+        """Assign the points for the last time; return the state of the run, and a dictionary of results.
 
-        These results are neighbor lists, certificate, labels, and whether the assignment is exact.
+        Its entries are neighbors (neighbor lists), certificate, labels and final_assignment ("exact" or "found").
         """
         if not data.placed:
             data.each(em.Label(fit.model))
@@ -346,7 +346,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
     def _certified(self, data: Data, fit: em.Run, plan: em.FitPlan) -> dict[str, Any] | None:
-        """Return the certificate of a partial search, of active sets before the final assignment; None if exact."""
+        """Return the certificate: how good the active sets of a partial search are; None if the search was exact."""
         if plan.search.exact or not self.certificate:
             return None
         m = min(self.certificate, data.n_weighted)
@@ -361,7 +361,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return labels if self.checkpoint is None else np.asarray(labels)
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
-        """Compute free energy, log-likelihood, their gap and the entropy of the posteriors for the fitted parameters.
+        """Compute free energy F, log-likelihood L, L − F and the entropy of the posteriors for the fitted parameters.
 
         Parameters
         ----------

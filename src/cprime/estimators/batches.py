@@ -12,13 +12,16 @@ MANY = 16384  # number of clusters from which a search by cells is several times
 
 
 def in_cells(k_means: Any, data: Data) -> bool:
-    """Return whether a batch is assigned by cells of centers; not sparse rows, because exact search is faster there."""
+    """Return whether `partial_fit` assigns a batch by cells (groups of nearby centers).
+
+    This is false for few clusters, and for sparse rows, because exact search is faster for these.
+    """
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
     return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
 
 
 def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:
-    """Return the cells of these centers: those of the last batch if they exist and are not outdated, else new ones."""
+    """Return the cells (groups of nearby centers): those of the last batch if they are not outdated, else new ones."""
     cells: OnlineCenterIndex | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

@@ -40,7 +40,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return the rows in the largest chunks that `max_memory` allows, or in the smallest if none fit.
+    """Return the description of the rows with the largest chunks that `max_memory` allows, else with the smallest ones.
 
     Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
     """
@@ -59,7 +59,7 @@ def total(parts: dict[str, int]) -> int:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield the rows unchanged; then, if their chunk size can be changed, the same rows in smaller and smaller chunks.
+    """Yield the description `rows` unchanged; then, if the chunk size can be changed, with smaller and smaller chunks.
 
     The chunk size is halved each time, down to LEAST_CHUNK rows.
     """
@@ -73,9 +73,10 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
 
 
 def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tuple[str, int]]:
-    """Return (description, bytes that the fit then takes) of each change that saves at least a tenth of the memory.
+    """Return the changes of a fit that save at least a tenth of its memory: (description, bytes after the change) each.
 
-    Changes with the least drawback come first. If a budget is given (`most` bytes), those within it precede the others.
+    Changes with the least drawback come first. If a limit is given [bytes], changes that stay within it precede the
+    others.
     """
     now = total(needed(estimator, rows))
     found = []
@@ -90,7 +91,7 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
 
 
 def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
-    """Return the bytes that a fit takes. With a budget (`most` > 0), chunks are halved until the fit is within it."""
+    """Return the bytes that a fit takes; with a limit > 0 [bytes], chunks are halved until the fit stays within it."""
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if limit else ():
         n_bytes = total(needed(estimator, candidate))

@@ -16,7 +16,8 @@ Columns = NDArray[np.intp]
 def resolve_columns(columns: Any, n_features: int, names: NDArray | None) -> Columns:
     """Return the indices of the selected columns, distinct and counted from 0, in the given order.
 
-    columns: numbers (negative ones count from the end), names, or a mask
+    columns: numbers (negative ones count from the end), names, or a mask    n_features: number of all columns
+    names: names of all columns, or None
     """
     single = isinstance(columns, str | Integral) and not isinstance(columns, bool | np.bool_)
     given = [columns] if single else list(columns) if np.iterable(columns) else None
@@ -52,10 +53,12 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 
 
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
-    """Return the given columns of X, found by name if both the data and the fit have names; no others are read.
+    """Return some columns of X, found by name if both X and the training data have names; no other column is read.
 
-    X has all features of the fit, or only these columns; in the latter case it is returned unchanged. Raises ValueError
-    for any other number of columns. name: name of the argument X, for the message
+    X has all n_features columns of the training data, or only the requested columns. In the latter case X is returned
+    unchanged. Raises ValueError for any other number of columns.
+    columns: indices in the training data    names: column names of these, or None
+    name: name of the argument X, for the message
     """
     X = plain(X)
     dask = type(X).__module__.partition(".")[0] == "dask"

@@ -1,4 +1,4 @@
-"""Conditional mixtures of unknown columns given the known ones, one mixture per row: moments, samples, quantiles."""
+"""Conditional mixtures of unknown columns given the known columns, one per row of data: moments, samples, quantiles."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,11 +12,14 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
 
-_NUMBERS = 2**22  # most numbers of temporary arrays, which sets how many rows are computed at a time
+_NUMBERS = 2**22  # most numbers in temporary arrays; it determines how many rows are computed at a time
 
 
 class _RowBatch(NamedTuple):
-    """Block of b rows: values X (b, k) of the known columns; ids and weights (b, H) of each row's H best components."""
+    """Block of b rows for which conditional mixtures are computed.
+
+    X (b, k): values of the known columns    ids, weights (b, H): each row's H best components given X
+    """
 
     X: NDArray
     ids: NDArray[np.int32]
@@ -26,10 +29,10 @@ class _RowBatch(NamedTuple):
 class ConditionalMixtures:
     """Conditional mixtures of the remaining columns, one for each of n rows of given columns.
 
-    `GaussianMixture.condition` returns them. The given columns are o, the M remaining ones m, in their order. The
-    mixture of a row has the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om and the
-    weights π_c N(x_o; μ_o, Σ_oo) divided by their sum, over the C′ components that are best given x_o. Only the rows
-    are stored: methods compute their results from them, in blocks.
+    `GaussianMixture.condition` returns an instance. The index o denotes the given columns, m the M remaining ones in
+    their order. The mixture of a row x_o consists of the C′ components that are best given x_o. Each of them has the
+    mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the covariance Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om, and a weight proportional to
+    π_c N(x_o; μ_o, Σ_oo). Only the rows are stored: the methods compute their results from the rows, in blocks.
 
     Attributes
     ----------
@@ -66,7 +69,9 @@ class ConditionalMixtures:
         return f"<{type(self).__name__} of {len(self)} rows: {self.n_features} features, {self.n_active} components>"
 
     def mean(self) -> NDArray:
-        """Return E[x_m | x_o] of each row: the least-squares regression on the given columns.
+        """Return the conditional mean of the M unknown columns for each row, given its known columns.
+
+        This is the least-squares regression of the mixture on the known columns.
 
         Returns
         -------
@@ -76,21 +81,25 @@ class ConditionalMixtures:
         return self._moments(spread=False)
 
     def std(self) -> NDArray:
-        """Return the standard deviation of each column in the mixture of each row.
+        """Return the conditional standard deviation of each unknown column for each row, given its known columns.
 
         Returns
         -------
         deviations : ndarray of shape (n, M)
+            For the M unknown columns, in their units.
         """
         return self._moments(spread=True)[:, self.n_features :]
 
     def covariance(self) -> NDArray:
-        """Return the covariance matrix of the mixture of each row: that within its components plus that of their means.
+        """Return the conditional covariance matrix of the unknown columns for each row, given its known columns.
+
+        It is the mean covariance within the row's components, plus the covariance of the components' means.
 
         Returns
         -------
         covariances : ndarray of shape (n, M, M)
-            The computation also takes C·M² numbers for the covariances of the components.
+            For the M unknown columns. The computation needs memory for C·M² more numbers, the covariances of the C
+            components.
         """
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))
@@ -106,7 +115,7 @@ class ConditionalMixtures:
         return self._each(covariances, (M, M))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray:
-        """Draw from the mixture of each row.
+        """Draw values of the M unknown columns for each row, from its conditional mixture given the known columns.
 
         Parameters
         ----------
@@ -136,7 +145,7 @@ class ConditionalMixtures:
         return self._each(draws, (n_samples, self.n_features))
 
     def quantile(self, q: ArrayLike) -> NDArray:
-        """Return the q-quantiles of the mixture of each row; only one column may remain.
+        """Return the q-quantiles of the unknown column for each row; there must be only one unknown column.
 
         Parameters
         ----------
@@ -168,7 +177,7 @@ class ConditionalMixtures:
         return self._each(values, shares.shape)
 
     def _moments(self, spread: bool) -> NDArray:
-        """Return the mean of each row's mixture (n, M); with `spread`, standard deviations are appended (n, 2M)."""
+        """Return the means of M unknown columns for each row, (n, M); `spread` appends their deviations: (n, 2M)."""
 
         def found(piece: _RowBatch) -> NDArray:
             means = self._means(piece)
@@ -181,7 +190,7 @@ class ConditionalMixtures:
         return self._each(found, ((1 + spread) * self.n_features,))
 
     def _means(self, piece: _RowBatch) -> NDArray[np.float64]:
-        """Return the conditional means (b, H, M) of b rows: of M unknown columns, for H active components."""
+        """Return the conditional means of M unknown columns in the H best components of each of b rows: (b, H, M)."""
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(piece.X)
         return self._conditional.means(piece.X, piece.ids)
@@ -206,9 +215,10 @@ class ConditionalMixtures:
 
 
 def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
-    """Return the conditional means E[x_m | x_o] (n, M) of rows X (n, k) of the known columns x_o.
+    """Return the conditional means of M unknown columns for rows X (n, k) of k known columns: (n, M).
 
-    With `return_std`, standard deviations are appended: (n, 2M).
+    conditional: model of the unknown columns given the known ones    n_active: number of a row's best components used
+    return_std: whether standard deviations are appended: (n, 2M)
     """
     return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
 
@@ -216,13 +226,15 @@ def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows
 def quantiles(
     weights: NDArray[np.float64], means: NDArray[np.float64], deviations: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
-    """Return the quantile of a one-dimensional mixture for each row: the least y with F(y) ≥ share, (n,).
+    """Return a quantile of the one-dimensional Gaussian mixture of each row: the least y with F(y) ≥ share, (n,).
 
-    F(y) = Σ_h w_h Φ((y − μ_h)/σ_h)    weights, means, deviations: w, μ and σ, (n, H) each
+    F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) is the distribution function of a row's mixture, with Φ that of the normal one.
+    weights, means, deviations: w, μ and σ of H components, (n, H) each    share: probability of the quantile
 
     Newton's method solves log F(y) = log share, because log F is nearly linear in the tail. If a step leaves the
-    bracket or is more than half of the last step, the bracket is halved instead. F − share is computed from the nearer
-    tail of every component, so that it loses no digits between two modes. If share > 0.5, the mirrored mixture is used.
+    interval known to contain y, or is more than half of the last step, this interval is halved instead. F − share is
+    computed from the nearer tail of every component, so that it loses no digits between two modes. If share > 0.5, the
+    mirrored mixture is used.
     """
     if share > 0.5:
         return -quantiles(weights, -means, deviations, 1 - share)

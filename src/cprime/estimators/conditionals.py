@@ -1,4 +1,4 @@
-"""Marginals, conditionals and regression of fitted mixtures."""
+"""Mixin of fitted mixtures: marginal and conditional mixtures of some columns, and regression."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -75,7 +75,7 @@ class Conditionals:
             return self._mixture(model.marginal(chosen), chosen)
 
     def condition(self, columns: Any, values: Any = None) -> Any:
-        """Return the mixture of the other columns, given values of these columns.
+        """Return the conditional mixture of the other columns, given values of some columns.
 
         If o are the given columns and m the others, its weights are π_c N(x_o; μ_o, Σ_oo) divided by their sum, its
         means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and its covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om. Conditionals of factor
@@ -141,10 +141,11 @@ class Conditionals:
             return self._mixture(model, others(known, given.n_features + left.n_features))
 
     def regress(self, X: Any, columns: Any, return_std: bool = False) -> Any:
-        """Return the mean of the other columns given these, for each row: the least-squares regression of the mixture.
+        """Return the conditional mean of the other columns for each row, given the values of some columns.
 
-        E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)), where q is the posterior given the columns o, over the
-        `n_active_` best components of a row.
+        This is the least-squares regression of the mixture, E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)),
+        with the given columns o and the others m. q is the posterior of the components given x_o, over the `n_active_`
+        best components of a row.
 
         Parameters
         ----------
@@ -193,7 +194,7 @@ class Conditionals:
         return (found[:, :M], found[:, M:]) if return_std else found
 
     def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
-        """Return the indices of the given columns, and the conditional model of the other columns given these."""
+        """Return the indices of the given columns, and the model of the other columns given values of these columns."""
         check_is_fitted(self)
         with computing(self.n_threads):
             model = self._parameters()
@@ -203,7 +204,7 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return the given columns of X as `Data` for the mixture of these columns. name: name of X in messages"""
+        """Return the given columns of X as `Data`, checked for their marginal mixture. name: name of X in messages"""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
@@ -219,7 +220,7 @@ class Conditionals:
         return getattr(self, "feature_names_in_", None)
 
     def _mixture(self, model: Model, columns: Columns) -> Any:
-        """Return a fitted mixture with the parameters of a model. columns: training columns that the model describes"""
+        """Return a fitted mixture estimator with a model's parameters. columns: indices of the columns it describes"""
         estimator: Any = self
         params = estimator.get_params(deep=False)
         params |= {name: None for name in _OF_THE_FIT if name in params}

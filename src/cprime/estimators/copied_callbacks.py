@@ -14,9 +14,9 @@ _NAMES = ("callbacks", "_skl_callbacks")  # cprime's callbacks, and those that s
 class CopiedCallbacks(CallbackSupportMixin):
     """Mixin before `BaseEstimator`, for estimators with the parameter `callbacks`.
 
-    A pickle of a fitted estimator lacks the callbacks that cannot be pickled; the log names them. An estimator that is
-    not fitted keeps all of them in its state, because its fit needs them. Copies and clones share the callbacks that
-    cannot be copied.
+    A pickle of a fitted estimator lacks the callbacks that cannot be pickled; the log names them. The state of an
+    estimator that is not fitted contains all callbacks, because its fit needs them. Copies and clones share those
+    callbacks with the original that cannot be copied.
     """
 
     callbacks: Any

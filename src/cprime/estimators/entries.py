@@ -8,9 +8,9 @@ from cprime.kernels import Floats
 
 
 def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
-    """Return an array (n, C), CSR or dense, that is zero except for H entries in each row.
+    """Return an array (n, C) that is zero except for H entries in each row; CSR if `sparse`, otherwise dense.
 
-    kept (n, H): columns of the entries, distinct in each row    values (n, H): their values
+    kept (n, H): column index of each entry, distinct in each row    values (n, H): value of each entry
     """
     n, H = kept.shape
     if sparse:

@@ -33,7 +33,7 @@ def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Return the names of the columns, or "feature 0", "feature 1", … if the estimator has none."""
+    """Return the names of the training columns, or "feature 0", "feature 1", … if the estimator has none."""
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]

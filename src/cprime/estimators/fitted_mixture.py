@@ -37,9 +37,10 @@ def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDAr
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
-    """Return the truncated posterior of each row, which is zero except for its C′ best components: (n, C).
+    """Return the truncated posterior of each row: (n, C), zero except for the row's C′ best components.
 
-    nearby: structure of the approximate search; None searches all components    n_kept: C′    sparse: return CSR
+    nearby: structure of the approximate search; None searches all components    n_kept: C′
+    sparse: whether to return a CSR array
     """
     points = model.embed(X)
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
@@ -48,9 +49,9 @@ def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X
 
 
 class _DerivedAttribute:
-    """Descriptor of a fitted attribute that is computed from others if parameters were set by hand.
+    """Descriptor of a fitted attribute that is computed from other attributes if a user has set parameters by hand.
 
-    An attribute set by a fit takes precedence, because the descriptor is used only if the instance has none.
+    A value set by a fit takes precedence, because the descriptor is used only if the instance has no such attribute.
     """
 
     def __init__(self, found: Callable[[Any], Any], *needed: str):
@@ -64,7 +65,7 @@ class _DerivedAttribute:
         if mixture is not None and all(name in vars(mixture) for name in self.needed):
             with computing(mixture.n_threads):
                 value = self.found(mixture)
-            if value is not None:  # a family may have no such parameter
+            if value is not None:  # a model family may lack this parameter
                 return value
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
 
@@ -112,7 +113,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         self.n_iter_ = len(history)
 
     def _set_model(self, model: Model, n_active: int) -> None:
-        """Set the attributes that describe the mixture, but none that describe how it was fitted."""
+        """Set the fitted attributes that describe the mixture, such as `means_`, but none that describe its fit."""
         C, dtype = len(model.centers), model.centers.dtype
         self.covariance_type_ = self.covariance_type
         self.equal_weights_ = model.weights is None
@@ -142,9 +143,9 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         )
 
     def _check_goes_on(self, what: str) -> None:
-        """Raise ValueError if this fit cannot be continued: other arguments were set, or it has no sums for batches.
+        """Raise ValueError if the earlier fit of this estimator cannot be continued with its present arguments.
 
-        what: "partial_fit" or "warm_start"
+        what: how it would be continued, "partial_fit" or "warm_start"
         """
         if what == "partial_fit" and not hasattr(self, "counts_"):
             raise ValueError("partial_fit goes on from a fit: parameters set by hand or derived have no counts_.")
@@ -160,11 +161,14 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
                 )
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """Return the arguments of the model family in the fit to continue, except for "auto" and estimated ones."""
+        """Return the options of the model family (such as n_factors) in the fit to continue.
+
+        Options with the value "auto" and estimated ones are left out.
+        """
         return {}
 
     def _bound_before(self) -> float:
-        """Return F of the last iteration of the fit that this one continues; ∞ if there is none."""
+        """Return the free energy F of the last iteration of the fit that this one continues; ∞ if there is none."""
         return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _goes_on_from(self) -> dict[str, Any] | None:
@@ -184,7 +188,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         return self.fit(X, y, sample_weight).labels_
 
     def _winners(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
-        """Return the index of the best component of every row: (N,)."""
+        """Return the index of the best component of every row: (N,). out: destination, or None for a new array"""
         return data.map(partial(best_of, model), None, np.int32, out)
 
     def _scale(self, model: Model) -> float:
@@ -309,12 +313,18 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return float(total / weight)
 
     def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion, −2 N L + parameters · log N, with the exact L; lower is better."""
+        """Return the Bayesian information criterion −2 N L + k log N; lower is better.
+
+        L: mean exact log-likelihood of the N rows [nats]    k: number of free parameters
+        """
         total, n_parameters, n = self._log_likelihood(X)
         return float(-2 * total + n_parameters * np.log(n))
 
     def aic(self, X: Any) -> float:
-        """Return the Akaike information criterion, −2 N L + 2 · parameters, with the exact L; lower is better."""
+        """Return the Akaike information criterion −2 N L + 2 k; lower is better.
+
+        L: mean exact log-likelihood of the N rows [nats]    k: number of free parameters
+        """
         total, n_parameters, _ = self._log_likelihood(X)
         return float(-2 * total + 2 * n_parameters)
 

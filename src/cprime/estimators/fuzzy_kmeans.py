@@ -231,7 +231,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         return self
 
     def _set_run(self, fit: fuzzy.FuzzyRun, n_active: int) -> Self:
-        """Set the fitted attributes from the state of a run."""
+        """Set the fitted attributes from the final state of a run. n_active: C′, the number of clusters of a point"""
         self.cluster_centers_ = fit.centers
         self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0
         self.regularization_ = getattr(fit.rule, "constant", None)
@@ -244,7 +244,10 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         return self
 
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
-        """Return the rule for memberships that the arguments select; None if its λ must be estimated from the start."""
+        """Return the rule for memberships that the arguments select.
+
+        It is None if the rule's constant λ must first be estimated from the starting centers.
+        """
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")
         if self.regularizer is not None:
@@ -258,7 +261,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     def _rule(self) -> fuzzy.Rule:
         if self.regularization_ is None:
             return fuzzy.Power(self.m_)
-        name = getattr(self, "regularizer_", "entropy")  # model files of 0.1 have no such attribute
+        name = getattr(self, "regularizer_", "entropy")  # model files of version 0.1 have no such attribute
         return fuzzy.REGULARIZED[name](self.regularization_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

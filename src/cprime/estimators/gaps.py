@@ -1,4 +1,4 @@
-"""Missing values: replacement by column means in initializations, and imputation by fitted models."""
+"""Missing values of data: replacement by column means in initializations, and imputation by fitted models."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,7 @@ class ColumnSums(Sums):
 
 @dataclass(frozen=True)
 class SumColumns:
-    """Job of a pass that computes `ColumnSums`."""
+    """Job of a pass that computes sums over the observed values of each column, as `ColumnSums`."""
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
@@ -50,7 +50,7 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return the data, with missing values replaced by column means in all comparisons with centers.
+    """Return the data, with missing values replaced by column means wherever rows are compared with centers.
 
     names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.
     """
@@ -127,7 +127,8 @@ class Imputing:
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:
     """Return the rows of a block with missing values imputed: (n, D).
 
-    key: source of random draws; None inserts conditional means    first: index of the block's first row in the data
+    n_kept: number of a row's best components that are used    first: index of the block's first row in the data
+    key: source of random draws from the conditional density; None inserts conditional means instead
     The random numbers of a row depend only on the key and the row's index.
     """
     if X.observed is None:

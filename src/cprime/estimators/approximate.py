@@ -44,7 +44,7 @@ class Approximate:
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:
-        """Return the structure that finds components near a row; it is rebuilt only if fitted attributes have changed."""
+        """Return the structure that finds components near a row; it is rebuilt if fitted attributes have changed."""
         of = [vars(self).get(name) for name in self._searched_by()]
         made = vars(self).get("_made")
         if made is None or any(now is not then for now, then in zip(of, made[0], strict=True)):

@@ -17,7 +17,7 @@ from cprime.search import Search
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """Return the expected latent factors E[z | x] of each row, given its best component: (n, H)."""
+    """Return the expected latent factors E[z | x] of each row, under its best component, a factor analyzer: (n, H)."""
     return model.latent(X, best_of(model, X))
 
 
@@ -26,7 +26,8 @@ class GaussianMixture(Imputing, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7) of Lücke &
-    Forster. It is a lower bound of the log-likelihood: the active set K(n) of point n contains its C′ best components.
+    Forster, for points x_n of weight w_n and total weight W. The active set K(n) of point n contains only its C′ best
+    components, so F is a lower bound of the log-likelihood.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class GaussianMixture(Imputing, Mixture):
         doubles G while an exact search of a sample shows that the lists are too short.
     assignment : {"soft", "hard", "posterior"}, default="soft"
         Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
-        component: classification EM, and with weights="equal" the K-means of Kearns et al. for any densities.
+        component (classification EM); with weights="equal" this is the K-means of Kearns et al., for any densities.
         "posterior" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
         whose lower bound may fall.
     init_params : str, array-like, fitted estimator or callable, default="auto"
@@ -92,7 +93,7 @@ class GaussianMixture(Imputing, Mixture):
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", the E-step uses the marginal
         density of the observed values of a row, and the M-step the conditional expectations of the missing ones. This
         is EM for the likelihood of the observed values, which is valid if values are missing at random.
-        Initializations use column means in their place. See `impute`.
+        Initializations replace missing values by column means. See `impute`.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
         total weight so far. With 1 all points count equally; smaller values forget early points.
@@ -100,7 +101,7 @@ class GaussianMixture(Imputing, Mixture):
         Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
         the last one of that fit.
     certificate : int, default=1000
-        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
+        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
         How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all components once
         more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
@@ -155,8 +156,9 @@ class GaussianMixture(Imputing, Mixture):
     n_active_ : int
         C′ as used: 1 with assignment="hard".
     counts_ : ndarray of shape (n_components,)
-        Σ w q of each component, over the fit or all batches of `partial_fit`. If learning_decay < 1, the total weight
-        of all batches, divided in proportion to the decayed statistics.
+        Σ_n w_n q_nc of each component c, with weights w and responsibilities q, over the points of the fit or all
+        batches of `partial_fit`. If learning_decay < 1, it is the total weight of all batches, divided among the
+        components in proportion to their decayed statistics.
     converged_ : bool
         Whether the best start converged within max_iter; False with "posterior" and after `partial_fit`.
     final_assignment_ : str
@@ -257,7 +259,7 @@ class GaussianMixture(Imputing, Mixture):
         return {name: getattr(model, name) for name in model.followed_options if getattr(self, name) != "auto"}
 
     def transform_factors(self, X: Any) -> NDArray:
-        """Return the expected factors E[z | x] of each row, for its most probable component, a factor analyzer.
+        """Return the expected factors E[z | x] of each row, under its most probable component, a factor analyzer.
 
         Parameters
         ----------
@@ -266,7 +268,8 @@ class GaussianMixture(Imputing, Mixture):
         Returns
         -------
         factors : ndarray of shape (n_samples, H)
-            In the dtype of the means. A row n of component c is approximated by means_[c] + factors_[c] @ factors[n].
+            H is the number of factors of a component. In the dtype of the means. A row n whose most probable component
+            is c is approximated by means_[c] + factors_[c] @ factors[n].
 
         Raises
         ------

@@ -42,8 +42,8 @@ from cprime.search.nearby import CellIndexLookup
 class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     """k-means clustering: truncated EM of a Gaussian mixture in which each point has one active component (C′ = 1).
 
-    The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖², and so increases the free energy
-    F = −log C − (D/2) log(2πe J/(DN)), a lower bound of the log-likelihood of a Gaussian mixture.
+    The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖² for points x_n of weight w_n and centers μ_c. So it increases the
+    free energy F = −log C − (D/2) log(2πe J/(DN)), a lower bound of the log-likelihood of a Gaussian mixture.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
-        values. Initializations use column means in their place, and all steps are plain ones. See `impute`.
+        values. Initializations replace missing values by column means; all steps are Lloyd steps. See `impute`.
     certificate : int, default=1000
-        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
+        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
         How `labels_` and `inertia_` are computed after a partial search: "exact" searches all centers once more for
         every point, as `predict` does; "found" uses the center that the search has found. "auto" is "exact" if that

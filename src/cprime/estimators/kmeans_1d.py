@@ -1,4 +1,4 @@
-"""k-means in one dimension, where the global optimum can be computed."""
+"""k-means in one dimension, for which the global optimum can be computed."""
 
 from typing import Any, Self
 
@@ -154,7 +154,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return float(distances.sum() if weights is None else distances @ weights)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the nearest center of each number; a number halfway between two centers has the lower one.
+        """Return the index of the nearest center of each number; halfway between two centers, that of the lower center.
 
         Parameters
         ----------
@@ -221,9 +221,10 @@ def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64],
 
 
 def _means(values: NDArray, masses: NDArray, starts: NDArray) -> NDArray[np.float64]:
-    """Return the weighted mean of each run of sorted values, (C,), computed relative to its first value for precision.
+    """Return the weighted mean of each of C runs (intervals) of the sorted `values`: (C,).
 
     masses: weights of the values    starts (C,): index of the first value of each run
+    Means are computed relative to the first value of a run, for precision.
     """
     sizes = np.diff(np.append(starts, len(values)))
     first = values[starts]

@@ -40,6 +40,10 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
 
 
 def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:
-    """Return the starting parameters: the means of the points nearest to each starting center, and their variance."""
+    """Return the starting parameters of k-means with missing values, as a model.
+
+    These are the means of the points nearest to each of the starting `centers` (C, D), and the variance about the
+    means.    exact: whether points are compared with all starting centers
+    """
     start = PooledSpherical(centers, np.ones(len(centers)), variance_floor(centers))
     return em.hard_start(data, start, exact)

@@ -214,7 +214,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return self
 
     def _set_run(self, fit: medoids.MedoidsRun, X: NDArray) -> Self:
-        """Set the fitted attributes from the state of a run."""
+        """Set the fitted attributes from the final state of a run on the data X."""
         self.medoid_indices_ = fit.medoids.astype(np.int64)
         self.cluster_centers_ = None if self._precomputed else X[fit.medoids]
         self.objectives_ = list(fit.objectives)

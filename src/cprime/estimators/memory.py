@@ -37,11 +37,11 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 3, 5  # numbers of copies that exist at a time, including those of momentum and of the M-step
-_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # such numbers, if the M-step overwrites the memory of the sums
+PARAMETERS, SUMS = 3, 5  # copies of parameters and of sufficient statistics at a time, with those of momentum, M-step
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # copies at a time if the M-step overwrites the memory of the sums
 _TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
 _LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
-_LIST_ROWS = 65536  # number of lists that are computed from other lists at a time
+_LIST_ROWS = 65536  # number of neighbor lists that are computed from earlier lists at a time
 _MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # mean costs: bytes per component pair, most pairs at a time
 _MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities, used for missing values
 _FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and Python objects
@@ -67,9 +67,10 @@ _ANY = {  # arguments that do not change the sizes of a small model
 class PlannedRows:
     """Description of the data of a planned fit, made without reading rows.
 
+    data: the rows as `Data`, with their shape and type
     loaded: bytes of rows that the fit will load or copy into memory as a whole
     resident: whether all rows are in memory during the fit; if not, they are read chunk by chunk
-    here: whether the rows are on this machine
+    here: whether the rows are on this machine, not on the workers of a cluster
     """
 
     data: Data
@@ -111,7 +112,7 @@ class PlannedRows:
 
     @property
     def stored(self) -> np.dtype:
-        """Return the data type of the rows in memory."""
+        """Return the data type in which the rows are stored in memory."""
         return self.source.stored if isinstance(self.data, Local) else self.data.dtype
 
     @property
@@ -120,7 +121,7 @@ class PlannedRows:
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """Return the same rows in chunks of another size."""
+        """Return the description of the same rows if they are read in chunks of `chunk_rows` rows."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
@@ -130,7 +131,7 @@ class PlannedRows:
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """Return the description of the same rows in float32."""
+        """Return the description of the same rows as if they were stored in float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 
@@ -141,13 +142,13 @@ def _n_bytes_stored(source: Source) -> int:
 class Sizes(NamedTuple):
     """Bytes of a model and of its sufficient statistics, and properties of the model that the memory formulas use.
 
-    Bytes per component: of its parameters (component), of values derived from these for costs (made), and of its
-    sufficient statistics (sums). Other bytes: of parameters that all components share (shared), and of a row that has
-    been transformed to the space of the components (embedded).
-
+    component, made, sums: bytes per component of its parameters, of values derived from the parameters for the
+    computation of costs, and of its sufficient statistics
+    shared: bytes of parameters that all components share
+    embedded: bytes of a row that has been transformed to the space of the components
     in_place: whether M-steps overwrite the memory of the sufficient statistics
     by_distances: whether neighbor lists are computed from distances of centers, not from mean costs
-    steady: whether the transformed rows are stored from pass to pass, always for a whole chunk
+    steady: whether the transformed rows of a chunk stay in memory from pass to pass
     kernels: whether compiled kernels compute the costs; if not, rows are copied in double precision
     n_numbers: count of numbers per pair of row and component in tables of costs; 0 if there are no tables
     """
@@ -167,7 +168,7 @@ class Sizes(NamedTuple):
 def needed(
     estimator: Any, rows: PlannedRows, sizes: Sizes | None = None, regroup: bool | None = None
 ) -> dict[str, int]:
-    """Return the bytes that a fit of these rows takes at its peak, as a dictionary by part ("rows", "sums", …).
+    """Return the bytes that a fit takes at its peak, as a dictionary with an entry for each part ("rows", "sums", …).
 
     sizes: sizes of the model; None measures them    regroup: whether a graph search copies each chunk with its rows
     sorted by component; None means as the fit would choose
@@ -239,9 +240,9 @@ def _bounds(search: Any, itemsize: int) -> int:
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the sizes of a model, measured on a model of two or three components.
+    """Return the sizes in bytes of an estimator's model, measured on small models of two and three components.
 
-    For many features, they are extrapolated by a parabola through the sizes for three smaller numbers of features.
+    For many features, the sizes are extrapolated by a parabola through those for three smaller numbers of features.
     """
     view = unfitted_copy(estimator)
     for name, value in _ANY.items():
@@ -259,7 +260,10 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the sizes of a model in n_features dimensions: differences between models of two and three components."""
+    """Return the sizes of a model of n_features features, measured on models of two and three components.
+
+    The difference of the two models gives the bytes per component.    view: the estimator
+    """
     bare, models, sums = [], [], []
     for C in (2, 3):
         setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)

@@ -1,4 +1,4 @@
-"""Base of mixtures of any model family: fits to all data at once, or batch by batch."""
+"""Base class of mixtures of any model family, with the methods that fit all data at once or batch by batch."""
 
 from time import perf_counter
 from typing import Any, Self
@@ -116,8 +116,9 @@ class Mixture(FittedMixture):
         """Update the parameters with one batch of points: stepwise EM (Cappé & Moulines 2009).
 
         The E-step on the batch evaluates all components and uses the best C′ of each point. Then the sufficient
-        statistics move toward those of the batch by the share min(1, W/n^κ), see `learning_decay`, and the parameters
-        are computed from them. The first batch is initialized as in `fit`; after a `fit`, batches update its result.
+        statistics move toward those of the batch by the share min(1, W/n^κ) of the difference, and the parameters are
+        computed from the result. W is the weight of the batch, n that of all batches so far, and κ is `learning_decay`.
+        The first batch is initialized as in `fit`; after a `fit`, batches update its result.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class Mixture(FittedMixture):
         return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:
-        """Return the parameters before the first batch, initialized from the batch."""
+        """Return the starting parameters of `partial_fit`, initialized from its first batch `data`."""
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data, quick=True)
         model = given.first_model(data, self._centers(data, init, key), True)

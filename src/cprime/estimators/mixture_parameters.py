@@ -1,4 +1,4 @@
-"""Starting parameters of a mixture: checks of the arguments, and estimates of the parameters that are not given."""
+"""Starting parameters of a mixture: checks of arguments such as `means_init`, and estimates of all others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,11 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
 
 
 def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
-    """Return the name of the initialization of run number `run`; an `init` that is not a name is returned unchanged."""
+    """Return the initialization of the means for the run number `run` among several starts.
+
+    init="one of each" selects "kmeans", "k-means++" (or a faster method for large data) and "random" in turn. Means and
+    functions are returned unchanged.
+    """
     if not isinstance(init, str):
         return init
     if init == ONE_OF_EACH:
@@ -61,8 +65,9 @@ def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
 class GivenParameters:
     """Starting parameters given by the user; the others are estimated from the hard assignment to the starting means.
 
-    shaped: function of centers and weights that returns a model with these, and with the user's covariances if given
-    means, covariances: whether the user gives these    weights (C,): weights from the user, or None
+    shaped: function that returns a model with given means (C, D) and weights (C,), and with the user's covariances if
+    there are any
+    means, covariances: whether the user gives means and covariances    weights (C,): weights from the user, or None
     free: whether weights are estimated during the fit; if not, they are equal
     """
 
@@ -74,7 +79,7 @@ class GivenParameters:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return an instance in which all parameters are given: those of a model."""
+        """Return an instance in which all parameters are given, namely those of a model."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)
@@ -100,10 +105,12 @@ class GivenParameters:
         return cls(shaped, mixture.means_init is not None, weights if free else None, precisions is not None, free)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
-        """Return the starting parameters. start (C, D): starting means    exact: whether the search is exact
+        """Return a model with the starting parameters of a fit.
 
-        Given parameters are not changed. Other means, covariances and weights are estimated from the hard assignment to
-        the starting means. A model whose first variance is estimated in the fit (`finds_variance`) keeps these means.
+        start (C, D): starting means    exact: whether points are compared with all starting means
+        Given parameters are not changed. Other means, covariances and weights are estimated from the hard assignment of
+        the points to the starting means. If the fit itself estimates the first variance (`finds_variance`), the means
+        are the starting means.
         """
         if self.means and self.covariances and (self.weights is not None or not self.free):
             return self.shaped(start, self.weights)

@@ -20,7 +20,10 @@ from cprime.sources.optional import require
 
 @dataclass(frozen=True)
 class Inertia:
-    """Job of a pass that computes J: the weighted sum of squared distances to the nearest of all centers (C, D)."""
+    """Job of a pass that computes J, the weighted sum of squared distances of points to their nearest centers.
+
+    centers (C, D)
+    """
 
     centers: Floats
 
@@ -32,7 +35,10 @@ class Inertia:
 
 
 def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-    """Return the index of each row's nearest center and its squared distance over the values not missing, (n,)."""
+    """Return the index of each row's nearest center and its squared distance, (n,) each.
+
+    Columns in which the row has a missing value do not count in the distance.
+    """
     if X.observed is None:
         kept, squared = X.nearest(centers)
         return kept[:, 0], squared[:, 0]
@@ -61,7 +67,7 @@ def euclidean_distances(centers: Floats, X: Rows) -> Floats:
 
 
 def cosine_distances(centers: Floats, X: Rows) -> Floats:
-    """Return 1 − cos of each row and each center, (n, C); rows and centers have length 1."""
+    """Return the cosine distance 1 − cos between each row and each center, all of length 1: (n, C)."""
     squared = X.distances(centers)
     return np.multiply(squared, 0.5, out=squared).T
 

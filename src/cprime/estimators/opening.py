@@ -67,7 +67,10 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[],
 
 
 def _prepared(estimator: Any, X: Any) -> Source:
-    """Apply the preparation of the training data to X: fill values, shifts and scales; raise for Dask or sparse X."""
+    """Return X with the preparation of the training data applied: missing values filled, columns shifted and scaled.
+
+    Raises an error for Dask collections and sparse X.
+    """
     if type(X).__module__.partition(".")[0] == "dask" or hasattr(X, "tocsr"):
         raise ValueError(
             f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
@@ -88,7 +91,7 @@ def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) 
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:
-    """Return the columns of the training data if all of them are in `columns`, otherwise `columns` unchanged."""
+    """Return the names of the training data's columns if `columns` contains all of them, otherwise `columns` itself."""
     known: NDArray | None = getattr(estimator, "feature_names_in_", None)
     return columns if known is None or not set(known) <= set(columns) else list(known)
 

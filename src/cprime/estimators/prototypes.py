@@ -19,7 +19,7 @@ class Prototypes(NearestCenter, SavableEstimator):
     n_clusters: int
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        """Return X as checked rows; narrow types such as uint8 are not converted. reset: whether X will be fitted"""
+        """Return X as checked rows; narrow types such as uint8 are not converted. reset: whether X is training data"""
         rows = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype, narrow=True)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
@@ -32,7 +32,7 @@ class FuzzyBase(Prototypes):
     n_active_: int
 
     def _rule(self) -> fuzzy.Rule:
-        """Return the rule that computes memberships from distances, with the fitted parameters."""
+        """Return the rule (a function) that computes memberships from squared distances, with the fitted parameters."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:

@@ -1,6 +1,6 @@
 """Remarks on a fitted estimator as text: quality of its search, size of active sets, and advice.
 
-Only fitted attributes are read.
+The remarks depend on fitted attributes only, not on data.
 """
 
 import logging
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cprime._warnings import warn
 
 LEAST_AGREEMENT = 0.9  # share of points whose best component was found
-MOST_EXCESS = 0.02  # relative excess of J over J of the exact nearest centers
+MOST_EXCESS = 0.02  # relative excess of J, computed with the centers found, over J of the exact nearest centers
 MOST_SHORTFALL = 0.1  # F of the exact active sets K(n) minus F [nats per point]
 
 _log = logging.getLogger("cprime")
@@ -28,7 +28,7 @@ class Bounds(NamedTuple):
     log_likelihood : float
         L(Θ), eq. (3) of Lücke & Forster; never below F, except for rounding errors.
     kl_gap : float
-        L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
+        L − F, the Kullback-Leibler divergence of the truncated posteriors from the exact ones; eq. (16) for k-means.
     entropy : float
         Mean entropy of the truncated posteriors; 0 for k-means.
 
@@ -67,7 +67,10 @@ class SearchQualityWarning(ConvergenceWarning):
 
 
 def certificate_text(estimator: Any) -> str | None:
-    """Return the certificate as text, with the 95 % interval of the agreement in per cent; None without certificate."""
+    """Return the certificate (measured quality of the search) as text, or None if the estimator has none.
+
+    The text contains the agreement, the share of points whose best component was found, with its 95 % interval.
+    """
     found = getattr(estimator, "certificate_", None)
     if not found:
         return None
@@ -81,8 +84,11 @@ def certificate_text(estimator: Any) -> str | None:
 
 
 def remarks(estimator: Any) -> list[str]:
-    """Return lines with remarks on a fitted estimator: certificate, exactness of labels, advice, preparation of data,
-    and C′ if less than C."""
+    """Return lines of text with remarks on a fitted estimator.
+
+    They are about the quality of its search (certificate), the exactness of labels, advice, the preparation of the
+    data, and the size C′ of active sets if it is less than the number of components C.
+    """
     lines = []
     text = certificate_text(estimator)
     if text is not None:
@@ -102,7 +108,10 @@ def remarks(estimator: Any) -> list[str]:
 
 
 def advice(estimator: Any) -> str | None:
-    """Return advice as text if the whole 95 % interval of a value in the certificate is poor, otherwise None."""
+    """Return advice as text if a partial search was poor, otherwise None.
+
+    It was poor if the whole 95 % interval of a value in the certificate is beyond the limit for this value.
+    """
     found = getattr(estimator, "certificate_", None)
     if not found:
         return None
@@ -118,7 +127,7 @@ def advice(estimator: Any) -> str | None:
 
 
 def warn_if_poor(estimator: Any) -> None:
-    """Issue a `SearchQualityWarning` if the whole 95 % interval of a value in the certificate is poor."""
+    """Issue a `SearchQualityWarning` if the whole 95 % interval of a value in the certificate is beyond its limit."""
     poor = advice(estimator)
     if poor is not None:
         warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning)
@@ -126,7 +135,10 @@ def warn_if_poor(estimator: Any) -> None:
 
 @cache
 def say_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Log that probabilities are truncated to few components because n_active='auto'; once per method and sizes."""
+    """Log that a method truncates probabilities to n_active components because n_active='auto'.
+
+    Each combination of arguments is logged only once.
+    """
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",

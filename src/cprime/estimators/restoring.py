@@ -10,9 +10,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def restore_on_error(fit: F) -> F:
-    """Return the method `fit`, wrapped so that all attributes are restored if it raises or is interrupted.
+    """Return the method `fit` in a wrapper that restores all attributes if the method raises or is interrupted.
 
-    It runs in the context `computing`, which sets the number of threads.
+    The method runs in the context `computing`, which sets the number of threads.
     """
 
     @wraps(fit)

@@ -26,9 +26,9 @@ def validated(
     """Return X as checked rows of finite numbers in C order, or as sparse rows if the estimator's tags allow these.
 
     make: function that converts a dense or CSR array to rows
-    dtype: function that returns the data type to convert to; None during a fit, where X becomes float32 if that can
+    dtype: function that returns the data type to convert to; None during a fit, in which X becomes float32 if that can
     represent all numbers of its type, otherwise float64
-    narrow: whether rows may stay in a narrow type, so that only the computation uses the wider type
+    narrow: whether rows may stay in a narrow type such as uint8, so that only the computation uses the wider type
     """
     X = plain(X, narrow=narrow)
     kind = narrow_type(X) if narrow else None
@@ -48,9 +48,11 @@ def validated(
 def taken(
     estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Callable[[Any], Any], least: int = 1, **more: Any
 ) -> Any:
-    """Check X like scikit-learn's `validate_data`, except for finite numbers; plain arrays take a shortcut.
+    """Return X as a checked array, as scikit-learn's `validate_data` does, but without a check for finite numbers.
 
-    accept_sparse: function that returns the accepted sparse format    least: minimum number of rows
+    Arrays that need no conversion take a shortcut.    reset: whether X is training data, which sets `n_features_in_`
+    dtype: type to convert to    accept_sparse: function that returns the accepted sparse format
+    least: minimum number of rows
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
     if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
@@ -65,16 +67,16 @@ def taken(
 
 
 def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:
-    """Return whether X is a contiguous, aligned 2-D array of one of these types, so that it needs no conversion."""
+    """Return whether X is a contiguous, aligned 2-D array of one of the `dtypes`, so that it needs no conversion."""
     if type(X) is not np.ndarray or X.dtype not in dtypes or X.ndim != 2:
         return False
     return bool(X.size) and X.flags.c_contiguous and X.flags.aligned
 
 
 def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
-    """Raise ValueError unless all numbers are finite and their squares do not overflow.
+    """Raise ValueError unless all numbers in the rows are finite and their squares do not overflow.
 
-    spread: whether to check, too, that squared differences of rows do not underflow
+    spread: whether to check also that squared differences of rows do not underflow
     """
     largest, extent = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
@@ -85,7 +87,10 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
 
 def _precision_of(X: Any) -> Any:
-    """Return float32 if it can represent all types of X, else float64; "numeric" for other or unknown types."""
+    """Return float32 if it can represent all numbers of the types in X (array or table), otherwise float64.
+
+    Returns "numeric", scikit-learn's name for any numeric type, if the types are unknown or not numeric.
+    """
     if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
         found = kinds(X)
     elif isinstance(getattr(X, "dtype", None), np.dtype):
@@ -96,7 +101,7 @@ def _precision_of(X: Any) -> Any:
 
 
 def narrow_type(X: Any) -> np.dtype | None:
-    """Return the narrow type of a 2-D array, or that of all columns of a pandas table; None if there is none."""
+    """Return the narrow type (such as uint8 or float16) of a 2-D array or of all columns of a pandas table, or None."""
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         found = set(X.dtypes)
         dtype = found.pop() if len(found) == 1 else None
@@ -106,7 +111,10 @@ def narrow_type(X: Any) -> np.dtype | None:
 
 
 def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
-    """Check X like `taken`, without converting its narrow type, also for types that scikit-learn does not support."""
+    """Return X as a checked array of the narrow type `dtype`, without conversion.
+
+    Types that scikit-learn does not support, such as bfloat16, are allowed.    reset: whether X is training data
+    """
     bits = bits_of(X) if isinstance(X, np.ndarray) else X
     wanted = bits.dtype if isinstance(X, np.ndarray) else dtype
     return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)

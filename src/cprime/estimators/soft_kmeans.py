@@ -28,8 +28,9 @@ class SoftKMeans(FuzzyBase, Clusterer):
     """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) with fixed stiffness β; centers are weighted means.
 
     This is the EM of `GaussianMixture` with one variance for all components, but σ² = 1/2β is fixed. It increases the
-    free energy F = 1/W Σ_n w_n log Σ_{c∈K(n)} (1/C) N(x_n; μ_c, σ²I). The limit β → ∞ is k-means. For β ≤ 1/2λ, where λ
-    is the largest variance of the data along any direction, it is a stable solution that all centers are at the mean.
+    free energy F = 1/W Σ_n w_n log Σ_{c∈K(n)} (1/C) N(x_n; μ_c, σ²I), where K(n) is the active set of point n, w_n its
+    weight, and W the total weight. The limit β → ∞ is k-means. If β ≤ 1/2λ, where λ is the largest variance of the data
+    along any direction, there is a stable solution in which all centers are at the mean.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
     tol : float, default=1e-4
         A start has converged if F changes by less than this, in nats per point.
     certificate : int, default=1000
-        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
+        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
         How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all centers once
         more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
@@ -242,7 +243,9 @@ class SoftKMeans(FuzzyBase, Clusterer):
         return fuzzy.Entropy(2 * self.variance_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return F per point (or unit of weight), in nats; the active set of a row is its `n_active_` nearest clusters.
+        """Return the free energy F per point (or unit of weight), in nats.
+
+        The active set of a row contains its `n_active_` nearest clusters.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Checks of fitted attributes, so that a corrupt model file raises an error before compiled code reads its arrays.
 
-The checks are listed by the names of the attributes, for all estimators. Nothing here depends on file formats.
+A table contains one check per attribute name, for all estimators. The checks do not depend on file formats.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ _COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMi
 
 
 class _Sizes(NamedTuple):
-    """Number of components C, number of features D, and the model family."""
+    """Sizes with which fitted attributes must agree: number of components C and of features D, and the model family."""
 
     C: int
     D: int
@@ -53,7 +53,7 @@ class _Sizes(NamedTuple):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise ValueError for the first fitted attribute that is missing or has a value that no fit produces."""
+    """Raise ValueError if a fitted attribute of the estimator is missing or has a value that no fit can produce."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     derived = NEEDED[kind] is _MIXTURE and _COURSE.isdisjoint(found)
@@ -75,7 +75,10 @@ def _refuse_missing(names: set[str]) -> None:
 
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
-    """Check the centers (or medoids) and the covariance type; return the numbers of components and of features."""
+    """Check the centers (or medoids) and the covariance type of an estimator; return the sizes that these imply.
+
+    kind: name of the estimator's base class, by which checks are listed
+    """
     mixture = NEEDED[kind] is _MIXTURE
     name = "means_" if mixture else "cluster_centers_"
     centers: Any = getattr(estimator, name, None)
@@ -96,9 +99,9 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
 
 
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
-    """Return whether a value is an array of finite numbers of this shape and one of these dtype kinds, as in "fi".
+    """Return whether a value is an array of finite numbers with the given shape and dtype kind.
 
-    None in the shape allows any length.
+    kinds: allowed kinds of dtypes, such as "fi" for floats and integers    shape: None in it allows any length
     """
     return (
         isinstance(value, np.ndarray)
@@ -141,7 +144,10 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is valid as Cholesky factors: numbers > 0, or upper triangles with diagonals > 0."""
+    """Return whether a value is valid as Cholesky factors of precisions.
+
+    Valid are numbers > 0, or upper triangular matrices with diagonals > 0.
+    """
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
     return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
@@ -156,7 +162,7 @@ def _names(value: Any, sizes: _Sizes) -> bool:
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is a valid structure of cells of centers, in which `KMeans.partial_fit` searches."""
+    """Return whether a value is a valid attribute `structure_`: the cells of centers that `KMeans.partial_fit` uses."""
     names = {"coarse", "order", "begins", "clumped", "home", "won", "won_astray", "n_rows"}
     if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
         return False
@@ -178,7 +184,7 @@ def _structure(value: Any, sizes: _Sizes) -> bool:
 
 
 def _preparation(value: Any, D: int) -> bool:
-    """Return whether a value is a valid preparation: fill values, shifts and scales, each (D,) or None."""
+    """Return whether a value is a valid preparation of D columns: fill values, shifts and scales, each (D,) or None."""
     return (
         isinstance(value, dict)
         and value.keys() == {"fill", "shift", "scale"}

@@ -1,4 +1,4 @@
-"""Base class of all estimators: model files and reports."""
+"""Base class of all estimators, with methods that write a model file and make a report."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -38,8 +38,9 @@ class SavableEstimator(Documented, BaseEstimator):
     ) -> "Report":
         """Describe the fitted model on one page: `estimator.report(X).save("report.html")`.
 
-        The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, sizes,
-        search quality, certainty, and J and F over time. It needs no network. Needs ``pip install cprime[report]``.
+        The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, the sizes of
+        clusters, the quality of the search, the certainty of assignments, and J and F at each iteration. It needs no
+        network. Needs ``pip install cprime[report]``.
 
         Parameters
         ----------
@@ -82,5 +83,5 @@ class SavableEstimator(Documented, BaseEstimator):
         )
 
     def _check_fitted(self) -> None:
-        """Raise ValueError if a fitted attribute is missing or invalid, as may be the case after reading a file."""
+        """Raise ValueError if a fitted attribute is missing or invalid, for example after a damaged file was read."""
         check_fitted(self)

@@ -23,10 +23,11 @@ def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
 class StudentTMixture(Mixture):
     """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
 
-    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), a lower bound of
-    the log-likelihood in which the active set K(n) of point n contains its C′ best components. In an M-step the weight
-    of a point is q_nc u_nc with u_nc = (ν_c + D)/(ν_c + (x_n − μ_c)ᵀ Σ_c⁻¹ (x_n − μ_c)), which falls with its distance.
-    The class is used like `GaussianMixture`, which is the limit of large ν.
+    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), for points x_n of
+    weight w_n and total weight W. The active set K(n) of point n contains only its C′ best components, so F is a lower
+    bound of the log-likelihood. In the M-step of component c, a point has the weight q_nc u_nc, where q_nc is its
+    responsibility. The factor u_nc = (ν_c + D)/(ν_c + (x_n − μ_c)ᵀ Σ_c⁻¹ (x_n − μ_c)) falls with the distance. The
+    class is used like `GaussianMixture`, which is the limit of large ν.
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ n_features_in_, feature_names_in_
     Notes
     -----
     One iteration is one E-step and one M-step of PX-EM. The E-step computes q_nc and u_nc for all components from the
-    parameters of the iteration before, μ, Σ, π and ν. All new parameters follow from these q and u; with N_c = Σ_n q_nc
-    and sums over n that include the sample weights:
+    parameters of the iteration before, μ, Σ, π and ν. All new parameters follow from these q and u. N_c is Σ_n q_nc,
+    sums over n include the sample weights, and ψ is the digamma function:
 
     1. ν_c solves log(ν/2) − ψ(ν/2) = log m − ψ(m) + Σ q (u − 1 − log u) / N_c with m = (ν_c,old + D)/2. This is one
        M-step of EM (Peel & McLachlan), not ECM or ECME: u and q are not computed again after μ and Σ. A shared ν solves
@@ -215,11 +216,12 @@ n_features_in_, feature_names_in_
         return {"dof": self.dof if first == first.dtype.type(self.dof) else float(first)}
 
     def score_outliers(self, X: Any) -> NDArray:
-        """Return Σ_c q_nc u_nc of each row, its weight in the M-steps of its components, which is low for outliers.
+        """Return a score of each row that is low for outliers: Σ_c q_nc u_nc, its total weight in M-steps.
 
-        The average over the training data is about 1. The score of a row at the center of a component is at most
-        1 + D/ν, and it falls toward 0 with the squared distance from all components. q_nc is the posterior over the
-        `n_active_` best components of the row, as in `predict_proba`, so outliers between components are detected too.
+        q_nc is the posterior over the `n_active_` best components c of row n, as in `predict_proba`, so outliers
+        between components are detected too. u_nc = (ν + D)/(ν + d²_nc) falls with the Mahalanobis distance d_nc. The
+        average score of the training data is about 1. The score of a row at the center of a component is at most
+        1 + D/ν, and it falls toward 0 with the squared distance from all components.
 
         Parameters
         ----------

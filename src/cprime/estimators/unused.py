@@ -10,7 +10,7 @@ from cprime.seeding import is_given
 def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]:
     """Yield a line for each argument of an estimator that was set but changes nothing about its fit.
 
-    search: search of the fit    init: its initialization, such as a name or an array of means
+    search: search of the fit    init: initialization of the fit, such as a name or an array of means
     """
     given = estimator.get_params(deep=False)
     n_components = estimator._n_components()

@@ -22,11 +22,12 @@ from cprime.sources.foreign import plain
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 # n_active="auto": mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones with C′ = KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# search="auto": least number of components and of evaluations per iteration for which the search is partial.
+# search="auto": numbers of components and of evaluations (of a component at a point) per iteration from which on the
+# search is partial, so that a point is compared only with some components.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-TWO_LEVEL_COMPONENTS = 4096  # number of components from which init="auto" is never k-means++, which is slow then
-# search="auto" of k-means, if not partial, is the bounded search up to so many features and from so many components and
-# evaluations per iteration.
+TWO_LEVEL_COMPONENTS = 4096  # number of components from which on init="auto" is not k-means++, which is slow then
+# search="auto" of k-means, if not partial, is the bounded search for at most BOUNDED_FEATURES features and at least so
+# many components and evaluations per iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # most components for which neighbor lists are complete if rows are sparse
 LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
@@ -66,7 +67,7 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 
 def check_loop(estimator: Any) -> int:
-    """Check the arguments common to estimators with iterations and several starts; return the number of clusters."""
+    """Check arguments such as max_iter, tol and n_init of an estimator; return its number of clusters."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     resolve_threads(estimator.n_threads)
@@ -74,7 +75,7 @@ def check_loop(estimator: Any) -> int:
 
 
 def check_n_active(n_active: Any, n_clusters: int) -> int:
-    """Return C′ from the argument `n_active`; None means all clusters."""
+    """Return C′, the size of active sets, from the argument `n_active`; None means all clusters."""
     if n_active is None:
         return n_clusters
     return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
@@ -93,7 +94,7 @@ def check_auto_or_positive(value: Any, name: str) -> float | None:
 
 
 def check_at_most(value: Any, name: str, limit: int, of: str) -> int:
-    """Return `value` as an int from 1 to `most`, which is the value of the argument named `of`."""
+    """Return `value` as an int; raise an error unless it is from 1 to `limit`, the value of the argument named `of`."""
     value = check_integer(value, name, 1)
     if value > limit:
         raise ValueError(f"{name} must be at most {of}={limit}, got {value}.")
@@ -134,7 +135,7 @@ def check_spill(value: Any) -> Path | None:
 def check_decay(value: Any) -> float:
     """Return the argument `learning_decay`, κ, as a float; raise ValueError unless 1/2 < κ ≤ 1.
 
-    Learning rates n^−κ then decrease as Robbins & Monro (1951) require.
+    Learning rates n^−κ after points of total weight n then decrease as Robbins & Monro (1951) require.
     """
     value = check_real(value, "learning_decay", 0.5)
     if not 0.5 < value <= 1:
@@ -201,10 +202,10 @@ def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, ass
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
-    """Return C′, the size of active sets. With assignment="hard", active sets only determine the candidates.
+    """Return C′, the size of active sets, from the argument `n_active` of a mixture.
 
     None is all components. "auto" is all components of a small mixture and KEPT_AUTO of a large one. With
-    assignment="hard", both are 1.
+    assignment="hard", active sets serve only the search for candidates, and None and "auto" are 1.
     """
     if isinstance(n_active, str):
         check_choice(n_active, "n_active", ("auto",))
@@ -216,7 +217,10 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
-    """Return weights (n,) as float64, or None; raise ValueError for negative ones, zeros only, or too large a sum."""
+    """Return the argument `sample_weight` as float64 (n,), or None.
+
+    Raises ValueError for negative weights, zeros only, or too large a sum.
+    """
     if sample_weight is None:
         return None
     weights = _check_sample_weight(plain(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
@@ -235,13 +239,15 @@ def resolve_search(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> Search:
-    """Return the search for the arguments `search` and `n_neighbors`; raise if they do not fit together.
+    """Return the search object for the arguments `search` and `n_neighbors`; raise if they are incompatible.
 
     "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
-    bounded search if `n_features` (given for k-means only) is small: distance bounds then exclude centers for many
-    iterations, because few centers are near a point, and the full search gains little from matrix products. Neighbor
-    lists contain all components for sparse data of up to SPARSE_COMPONENTS components, because in many dimensions the
-    two nearest centers of a point are seldom near each other, so sufficient lists would be almost complete.
+    bounded search if `n_features` (given for k-means only) is small, and the full search if not. In few dimensions only
+    few centers are near a point, so distance bounds exclude the others for many iterations, and the full search gains
+    little from matrix products. For sparse data of up to SPARSE_COMPONENTS components, neighbor lists contain all
+    components. Sufficient lists would be almost complete there, because in many dimensions the two nearest centers of a
+    point are seldom near each other.
+    n_active: C′, the size of active sets    n_points: number of points    sparse: whether rows are sparse
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if not isinstance(search, str):
@@ -285,17 +291,18 @@ def _search_of(
 
 
 def are_many(n_components: int, n_points: int) -> bool:
-    """Return whether there are so many components that an evaluation of all of them is expensive."""
+    """Return whether there are so many components and points that the evaluation of all their pairs is expensive."""
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
 def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
     """Return whether centers jump in a k-means fit, as the estimator's argument `exchange` requests.
 
-    A jump unites two clusters and uses the center that becomes free to divide another cluster.
-    "auto" is True for a graph search. For other searches it is True only if search and init are "auto", because a named
-    algorithm (such as Lloyd's) is not altered, and if rows are not sparse, because their jumps are slow. It is always
-    False for one cluster.
+    A jump merges two clusters and uses the center that becomes free to split another cluster.
+    "auto" is True for a graph search. For other searches it is True only if the arguments search and init are "auto",
+    because an algorithm chosen by name (such as Lloyd's) is not altered. It is False for sparse rows with these
+    searches, because jumps are slow there, and always for one cluster.
+    epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
     exchange, graph = estimator.exchange, isinstance(search, Graph)
     if isinstance(exchange, str):
@@ -316,7 +323,7 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
 
 
 def refuse_exchange(search: Search) -> None:
-    """Raise ValueError if a search demands exchange steps, which a mixture does not have."""
+    """Raise ValueError if a search has the option `exchange` (jumps of k-means centers), which a mixture lacks."""
     if isinstance(search, Graph) and search.exchange:
         raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
 
@@ -332,10 +339,10 @@ def resolve_regroup(search: Search, data: Data) -> bool:
 
 
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
-    """Return the initialization, with "auto" resolved; other values are returned unchanged.
+    """Return the initialization that the argument `init` selects; values other than "auto" are returned unchanged.
 
     "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" (k-means++ of a
-    sample, improved by jumps of centers) or "k-means++".
+    sample, improved by jumps of centers) if `improved` is true, or "k-means++".
     quick: whether a faster initialization suffices, because jumps of centers during the fit correct missed clusters, or
     because the data are only a batch; if False, "many" means that k-means++ would take too long
     improved: whether jumps of centers before the first iteration are requested

@@ -16,7 +16,7 @@ except ImportError:  # before scikit-learn 1.9
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `fit` in a wrapper without effect, so that the call stack is as deep as with scikit-learn 1.9."""
+        """Return `fit` in a wrapper without effect, so that the call stack has the depth that it has with 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -29,7 +29,7 @@ __all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """Return a copy without fitted attributes, except the numbers and names of features and `preparation_`."""
+    """Return a copy of an estimator without fitted attributes; number and names of features and `preparation_` stay."""
     view = copy.copy(estimator)
     kept = ("n_features_in_", "feature_names_in_", "preparation_")
     view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_" or name in kept}
@@ -37,7 +37,7 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 class Watch:
-    """Object that the loop of a fit calls after each iteration, and that calls all callbacks.
+    """Callable that a fit calls after each iteration, and that calls all callbacks of the estimator.
 
     The call returns True if a callback requests the end of the fit.
     given: the arguments X, y and sample_weight of `fit`
@@ -81,10 +81,10 @@ class Watch:
 
     @contextmanager
     def start(self, number: int) -> Iterator[Callable[[Mapping[str, Any], Any, bool], bool]]:
-        """Report one start of the fit, numbered from 1.
+        """Report to the callbacks that a start of the fit, numbered from 1, begins and ends with this context.
 
-        Yields a callback for loops that have no search and do not count starts: it adds `start` and `agreement` (None)
-        to each row.
+        Yields a function that reports one iteration. It adds `start` (the number) and `agreement` (None) to the row of
+        the history, for fits that have no search and do not count starts.
         """
         if self._tasks is not None:
             self._tasks.begin_start()
@@ -95,7 +95,7 @@ class Watch:
     def __call__(self, row: Mapping[str, Any], state: Any, over: bool) -> bool:
         """Report one iteration to all callbacks, and return whether one of them requests the end of the fit.
 
-        row: values of the iteration    state: state of the run after it    over: whether the run ends with it
+        row: values of the iteration    state: state of the run after it    over: whether this iteration is the last
         """
         made: list[Any] = []
 
@@ -114,7 +114,7 @@ class Watch:
 
 
 class _Tasks:
-    """Tasks of one fit for scikit-learn's callbacks: the fit contains starts, and a start contains iterations."""
+    """Tasks of one fit, as scikit-learn's callbacks need them: the fit contains starts, a start contains iterations."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -1,4 +1,4 @@
-"""`python -m cprime`: the command line."""
+"""Entry point of `python -m cprime`, which runs the command line."""
 
 from cprime.cli import main
 

@@ -12,7 +12,7 @@ _ACCEPTED = 'a number of bytes, or a text such as "8GB" with one of the units kB
 
 
 def bytes_of(value: Any, name: str) -> int:
-    """Return the number of bytes that an argument specifies, at least 1.
+    """Return the number of bytes, at least 1, that an argument specifies as a number or a text such as "8GB".
 
     Raises
     ------
@@ -36,7 +36,7 @@ def bytes_of(value: Any, name: str) -> int:
 
 
 def shown_bytes(n: int) -> str:
-    """Format a number of bytes with the largest unit up to GiB in which it is at least 1."""
+    """Return a number of bytes as text, in the largest unit up to GiB in which the number is at least 1."""
     if n < 1024:
         return f"{n} bytes"
     size = float(n)

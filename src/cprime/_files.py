@@ -109,7 +109,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     temporary : pathlib.Path
-        Where to write, in the same folder and with the same suffix.
+        File to which the caller writes, in the same folder and with the same suffix.
 
     Raises
     ------
@@ -207,13 +207,13 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the folder's own entry list (the names of its files) is written to the disk."""
+    """Wait until the folder's list of its files, their names, is written to the disk."""
     if hasattr(os, "O_DIRECTORY"):
         _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _flush_files(folder: Path) -> None:
-    """Wait until all files below a folder are written to the disk; several are flushed in parallel, which is faster."""
+    """Wait until all files below a folder are written to the disk; files are flushed in parallel, which is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
             pass  # iterating over the results raises the errors of the threads

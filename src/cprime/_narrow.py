@@ -1,6 +1,6 @@
-"""Narrow types: number types of 8 and 16 bits whose values float32 can represent.
+"""Narrow types: number types of 8 and 16 bits whose values float32 can represent, such as uint8 and float16.
 
-Rows of these types stay as they are, without a converted copy.
+Rows of these types are not converted as a whole, so no copy of them is made.
 """
 
 from typing import Any

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 class NpyWriter:
     """Writer that appends blocks of rows to an open .npy file. All blocks must have the same dtype and columns.
 
-    n_rows: total number of rows, which the header of the file contains
+    n_rows: total number of rows of all blocks, which the header of the file states
     """
 
     def __init__(self, file: Any, n_rows: int) -> None:

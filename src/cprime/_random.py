@@ -1,7 +1,7 @@
-"""Counter-based random numbers: a draw is a function of its purpose and its row, not of the order of draws.
+"""Counter-based random numbers: a draw depends on the seed, its purpose and its row, not on the order of draws.
 
 A fit has one seed. The numbers for row n of the data do not depend on how the rows are split into chunks, on the order
-of the chunks, or on how often a chunk is computed (Salmon et al. 2011, Philox).
+of the chunks, or on how often a chunk is computed. The generator is Philox (Salmon et al. 2011).
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from sklearn import utils
 
 from cprime._storable import storable
 
-_WORDS = 4  # number of random 64-bit integers per value of the counter
+_WORDS = 4  # number of random 64-bit integers that Philox generates per value of its counter
 
 
 class Purpose(IntEnum):
@@ -38,7 +38,10 @@ class Purpose(IntEnum):
 
 @storable("_random.Key")
 class Key(NamedTuple):
-    """Position in a fit that determines random numbers: seed, index of the initialization, and number of the pass."""
+    """Random key: the seed of a fit, the index of the start among several, and the number of the pass over the data.
+
+    The random numbers of a pass depend only on this key, their purpose, and the row.
+    """
 
     seed: int
     run: int = 0
@@ -47,7 +50,7 @@ class Key(NamedTuple):
     def uniform(self, purpose: Purpose, first: int, n: int, column: int = 0) -> NDArray[np.float64]:
         """Return one random number in [0, 1) for each of rows first … first + n − 1, (n,).
 
-        column: number of an independent stream, for several numbers per row
+        purpose, column: select one of several independent streams of random numbers
         """
         begin, skip = divmod(first, _WORDS)
         raw = self._philox(purpose, begin, column).random_raw(n + skip)[skip:]
@@ -64,7 +67,10 @@ class Key(NamedTuple):
         return generator
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context that yields the same generator as `random_state`, but reuses the memory of an idle one."""
+        """Return a context that yields a `RandomState` for draws that do not belong to single rows of the data.
+
+        Its draws are those of `random_state`, but it is faster, because an idle generator is seeded again.
+        """
         return seeded(self._words(purpose))
 
     def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
@@ -75,14 +81,14 @@ class Key(NamedTuple):
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
 
-_idle: list[np.random.RandomState] = []  # generators that no `seeded` context uses now
+_idle: list[np.random.RandomState] = []  # generators that no context `seeded` uses at present
 
 
 @contextmanager
 def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
     """Yield `RandomState(seed)` for use within this context only.
 
-    A generator that no other context uses is seeded again, because creating one takes fifty times as long.
+    An existing generator that no other context uses is seeded again, because creating one takes fifty times as long.
     """
     try:
         generator = _idle.pop()
@@ -100,7 +106,7 @@ def _unseeded() -> np.random.RandomState:
 
 
 class _ZeroSeed(ISeedSequence):
-    """Seed of zeros for a generator that is seeded again later; reading a seed from the operating system is slower."""
+    """Seed of zeros for a new generator that is seeded again later; faster than a seed from the operating system."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
         return np.zeros(n_words, dtype)
@@ -118,7 +124,7 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a fit: the first random integer from `random_state`."""
+    """Return the seed of a fit: a random integer drawn from the argument `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return _first_of_number(int(random_state))
     return _first_of(random_state)

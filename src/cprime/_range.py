@@ -1,7 +1,7 @@
 """Range of numbers whose squares float32 or float64 can represent and sum, and checks of data against this range.
 
-Within the range, no squared distance of two rows overflows, even after multiplication by factors and summation, and
-the largest squared distances do not underflow.
+If data are within the range, no squared distance of two rows overflows, even after multiplication by factors and
+summation, and the largest squared distances do not underflow.
 """
 
 import math
@@ -11,15 +11,18 @@ from numpy.typing import DTypeLike
 
 # Least and greatest absolute values of data. Within these bounds, squares in float32, and fourth powers in float64
 # (needed for variances of estimates), neither overflow nor underflow, also when summed.
-# The smallest variances, squares of the data's resolution, are float64.
+# The smallest variances, which are squares of the data's resolution, are computed in float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
-MOST_COLUMNS = 2**24  # because the kernels store the number of columns, plus a few for padding, in 32 bits
+MOST_COLUMNS = 2**24  # most columns of data; the kernels store the number of columns, with padding, in 32 bits
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
-    """Raise ValueError if squared distances of rows with absolute values up to `largest` can overflow in the dtype."""
+    """Raise ValueError if squared distances of rows with absolute values up to `largest` can overflow in the dtype.
+
+    name: name of the data, for the message
+    """
     dtype = np.dtype(dtype)
     limit = MOST[dtype] / math.sqrt(max(n_features, 1))
     if largest > limit:
@@ -32,7 +35,10 @@ def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) 
 
 
 def check_spread(spread: float, dtype: DTypeLike, name: str) -> None:
-    """Raise ValueError if rows differ so little (by at most `spread` in a column) that squared distances underflow."""
+    """Raise ValueError if rows differ so little (by at most `spread` in a column) that squared distances underflow.
+
+    name: name of the data, for the message
+    """
     dtype = np.dtype(dtype)
     if 0 < spread < LEAST[dtype]:
         raise ValueError(

@@ -1,10 +1,11 @@
 """Encoding of values as JSON and tensors without pickle, and decoding, for model files and checkpoints.
 
 A value that JSON can represent is stored unchanged. Any other value is stored as a JSON object whose only key is its
-type: ``tensor``, ``complex`` and ``numpy_scalar`` (the name of a tensor, used only once), ``strings`` (an array of
-text), ``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity),
-``list``, ``tuple``, ``dict``, and ``object`` (a frozen value of a `storable` class, with the class's name). Names of
-other classes are errors. Decoded values take at most a small multiple of the bytes read.
+type. The keys are ``tensor``, ``complex`` and ``numpy_scalar`` (their content is the name of a tensor, used only once),
+``strings`` (an array of text), ``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float``
+(nan or an infinity), ``list``, ``tuple``, ``dict``, and ``object`` (an instance of a frozen class that the decorator
+`storable` marks, with the class's name). Names of other classes are errors. Decoded values take at most a small
+multiple of the bytes read.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # characters per item that the dtype of a text array may have, even if all items are shorter
+_WIDTH = 64  # an array of text is decoded with up to so many characters per item, even if all items are shorter
 _classes: dict[str, Any] = {}  # storable classes by their names in files
 _names: dict[Any, str] = {}
 
@@ -26,7 +27,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def storable(name: str) -> Callable[[T], T]:
-    """Return a decorator that allows values of a frozen class, a dataclass or a named tuple, to be stored.
+    """Return a decorator of a frozen dataclass or named tuple that allows its instances to be stored in files.
 
     name: name of the class in files, with a namespace, as in "model.Full". It must not change if the class is renamed
     or moved, so that older files can be read.
@@ -75,10 +76,9 @@ def gathered(value: Any) -> Any:
 
 
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
-    """Return a value in a form that JSON can represent, and add its arrays to `tensors`, under names that begin with
-    `name`.
+    """Return a value in a form that JSON can represent, and add the arrays that it contains to `tensors`.
 
-    Raises TypeError for a value that cannot be stored.
+    name: begin of the names of these arrays    Raises TypeError for a value that cannot be stored.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -131,7 +131,7 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 def decode(node: Any, tensors: Tensors, namespaces: tuple[str, ...] = ()) -> Any:
     """Return the value that `encode` stored as `node`.
 
-    tensors: arrays by name    namespaces: those that names of classes may have, such as "model"; () accepts all
+    tensors: arrays by name    namespaces: first parts that names of classes may have, such as "model"; () accepts all
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):

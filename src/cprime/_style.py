@@ -18,7 +18,7 @@ BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#F0E442",
 )
 _BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-_NEAR, _FAR = 4, 12  # distance from the panel's edge to a curve's name [points], without or with a line to it
+_NEAR, _FAR = 4, 12  # distance of a curve's name from the panel's edge [points], without and with a connecting line
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
 
@@ -33,7 +33,7 @@ def frame(axes: "Axes", title: str = "", x: str = "", y: str = "") -> None:
 
 
 def name_curve(axes: "Axes", text: str, at: tuple[float, float], color: str, **options: Any) -> None:
-    """Write the name of a curve in its color beside the point `at`; options are those of `Axes.annotate`."""
+    """Write the name `text` of a curve in its color beside the point `at`; options are those of `Axes.annotate`."""
     axes.annotate(text, at, color=color, **(_BESIDE | {"annotation_clip": False} | options))
 
 
@@ -44,7 +44,7 @@ def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: flo
     gap: least distance of two names, as a share of the panel's height
 
     Names that are too close are moved apart and connected to their curves by lines. The name of a curve that
-    ends outside of the panel is at the edge.
+    ends above or below the panel is written at the panel's corner.
     """
     from matplotlib.transforms import offset_copy
 

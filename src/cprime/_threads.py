@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Made = TypeVar("Made")
 
-# Number of threads for calls with `n_threads=None` in this context; a fit sets it once for all its steps.
+# Number of threads for calls with `n_threads=None` in the current context; a fit sets it once for all its steps.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 
 
@@ -34,8 +34,9 @@ def resolve_threads(n_threads: int | None) -> int:
 def allowed_threads() -> int:
     """Return how many threads this process may use by default: the least of several limits.
 
-    The limits are the number of processors by affinity, container quota and joblib (LOKY_MAX_CPU_COUNT);
-    OMP_NUM_THREADS, which joblib sets in its workers; and the number that threadpoolctl sets for OpenMP.
+    The limits are the number of usable processors (given by affinity, container quota and LOKY_MAX_CPU_COUNT), the
+    environment variable OMP_NUM_THREADS, which joblib sets in its workers, and the number that threadpoolctl sets for
+    OpenMP.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
@@ -82,9 +83,9 @@ def plain_products() -> Iterator[None]:
 
 
 def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> list[Made]:
-    """Apply a function to each piece in parallel, with one thread per matrix product; return the results in order.
+    """Apply a function to each of several pieces of work in parallel threads; return the results in their order.
 
-    Different pieces must not write to the same memory.
+    NumPy's matrix products use one thread each. Calls for different pieces must not write to the same memory.
     """
     n_threads = resolve_threads(None)
     with plain_products():

@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """Return a copy with some fields changed, as `dataclasses.replace`, but faster if there is no `__post_init__`.
+    """Return a copy of a frozen dataclass's instance with some fields changed, without its cached properties.
 
-    value: an instance of a frozen dataclass; its cached properties are not copied
+    This is `dataclasses.replace`, but faster if the class has no `__post_init__`.
     """
     cls: Any = type(value)
     names, plain = _fields(cls)
@@ -32,7 +32,7 @@ def replace(value: T, /, **changes: Any) -> T:
 
 @cache
 def _fields(cls: Any) -> tuple[frozenset[str], bool]:
-    """Return the names of a dataclass's fields, and whether it has no `__post_init__`."""
+    """Return the names of a dataclass's fields, and True if the class has no method `__post_init__`."""
     found = dataclasses.fields(cls)
     return frozenset(field.name for field in found), not hasattr(cls, "__post_init__")
 
@@ -54,7 +54,10 @@ class cached(Generic[T]):
 
 
 class Options:
-    """Base of values whose fields are options; scikit-learn's `clone`, `set_params` and `GridSearchCV` can use them."""
+    """Base of frozen classes whose fields are options.
+
+    scikit-learn's `clone`, `set_params` and `GridSearchCV` can read and change the options.
+    """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the options by name."""

@@ -1,4 +1,4 @@
-"""Warnings with the location of the line in the user's code, even if they are issued deep in the library."""
+"""Functions that issue warnings with the location of a line in the user's code, even from deep in the library."""
 
 import sys
 import warnings

@@ -1,6 +1,7 @@
-"""Blocks of points, the input of an E-step, and the points' active sets, which one iteration passes to the next.
+"""Blocks of points, the input of an E-step, and active sets of points, which one iteration passes to the next.
 
-Blocks and active sets are immutable: a pass over the data creates new ones. This module depends on no model or search.
+The active set K(n) of point n contains its best components. Blocks and active sets are immutable: a pass over the data
+creates new ones. This module depends on no model or search.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows
 
-_WITHOUT_WEIGHT = 2**32  # random streams of rows with zero weight have numbers from here on, above all others
+_WITHOUT_WEIGHT = 2**32  # rows of zero weight use random streams numbered from here on, which no other row uses
 
 
 @storable("block.Kept")
@@ -24,8 +25,9 @@ _WITHOUT_WEIGHT = 2**32  # random streams of rows with zero weight have numbers 
 class ActiveSet:
     """Active sets of n points: each point's H best components and their costs, in the order of their block's rows.
 
-    ids (n, H) int32: active sets K(n), best component first    costs (n, H): squared distances, or in general costs
-    bounds: distance bounds of a bounded search; a pass may change them in place, because they stay valid
+    ids (n, H) int32: components in the active sets, best one first
+    costs (n, H): costs of these components (lower is better), such as squared distances, or None
+    bounds: distance bounds of a bounded search, or None; a pass may change them in place, because they stay valid
     """
 
     ids: NDArray[np.int32]
@@ -38,7 +40,10 @@ class ActiveSet:
         return self.ids[:, 0]
 
     def unshared(self) -> ActiveSet:
-        """Return the active sets with a copy of the bounds, so that a pass that may be repeated cannot change them."""
+        """Return the active sets with a copy of their distance bounds, which a pass may change in place.
+
+        It is used before a pass that may be undone and repeated.
+        """
         if self.bounds is None:
             return self
         return replace(self, bounds=DistanceBounds._make(array.copy() for array in self.bounds))
@@ -67,11 +72,11 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows `first` … `first + n − 1` of the data, in the original or another order.
+    """Block of n consecutive rows of the data, beginning with row number `first`, in the original or another order.
 
     X (n, D)    sample_weight (n,) float64, or None for 1 each
-    order (n,): the original position of each row; None for the original order
-    n_before: number of earlier rows in the data with positive weight; None if all weights are positive
+    order (n,): position of each row in the original order of the block; None if the order is the original one
+    n_before: number of rows of positive weight before the block; None if all weights are positive
     """
 
     X: Rows
@@ -99,27 +104,31 @@ class Block:
         return int(np.count_nonzero(mask if self.sample_weight is None else mask & (self.sample_weight > 0)))
 
     def weighted_sum(self, values: NDArray) -> float:
-        """Return Σ_n w_n values_n in float64."""
+        """Return Σ_n w_n values_n over the points of the block, with weights w_n, in float64."""
         if self.sample_weight is None:
             return float(np.add.reduce(values, dtype=np.float64))
         return float((self.sample_weight * values).sum())  # no BLAS product: its rounding depends on threads
 
     def reordered(self, places: NDArray[np.int64]) -> Block:
-        """Return the block with the row at position places_i moved to position i."""
+        """Return the block with its rows in another order: row i of the result is row places[i] of this block."""
         w = None if self.sample_weight is None else self.sample_weight[places]
         order = places if self.order is None else self.order[places]
         return Block(self.X.ordered(places), w, self.first, order, self.n_before)
 
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
-        """Return X transformed by `embed` for comparison with components (for example whitened), and cache the result.
+        """Return X transformed into the space of the components (for example whitened), and cache the result.
 
-        embed: function of X and of the previous result for this block (or None), whose memory can be reused
+        embed: transformation, a function of X and of its last result for this block (or None), to reuse its memory
         """
         self._points[0] = embed(self.X, self._points.get(0))
         return self._points[0]
 
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
-        """Return a random number in [0, 1) for every row, (n,); rows of zero weight use a separate stream."""
+        """Return a random number in [0, 1) for every row: (n,).
+
+        purpose, column: select an independent stream of random numbers    Rows of zero weight use another stream, so
+        that they do not change the numbers of the others.
+        """
         first = self._first_number
         drawn = key.uniform(purpose, first, len(self), column)
         light = self._light()
@@ -152,5 +161,5 @@ class Block:
         return None if light is None or not light.any() else light
 
     def rows(self, places: NDArray) -> NDArray[np.int64]:
-        """Return the indices in the data of the rows at these positions."""
+        """Return the indices in the whole data of the rows at the positions `places` of this block."""
         return self.first + (places if self.order is None else self.order[places])

@@ -1,7 +1,8 @@
 """Components as a search uses them: objects that compute the cost of each component for a point; lower is better.
 
-A family of components only has to define the costs of rows and candidates; `Components` then provides all methods that
-searches need. Centers and Gaussians use faster kernels. This module depends on no model or search.
+A family of components only has to define the costs of candidate components for given rows. The class `Components` then
+provides all methods that searches need. Centers and Gaussians use faster kernels. This module depends on no model or
+search.
 """
 
 from typing import ClassVar
@@ -13,17 +14,18 @@ from cprime.kernels import Dense, Floats, GaussianParameters, Measure, Rows, Sea
 from cprime.kernels.offered import among_offered, least_offered
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
-_SQUARED_SUMS = 2.0**480  # largest number for which float64 can hold sums of many squares
+_SQUARED_SUMS = 2.0**480  # largest number whose squares float64 can still represent and sum
 
 Ids = NDArray[np.int32]
 
 
 class Components:
-    """Base of C components with centers (C, D) in the space of the points. A subclass defines `costs`.
+    """Base of C components (centers or densities) with centers (C, D). A subclass defines the method `costs`.
 
     squared_distances: whether costs are the squared distances of points to centers
     steady: whether, in addition, M-steps do not change the space in which distances are computed
-    scattered: whether a point's best component may be no neighbor of its active set, as with subspaces that intersect
+    scattered: whether the best component of a point may be far from the components in its active set, as with
+    subspaces that intersect
     """
 
     squared_distances: ClassVar[bool] = False
@@ -32,13 +34,16 @@ class Components:
     centers: Floats
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        """Return the costs (n, m), in the points' dtype, of m components for each point, given by ids (n, m)."""
+        """Return the costs of m components for each point, in the points' dtype: (n, m).
+
+        ids (n, m): indices of these components
+        """
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """Return the H = n_kept best of all components for every point, (n, H) int32, and their costs (n, H).
+        """Return the ids (n, H) int32 of the H = n_kept best of all components for every point, and their costs (n, H).
 
-        Both are sorted by (cost, id).
+        The components of a point are sorted by (cost, id).
 
         hint (n, H): probably good components, which may speed up the search
         """
@@ -56,16 +61,18 @@ class Components:
     ) -> tuple[Ids, Floats]:
         """Return the best component of every point among its current one and its neighbors, and the cost: (n,) each.
 
-        winners (n,): current components    lists (C, G): neighbor lists, padded by −1
-        active (C,): mask of components whose points are reassigned; all other points have the cost `known` (n,)
+        winners (n,): current component of each point    lists (C, G): G neighbors of each component, padded by −1
+        active (C,): mask of components whose points are reassigned; all other points keep component and cost
+        known (n,): current costs of the points
         """
         kept, costs = self.top_k(points, lists, winners[:, np.newaxis], 1)
         return kept[:, 0], costs[:, 0]
 
     def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return the n_kept best of each point's candidate components, ids and costs (n, n_kept) each.
+        """Return the n_kept best of each point's candidate components: ids and costs, (n, n_kept) each.
 
-        Candidates are the previous active set, `previous` (n, H), and the neighbor list of its first component.
+        Candidates of a point are its previous active set, a row of `previous` (n, H), and the neighbor list of the
+        first component in it.    lists (C, G): neighbor lists
         """
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
         return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
@@ -80,36 +87,44 @@ class Components:
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> SearchResult:
-        """Return the n_kept best of each point's candidate components, with costs (n, n_kept) each.
+        """Return a `SearchResult` with the n_kept best of each point's candidate components and their costs.
 
-        Candidates are the active set K(n), `previous` (n, H), the neighbor lists of its components, and `extra`.
+        Candidates of a point are its previous active set, a row of `previous` (n, H), the neighbor lists of all
+        components in it, and its row of `extra`, if given.    lists (C, G): neighbor lists
         evidence: whether to also return the distances that eq. (8) of Forster & Lücke averages to estimate neighbors
         """
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return the ids of the nearest other components of every component: (C, min(n_neighbors, C) − 1)."""
+        """Return neighbor lists: ids of the nearest other components of each component, (C, min(n_neighbors, C) − 1).
+
+        previous: neighbor lists of the last call, or None, which can speed up the search
+        """
         return exact_lists(self.centers, n_neighbors)
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the parameter arrays with which `changed` later finds the components that have changed."""
+        """Return the parameter arrays, with which the method `changed` later finds components that have changed."""
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
-        """Return the mask (C,) of components whose costs may have changed since the snapshot `before`."""
+        """Return the mask (C,) of components whose costs may have changed since their parameters were `before`."""
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the divisor that turns an excess over the sum of least costs `costs` (n,) into a relative excess.
+        """Return the divisor that makes an excess of summed costs relative, to measure the quality of a search.
 
-        It is the sum of the least costs or, if costs are not squared distances, n·D, the expected value of the sum.
+        It is the sum of the n points' least costs, `costs` (n,). If costs are not squared distances, it is n·D instead,
+        the expected value of this sum.
         """
         return float(costs.size * self.centers.shape[1])
 
 
 class KernelComponents(Components):
-    """Base of components whose costs are computed by compiled kernels; `measure`: the parameters of the kernels."""
+    """Base of components whose costs are computed by compiled kernels.
+
+    measure: object with the parameters that the kernels need, such as centers
+    """
 
     measure: Measure
 
@@ -196,10 +211,10 @@ class Reweighted(Centers):
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Return each point's best component by scaled squared distances, and the cost, (n,) each.
+        """Return each point's best center by squared distances times factors, and this product: (n,) each.
 
-        Arguments are those of `Components.reassign`. Only a share of a center's points may be reassigned to a farther
-        center; points of weight 0 do not count in this share.
+        Arguments are those of `Components.reassign`. Only a limited share of a center's points may be reassigned to a
+        center that is farther away; points of weight 0 do not count in this share.
         """
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:
@@ -213,7 +228,9 @@ class Reweighted(Centers):
 
 
 class GaussianCosts(KernelComponents):
-    """Gaussians with individual covariances; the cost is −2 log p(c, x), eq. (31) of Lücke & Forster, up to a constant.
+    """Gaussians with individual covariances; the cost of c for point x is −2 log p(c, x) up to a constant.
+
+    This is eq. (31) of Lücke & Forster.
 
     covariances: variances (C, D) or covariance matrices (C, D, D)
     """
@@ -224,10 +241,11 @@ class GaussianCosts(KernelComponents):
         self.covariances = covariances
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return the neighbor lists: for each component c, those c̃ of least mean cost for points drawn from c.
+        """Return neighbor lists: for each component c, the components c̃ of least mean cost for points drawn from c.
 
-        The mean cost has a closed form, KL(c‖c̃) − log π_c̃ up to constants, and is computed for all C² pairs. For more
-        than 32,768 components, neighbors are found by distances of means instead, from the lists `previous` if given.
+        The mean cost has a closed form, KL(c‖c̃) − log π_c̃ up to constants (KL: Kullback-Leibler divergence, π:
+        weights), and is computed for all C² pairs. For more than 32,768 components, neighbors are found by distances of
+        means instead, starting from the lists `previous` if given.
         """
         C = len(self.centers)
         if C > EXACT_LISTS:

@@ -32,7 +32,7 @@ BLOCK = 2**17  # values of X that are processed together
 
 
 class Coreset(NamedTuple):
-    """Weighted points that represent all of the data.
+    """Coreset: a sample of m weighted points that represents all of the data.
 
     Attributes
     ----------

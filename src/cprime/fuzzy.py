@@ -4,12 +4,14 @@
     J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc + λ u_nc log u_nc)           (Miyamoto & Mukaidono 1997)
     J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc − λ/2 u_nc (1 − u_nc))       (Miyamoto & Umayahara 1998)
 
-d_nc is the distance of point n to center c. The module contains a rule for the best memberships u of each objective,
-and the loop that lowers it: it computes the best u for the centers, then the best centers for u. K(n) are the C′
-nearest of all C centers, which are the best C′ for every rule, so neither of the two steps raises the objective. The
-last objective is that of Miyamoto & Umayahara, Σ_n w_n Σ_c (u_nc d²_nc + λ/2 u²_nc), less the constant λ/2 Σ_n w_n. For
-the best u of the second objective, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus the
-free energy, eq. (7) of Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the
+d_nc is the distance of point n to center c, w_n the weight of the point, m the fuzzifier, and λ the strength of
+regularization. For each of the objectives, the module contains a rule that computes the best memberships u for given
+centers. A loop alternates between this rule and the best centers for u. K(n) are the C′ nearest of all C centers, which
+are the best C′ for every rule, so neither of the two steps raises the objective.
+
+The last objective is that of Miyamoto & Umayahara, Σ_n w_n Σ_c (u_nc d²_nc + λ/2 u²_nc), less the constant λ/2 Σ_n w_n.
+For the best u of the second objective, J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ). Up to constants, this is minus
+the free energy, eq. (7) of Lücke & Forster, of the isotropic mixture with σ² = λ/2. The module does not depend on the
 estimators.
 """
 
@@ -34,7 +36,8 @@ _BLOCK = 2**20  # most values in any array that is computed for one block of row
 class Memberships(NamedTuple):
     """Memberships of n points in H clusters each, computed from squared distances (n, H); all arrays are float64.
 
-    memberships (n, H): u, rows sum to 1    masses (n, H): weight of a point in the mean of each cluster, u^m or u
+    memberships (n, H): u, rows sum to 1
+    masses (n, H): weight of a point in the mean of each cluster, u^m with fuzzifier m, or u
     costs (n,): contribution of each point to the objective [data unit²]
     """
 
@@ -44,7 +47,7 @@ class Memberships(NamedTuple):
 
 
 class Rule(Protocol):
-    """Function that returns the optimal memberships for given squared distances."""
+    """Function that returns the optimal memberships in H clusters for given squared distances (n, H)."""
 
     def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships: ...
 
@@ -85,10 +88,11 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Rule u_nc = max(0, (ρ_n − d²_nc)/λ), with ρ_n such that memberships sum to 1.
+    """Rule of fuzzy k-means with quadratic regularization: memberships u_nc = max(0, (ρ_n − d²_nc)/λ).
 
-    d_nc: distance of point n to center c. A point has the weight u in the mean of a cluster.
-    Memberships are exactly 0 in clusters whose squared distance exceeds the least one by λ [data unit²] or more.
+    d_nc is the distance of point n to center c, and ρ_n is the number for which the memberships of point n sum to 1. A
+    point has the weight u in the mean of a cluster. Memberships are exactly 0 in clusters whose squared distance
+    exceeds the least one by λ or more.    constant: λ [data unit²]
     """
 
     constant: float
@@ -111,9 +115,10 @@ REGULARIZED: dict[str, Callable[[float], Rule]] = {"entropy": Entropy, "quadrati
 def constant_of_start(
     X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
 ) -> float:
-    """Return λ = 2σ² [data unit²], where σ² = J/(DW) of the starting centers, eq. (14) of Lücke & Forster.
+    """Return the regularization constant λ = 2σ² [data unit²] of fuzzy k-means, estimated from the starting centers.
 
-    J: weighted sum of squared distances to the nearest center    W: total weight
+    σ² = J/(DW), eq. (14) of Lücke & Forster    J: weighted sum of squared distances to the nearest center
+    W: total weight
     """
     squared = X.nearest(centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
@@ -135,9 +140,10 @@ def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | 
 def blocks(
     X: Rows, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
 ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.float64], Memberships]]:
-    """Yield for each block of b rows: their slice, the nearest centers, squared distances and memberships, (b, H) each.
+    """Yield (slice of the rows, ids, squared distances, memberships) for one block of b rows after another.
 
-    The H = n_active centers are sorted by distance or, if H = C, by index.
+    The last three are (b, H), for the H = n_active nearest centers of each row, sorted by distance or, if H = C, by
+    index.    rule: function that computes memberships from squared distances
     """
     C = len(centers)
     step = max(1, _BLOCK // max(n_active, X.shape[1]))
@@ -153,10 +159,11 @@ def blocks(
 
 
 class FuzzySums(NamedTuple):
-    """Sums of one E-step over the points, in which a point has the weight v = w·u^m (or w·u) in each cluster.
+    """Sums over all points in one E-step of fuzzy k-means; a point x has the weight v = w·u^m (or w·u) in each cluster.
 
-    w: point weight    u: membership    m: fuzzifier
-    counts (C,): Σ v    sums (C, D): Σ v x    objective: J    squares: Σ v d² over points and clusters [data unit²]
+    w: point weight    u: membership    m: fuzzifier    d: distance to the center
+    counts (C,): Σ v    sums (C, D): Σ v x    squares: Σ v d² over points and clusters [data unit²]
+    objective: value of the objective that the fit lowers [data unit²]
     """
 
     counts: NDArray[np.float64]
@@ -173,7 +180,11 @@ def expect(
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> FuzzySums:
-    """Compute the best memberships for the centers, block by block, and return their sums; no N × C array is made."""
+    """Compute the best memberships for given centers, block by block, and return the sums that the next centers need.
+
+    No N × C array is made.    rule: function that computes memberships from squared distances    n_active: number of
+    nearest clusters to which a point belongs
+    """
     C = len(centers)
     counts, sums, objective, squares = np.zeros(C), np.zeros(centers.shape), 0.0, 0.0
     for rows, kept, squared, found in blocks(X, centers, rule, n_active, n_threads):
@@ -188,7 +199,9 @@ def expect(
 class FuzzyRun:
     """State of a run of fuzzy k-means.
 
-    objective: during the run, the objective at the centers before the last step; at the end, that at `centers`
+    centers (C, D)    rule: function that computes memberships from squared distances
+    objective: value at the centers before the last step; after the end of the run, value at `centers` [data unit²]
+    history: (objective, number of distances, seconds) of each iteration    stopped: whether the callback ended the run
     """
 
     centers: Floats
@@ -216,9 +229,10 @@ def run(
 ) -> FuzzyRun:
     """Run fuzzy k-means from starting centers, and return the last state.
 
-    The run ends after `max_iter` iterations, or if the objective changes by at most `tol` times Σ w u^m d², the
-    weighted sum of squared distances. A cluster without weight keeps its center.
-    X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
+    The run ends after `max_iter` iterations, or if the objective changes by at most `tol` times Σ w u^m d² (point
+    weights w, memberships u, fuzzifier m, distances d). The center of a cluster without weight does not change.
+    X (N, D), centers (C, D) of one dtype    rule: function that computes memberships from squared distances
+    n_active: C′, the number of nearest clusters to which a point belongs    sample_weight (N,) float64 or None
     callback: called after every iteration; the run ends if it returns True
     """
     fit = FuzzyRun(centers, rule, np.inf)

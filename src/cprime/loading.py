@@ -1,6 +1,7 @@
 """Functions `load` (read a saved estimator) and `resume` (continue an interrupted fit).
 
-The module imports all modules with storable classes, because these classes are registered on import."""
+The module imports all modules whose classes occur in files, because a class is registered when its module is imported.
+"""
 
 import os
 from pathlib import Path
@@ -65,7 +66,11 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
 
 
 def unfitted(path: Path, description: dict[str, Any]) -> Any:
-    """Return the unfitted estimator of a checkpoint, with its parameters and warm start."""
+    """Return the estimator of a checkpoint before its fit, with its parameters.
+
+    If the fit continued an earlier one, the estimator has the fitted attributes of that one.
+    path: folder of the checkpoint    description: what the checkpoint stores about its fit
+    """
     params = {
         name.removeprefix("parameter "): _MissingCallable(value[1:-1])
         if isinstance(value, str) and value[:1] == "<"
@@ -94,7 +99,10 @@ class _MissingCallable:
 
 
 def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
-    """Return X and weights of a checkpointed fit: open files again, or read arrays from the checkpoint."""
+    """Return the data X and the weights of a checkpointed fit, from its original files or from the checkpoint.
+
+    path: folder of the checkpoint    description: what the checkpoint stores about its fit
+    """
     stored = {}
     for name in description["arrays"]:
         if not (path / f"{name}.npy").exists():

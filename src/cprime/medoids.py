@@ -12,8 +12,9 @@ Two algorithms lower the sum, both written from the published descriptions:
 - `alternate`: assign points to their nearest medoid, then choose each cluster's best point as medoid, with N_c²
   evaluations in a cluster of N_c points.
 
-In a matrix V (N, N), V[n, j] is the cost of representing point n by point j; columns are read, so Fortran order is
-fastest. Weights multiply the cost of a point; a point of zero weight is no candidate. Sums are float64.
+In a matrix V (N, N), V[n, j] is the cost of representing point n by point j. The algorithms read columns of V, so
+Fortran order is fastest. The weight w_n multiplies the cost of point n; a point of zero weight cannot become a medoid.
+Sums are float64.
 """
 
 import logging
@@ -34,7 +35,7 @@ Weights = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
-_BLOCK = 2**21  # number of values in a block of columns
+_BLOCK = 2**21  # number of values in a block of columns, which are processed at a time
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -42,7 +43,8 @@ _EPS = float(np.finfo(np.float64).eps)
 class MedoidsRun:
     """State of a run of k-medoids.
 
-    medoids (C,): row indices    objectives: Σ_n w_n min_c V at the start and after every iteration
+    medoids (C,): row indices of the points that represent the clusters
+    objectives: Σ_n w_n min_c V at the start and after every iteration, with dissimilarities V to the medoids
     n_swaps: number of replaced medoids, over all iterations    stopped: whether the callback ended the run
     begun: start time of the current iteration [s]
     """
@@ -61,9 +63,10 @@ Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: h
 def dissimilarities(
     X: Floats, Y: Floats, metric: str | Callable, params: dict[str, Any], n_threads: int | None = None
 ) -> Floats:
-    """Return the dissimilarities V(x_n, y_j) of rows of X and Y, (n, m).
+    """Return the dissimilarity of each of n rows of X and each of m rows of Y: (n, m).
 
     Euclidean distances are computed from differences, all others by scikit-learn's `pairwise_distances`.
+    metric: name or function of two rows    params: further arguments of the metric
     """
     if metric in EUCLIDEAN and not params:
         squared = Dense(X).distances(Y, n_threads=n_threads).T
@@ -92,16 +95,20 @@ def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray
 
 
 def totals(V: Floats, weights: Weights, columns: Places, rows: Places | None = None) -> NDArray[np.float64]:
-    """Return Σ_n w_n V[n, j] for each column j: the cost of the rows (None: all) if point j is the only medoid."""
+    """Return Σ_n w_n V[n, j] for each of the `columns` j: the cost of points if point j is their only medoid.
+
+    V (N, N): dissimilarities    rows: the points n of the sum; None is all
+    """
     of_rows = weights if rows is None else weights[rows]
     return np.concatenate([(of_rows[:, np.newaxis] * block).sum(axis=0) for block in _blocks(V, rows, columns)])
 
 
 def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
-    """Choose medoids by PAM's BUILD: the best single medoid, then repeatedly the point that lowers the sum most.
+    """Choose medoids by PAM's BUILD: the best single medoid, then repeatedly the point that lowers the total cost most.
 
-    Returns row indices (C,). The gains of candidates are updated only from the points whose nearest medoid has
-    changed, so the time is about O(N² log C).
+    Returns row indices (C,).    V (N, N): dissimilarities    weights (N,)
+    After each choice, the gains of candidates are updated only from the points whose nearest medoid has changed, so the
+    time is about O(N² log C).
     """
     candidates = np.flatnonzero(weights)
     best = int(candidates[totals(V, weights, candidates).argmin()])
@@ -122,9 +129,10 @@ def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
 def _gains(
     V: Floats, weights: Weights, columns: Places, rows: Places, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return for each candidate j how much its gain falls when the rows' costs fall from `before` to `after` (N,).
+    """Return for each candidate medoid j how much its gain falls because a new medoid has lowered the cost of points.
 
-    The gain of a point j as a new medoid is Σ_n w_n max(cost_n − V[n, j], 0) over the rows n.
+    The gain of j is Σ_n w_n max(cost_n − V[n, j], 0) over the points n, with dissimilarities V (N, N).
+    columns: the candidates    rows: the points whose cost has changed    before, after (N,): costs of all points
     """
     w, high, low = (values[rows, np.newaxis] for values in (weights, before, after))
     parts = [(w * (high - np.clip(block, low, high))).sum(axis=0) for block in _blocks(V, rows, columns)]
@@ -132,7 +140,10 @@ def _gains(
 
 
 class Neighbors:
-    """Nearest and second nearest medoid of every point, and their costs: (N,) each."""
+    """Nearest and second nearest medoid of each of N points (first, second), and their costs (to_first, to_second).
+
+    All four are (N,).    V (N, N): dissimilarities    medoids (C,): row indices
+    """
 
     def __init__(self, V: Floats, medoids: Places):
         self.V, self.medoids = V, medoids.copy()
@@ -150,7 +161,7 @@ class Neighbors:
         self.to_first[rows], self.to_second[rows] = pair.T
 
     def exchange(self, component: int, candidate: int, costs: NDArray[np.float64]) -> None:
-        """Replace a component's medoid by a candidate with the given costs (N,)."""
+        """Replace the medoid of a cluster by the point `candidate`. costs (N,): dissimilarities of all points to it"""
         self.medoids[component] = candidate
         lost = (self.first == component) | (self.second == component)
         best = ~lost & (costs < self.to_first)
@@ -161,16 +172,16 @@ class Neighbors:
         self._find(np.flatnonzero(lost))
 
     def total(self, weights: Weights) -> float:
-        """Return the objective Σ_n w_n min_c V, the weighted cost of the nearest medoids."""
+        """Return the weighted sum of the points' dissimilarities to their nearest medoids, the objective."""
         return float((weights * self.to_first).sum())
 
 
 def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> MedoidsRun:
     """Run FasterPAM from given medoids, with at most `max_iter` passes over all points, and return the final state.
 
-    A pass takes O(N²) time.
+    A pass tries each point as a replacement of a medoid and takes O(N²) time.
 
-    callback: called after every iteration; True ends the run
+    V (N, N): dissimilarities    medoids (C,): row indices    callback: called after every pass; True ends the run
     """
     candidates = np.flatnonzero(weights)
     if len(medoids) == 1:  # there is no second nearest medoid; the best medoid is found directly
@@ -232,12 +243,15 @@ def alternate(
 
 
 def _total(V: Floats, medoids: Places, weights: Weights) -> float:
-    """Return the objective Σ_n w_n min_c V of given medoids."""
+    """Return the weighted sum of the points' dissimilarities V (N, N) to their nearest medoids."""
     return float((weights * V[:, medoids].min(axis=1)).sum())
 
 
 def _record(fit: MedoidsRun, total: float, n_swaps: int, max_iter: int, callback: Callback | None) -> None:
-    """Record an iteration in the fit and the log, and call the callback."""
+    """Add an iteration to the state `fit` of a k-medoids run and to the log, and call the callback.
+
+    total: objective after the iteration    n_swaps: number of medoids that the iteration replaced
+    """
     fit.objectives.append(total)
     fit.n_swaps += n_swaps
     n = len(fit.objectives) - 1

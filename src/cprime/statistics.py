@@ -1,4 +1,4 @@
-"""Sums over points that are additive over threads, chunks, files and machines."""
+"""Sums over points, computed in parts (by thread, chunk, file or machine) and added by `+`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ P = TypeVar("P", bound=Additive)
 
 
 def merge(parts: Iterable[P]) -> P:
-    """Return the sum of n parts, added in pairs, pairs of pairs and so on (a binary tree that depends only on n).
+    """Return the sum of n parts, added in pairs, then pairs of pairs and so on (a binary tree that depends only on n).
 
-    So the sum is bit-identical, no matter where the parts were computed. At most log₂ n partial sums are in memory.
+    So the sum is bit-identical, no matter which thread or machine computed a part. At most log₂ n partial sums are in
+    memory.
     """
     stack: list[tuple[int, P]] = []
     for part in parts:
@@ -47,10 +48,11 @@ class Sums:
 
 @dataclass(frozen=True)
 class Tally(Sums):
-    """Sums that the EM loop computes for every model, over points n of weight w_n.
+    """Sums that the EM loop computes for every model, over points x_n of weight w_n.
 
-    weight: Σ w_n    entropy: −Σ w_n q_nc log q_nc [nats]
-    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) [nats], without log_scale, a constant left out of all log densities
+    weight: Σ w_n    entropy: −Σ w_n q_nc log q_nc [nats], with responsibilities q_nc
+    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) [nats], with active sets K(n); a constant of the log densities, log_scale,
+    is left out
     n_distances: number of evaluated pairs of a point and a component
     n_moved: number of reassigned points: points of positive weight whose active set has changed
     error: J, the sum of squared distances to the best component [data unit²]; NaN if it would need an extra pass

@@ -32,7 +32,7 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
-_NAMESPACES = ("search", "seeding")  # those of classes whose values parameters may be
+_NAMESPACES = ("search", "seeding")  # first parts of the names of classes whose instances parameters may be
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
@@ -73,7 +73,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     estimator : BaseEstimator
         A fitted estimator of a registered class: `KMeans`, `GaussianMixture` and the others of this package.
     path : path-like
-        Where to write; an existing file is replaced once the new one is complete.
+        Where to write; an existing file is replaced after the new one is complete.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def _seal(path: Path) -> None:
 
 
 def _seal_of(header: bytes) -> int:
-    """Return the position of the checksum's digits in a header; −1 if there are none."""
+    """Return the position of the checksum's digits in the header of a model file; −1 if there are none."""
     found = [match.start(1) for match in _SEAL.finditer(header)]
     if len(found) > 1:
         raise ValueError("it has more than one checksum")
@@ -275,9 +275,10 @@ def _check_metadata(path: Path, metadata: Any) -> None:
 
 
 def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the constructor parameters in storable form: functions and generators are replaced by the defaults.
+    """Return the constructor parameters in a form that a model file can store, without callbacks.
 
-    Estimators are replaced by their centers, and paths by text. Callbacks are left out.
+    Functions and random generators are replaced by the parameter's default, estimators by their centers, and paths by
+    text.
     """
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
@@ -294,7 +295,10 @@ def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _centers(estimator: BaseEstimator, name: str) -> np.ndarray:
-    """Return the centers of a fitted estimator that is given as an initialization."""
+    """Return the centers (C, D) of a fitted estimator that is given as the initialization of another one.
+
+    name: name of the parameter, for the message
+    """
     for attribute in ("cluster_centers_", "means_"):
         if hasattr(estimator, attribute):
             return getattr(estimator, attribute)

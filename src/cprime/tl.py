@@ -56,7 +56,7 @@ def kmeans(
     Returns
     -------
     adata : anndata.AnnData or None
-        The copy if `copy`, else None. The results in the AnnData are
+        The copy if `copy`, otherwise None. The results in the AnnData are
 
         `obs[key_added]` : pandas.Categorical of str, the number of each cell's cluster
         `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), inertia (J), and, after a partial search,
@@ -146,7 +146,11 @@ def gaussian_mixture(
 def _annotated(
     adata: Any, estimator: KMeans | GaussianMixture, use_rep: str | None, n_pcs: int | None, key: str, copy: bool
 ) -> Any:
-    """Fit the estimator and write its results into the AnnData or, if `copy`, into a copy that is returned."""
+    """Fit the estimator to the cells, and write its results into the AnnData or, if `copy`, into a copy.
+
+    Returns the copy or None.    use_rep, n_pcs: representation of the cells, and number of its columns to use
+    key: key of `obs` and `uns` for the results
+    """
     pandas = require("pandas", "cprime.tl")
     use_rep = ("X_pca" if "X_pca" in adata.obsm else "X") if use_rep is None else use_rep
     X = _representation(adata, use_rep, n_pcs)
@@ -178,13 +182,16 @@ def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
 
 
 def _greatest(mixture: GaussianMixture, X: Any) -> NDArray:
-    """Return the probability of each cell's most probable component, (n,)."""
+    """Return the probability of the most probable component for each cell, a row of X: (n,)."""
     probabilities = mixture.predict_proba(X, sparse=True)
     return np.asarray(probabilities.max(axis=1).todense()).ravel()
 
 
 def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict[str, Any]:
-    """Return a dict of parameters and results of a fit, in types that an AnnData file can store, without None."""
+    """Return a dict of an estimator's parameters and results, in types that an AnnData file can store, without None.
+
+    of_cells: parameters that select the representation of the cells
+    """
     params = of_cells | estimator.get_params(deep=False)
     told = {
         "params": {

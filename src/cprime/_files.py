@@ -207,7 +207,7 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the folder's list of its files, their names, is written to the disk."""
+    """Wait until a folder's list of file names is written to the disk."""
     if hasattr(os, "O_DIRECTORY"):
         _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
 

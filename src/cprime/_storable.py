@@ -59,7 +59,7 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, given as (key, value) pairs, as a dict; raise ValueError for a repeated key."""
+    """Return the (key, value) pairs of a JSON object as a dict; raise ValueError for a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key comes twice in its JSON")

@@ -50,8 +50,8 @@ def allowed_threads() -> int:
 def _processors(affinity: frozenset[int], most: str | None, second: int) -> int:
     """Return the number of usable processors.
 
-    The result is cached for one second, because joblib reads files to find it. The arguments only invalidate the cache:
-    processor affinity, the limit `most` from the environment, and the current second.
+    The result is cached for one second, because joblib reads files to find it. The arguments serve only as keys of the
+    cache: processor affinity, the limit `most` from the environment, and the current second.
     """
     return cpu_count()
 

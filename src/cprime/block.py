@@ -66,7 +66,7 @@ class ActiveSet:
         return cls(arrays["ids"], arrays.get("costs"), bounds)
 
     def at(self, places: NDArray) -> ActiveSet:
-        """Return the active sets of the points at the given positions, without distance bounds."""
+        """Return the active sets of the points at the positions `places`, without distance bounds."""
         return ActiveSet(self.ids[places], None if self.costs is None else self.costs[places])
 
 

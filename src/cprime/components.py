@@ -123,7 +123,7 @@ class Components:
 class KernelComponents(Components):
     """Base of components whose costs are computed by compiled kernels.
 
-    measure: object with the parameters that the kernels need, such as centers
+    measure: object with the parameters that the kernels need, such as the centers
     """
 
     measure: Measure

@@ -127,10 +127,10 @@ def constant_of_start(
 
 
 def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:
-    """Return the means of the points nearest to each seed, (C, D), as starting centers of fuzzy k-means.
+    """Return starting centers (C, D) of fuzzy k-means: the means of the points nearest to each of the `seeds` (C, D).
 
     A point at a center belongs to it completely. So centers that start at points would hardly move if the fuzzifier m
-    is large, because the weights u^m of all other points in the means are tiny.
+    is large, because the weights u^m of all other points (of membership u) in the means are tiny.
     """
     kept = X.nearest(seeds, n_threads=n_threads)[0]
     counts, sums = X.accumulate(kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)

@@ -66,10 +66,10 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
 
 
 def unfitted(path: Path, description: dict[str, Any]) -> Any:
-    """Return the estimator of a checkpoint before its fit, with its parameters.
+    """Return the estimator of a checkpoint with its parameters, as it was before the interrupted fit.
 
-    If the fit continued an earlier one, the estimator has the fitted attributes of that one.
-    path: folder of the checkpoint    description: what the checkpoint stores about its fit
+    If this fit continued an earlier one, the estimator has the fitted attributes of the earlier fit.
+    path: folder of the checkpoint    description: entries that the checkpoint stores about the fit
     """
     params = {
         name.removeprefix("parameter "): _MissingCallable(value[1:-1])
@@ -101,7 +101,7 @@ class _MissingCallable:
 def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
     """Return the data X and the weights of a checkpointed fit, from its original files or from the checkpoint.
 
-    path: folder of the checkpoint    description: what the checkpoint stores about its fit
+    path: folder of the checkpoint    description: entries that the checkpoint stores about the fit
     """
     stored = {}
     for name in description["arrays"]:

@@ -75,9 +75,9 @@ def dissimilarities(
 
 
 def by_columns(V: Floats) -> Floats:
-    """Return the dissimilarities V in an order in which columns are read fast: as a transposed view if V is symmetric.
+    """Return the dissimilarities V (N, N) in a memory order in which columns are read fast, if V is symmetric.
 
-    No copy is made. If V is not symmetric, it is returned unchanged.
+    The result is then a transposed view, not a copy. If V is not symmetric, it is returned unchanged.
     """
     step = max(1, _BLOCK // len(V))
     begins = range(0, len(V), step)
@@ -87,7 +87,7 @@ def by_columns(V: Floats) -> Floats:
 
 
 def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray[np.float64]]:
-    """Yield the dissimilarities V of the given rows (None: all) in float64, one block of the columns at a time."""
+    """Yield the entries of V at the given rows (None: all) and columns in float64, one block of columns at a time."""
     step = max(1, _BLOCK // (len(V) if rows is None else len(rows)))
     for begin in range(0, len(columns), step):
         part = columns[begin : begin + step]
@@ -220,8 +220,9 @@ def alternate(
 ) -> MedoidsRun:
     """Alternate between assigning points and choosing the best medoid of each cluster until no medoid changes.
 
-    An iteration takes O(NC + Σ_c N_c²) time for clusters of N_c points.
+    Returns the final state. An iteration takes O(NC + Σ_c N_c²) time for clusters of N_c points.
 
+    V (N, N): dissimilarities    medoids (C,): row indices at the start
     callback: called after every iteration; True ends the run
     """
     fit = MedoidsRun(medoids.copy(), [_total(V, medoids, weights)])

@@ -54,8 +54,8 @@ class Tally(Sums):
     log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) [nats], with active sets K(n); a constant of the log densities, log_scale,
     is left out
     n_distances: number of evaluated pairs of a point and a component
-    n_moved: number of reassigned points: points of positive weight whose active set has changed
-    error: J, the sum of squared distances to the best component [data unit²]; NaN if it would need an extra pass
+    n_moved: number of reassigned points, which are points of positive weight whose active set has changed
+    error: J, the weighted sum of squared distances to the best component [data unit²]; NaN if not computed
     """
 
     weight: float

@@ -1,4 +1,4 @@
-"""Truncated variational EM: the loop, its stages and E-steps."""
+"""Truncated variational EM (each point has an active set of C′ components): the EM loop, its stages and E-steps."""
 
 from cprime.em.assignment import Hard, SampledAssignment, Soft, assignment_of
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals

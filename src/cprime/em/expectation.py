@@ -237,7 +237,7 @@ def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
 def tally_of(
     block: Block, moved: NDArray[np.bool_], n_distances: int, error: float, log_sum: float = 0.0, entropy: float = 0.0
 ) -> Tally:
-    """Return the sums over one block that the EM loop needs.
+    """Return the sums over one block of points that the EM loop needs, as a `Tally`.
 
     moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
     error: J    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) up to a constant [nats], with active sets K(n)

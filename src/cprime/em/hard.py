@@ -86,7 +86,7 @@ class HardEStep:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Search of lazy-k-means, eq. (21) of Lücke & Forster 2019: prevents reassignments that bring little.
+    """Search of lazy-k-means, which omits reassignments to slightly nearer centers: eq. (21) of Lücke & Forster 2019.
 
     The search `look` finds the nearest center μ_new of a point x. The point is reassigned to it from its old center
     μ_old only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖.

@@ -188,7 +188,6 @@ def _halves(
     """Return the weights (n,) and sums Σ w x (n, D) of the upper halves of n split clusters, then of the lower halves.
 
     ids: indices of the split clusters, or a slice
-
     counts (C,), sums (C, D): weights and sums of whole clusters
     above (C, 1 + D): weights and sums of the upper halves, which lie on the positive side of the splitting plane
     """

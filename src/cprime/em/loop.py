@@ -208,7 +208,10 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
 
 
 def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...]) -> Run:
-    """Return the state of a run after an accepted pass: record it in the history, and update the search."""
+    """Return the state of the run after the accepted pass `step`.
+
+    search: new state of the search    rows: convergence history with this pass
+    """
     return Run(
         key,
         step.model,

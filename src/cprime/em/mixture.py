@@ -128,7 +128,7 @@ class Momentum(EM):
     last M-step. If the free energy F would fall, the pass is rejected and repeated with Θ_k, and s restarts from 0
     (O'Donoghue & Candès 2015). So F never falls in accepted passes. If a step increases F only little, a plain EM step
     follows, and s is not reset. The fit ends if this plain step increases F by less than 2.5 `tol`, because a plain
-    step after an extrapolated one increases F about 2.5 times as much as a plain step after plain ones.
+    step after an extrapolated one increases F at least 2.5 times as much as a plain step after plain ones.
 
     before: parameters of the last M-step, from which momentum continues; None after a restart
     extrapolated: whether the next pass uses extrapolated parameters

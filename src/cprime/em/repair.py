@@ -90,10 +90,10 @@ def relocate_empty(
     error: float,
     members: NDArray[np.int64],
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
-    """Move each empty cluster to one of the points that are farthest from their centers.
+    """Move the center of each empty cluster to one of the points that are farthest from their nearest centers.
 
-    This point becomes the cluster's center and only member. It is subtracted from the sums of its old
-    cluster and from J, so J falls. No cluster loses its only point.
+    This point becomes the only member of the cluster. It is subtracted from the sums of its old cluster and from J, so
+    J falls. No cluster loses its only point.
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over each center's points    error: J
     members (C,): number of points of positive weight in each cluster
     Returns the new model, counts, sums and J, and the number of centers that were moved.

@@ -1,4 +1,4 @@
-"""Base class of the estimators with an EM fit: it opens data, fits from several starts, and computes F and L."""
+"""Base class of estimators with an EM fit: it opens data, fits from several starts, and computes likelihood bounds."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -116,7 +116,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. A name such as `search__…` or `init__…` sets an option, on a copy of that value."""
+        """Set parameters by name. `search__NAME` or `init__NAME` sets an option of that object, on a copy of it."""
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             outer, _, inner = name.partition("__")
@@ -163,7 +163,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Return X as `Data`. reset: whether X will be fitted; if so, it must have at least one point per component."""
+        """Return X as `Data`. reset: whether X is training data, which must have at least one point per component."""
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
@@ -259,7 +259,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return runs.best
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
-        """Return the starting parameters of a run, from starting centers that jumps improve if `plan` says so."""
+        """Return the starting parameters of a run; if `plan` requests it, jumps improve the starting centers before."""
         centers = self._centers(data, init, key)
         if plan.improved and name_of(init) != "jumps":
             centers = improved_by_jumps(data, centers, key)

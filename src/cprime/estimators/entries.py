@@ -1,4 +1,4 @@
-"""Conversion of values for the H components of each active set, (n, H), to an N×C array, dense or sparse."""
+"""Conversion of values for the H best components of each row, (n, H), to a dense or sparse array for all C, (n, C)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -75,7 +75,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
 
 
 class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
-    """Base of mixtures with the methods that need fitted parameters; a subclass estimates these.
+    """Base of mixtures with the methods that use fitted parameters; a subclass adds the methods that fit.
 
     The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
     """

@@ -22,7 +22,7 @@ from cprime.statistics import Sums
 class ColumnSums(Sums):
     """Sums over the observed values of each column, from which the column means follow.
 
-    weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: number of missing values of all columns
+    weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: total number of missing values
     """
 
     weights: NDArray[np.float64]

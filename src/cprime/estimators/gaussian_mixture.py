@@ -127,9 +127,9 @@ class GaussianMixture(Imputing, Mixture):
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
-        1 shows a progress bar: F, the share of points for which the last audit of the search confirmed the best
-        component, and the estimated time left. If no bar can be drawn, the library's log is shown instead, one line per
-        iteration.
+        1 shows a progress bar: F, the share of points whose best component the search has found (in a sample that is
+        searched exactly), and the estimated time left. If no bar can be drawn, the library's log is shown instead, one
+        line per iteration.
 
     Attributes
     ----------

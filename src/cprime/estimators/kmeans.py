@@ -122,9 +122,9 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of starts and of the samples that are searched exactly.
     verbose : int, default=0
-        1 shows a progress bar: J, the share of points for which the last audit of the search confirmed the nearest
-        center, and the estimated time left. If no bar can be drawn, for example in a file, the library's log is shown
-        instead, one line per iteration.
+        1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample that is
+        searched exactly), and the estimated time left. If no bar can be drawn, for example in a file, the library's log
+        is shown instead, one line per iteration.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.cluster_centers_.shape[0]
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """Return X as an array (n, 1) of float32 or float64. reset: whether X will be fitted"""
+        """Return X as an array (n, 1) of float32 or float64. reset: whether X is training data"""
         return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
 
     def _column(self, X: NDArray) -> NDArray:

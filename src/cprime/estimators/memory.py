@@ -170,8 +170,8 @@ def needed(
 ) -> dict[str, int]:
     """Return the bytes that a fit takes at its peak, as a dictionary with an entry for each part ("rows", "sums", …).
 
-    sizes: sizes of the model; None measures them    regroup: whether a graph search copies each chunk with its rows
-    sorted by component; None means as the fit would choose
+    sizes: bytes of the model's parts; if None, they are measured    regroup: whether a graph search copies each chunk
+    with its rows sorted by component; None is the choice that the fit itself would make
     """
     data = rows.data
     plan: em.FitPlan = estimator._plan(data)
@@ -225,7 +225,10 @@ def needed(
 
 
 def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
-    """Return the name of the initialization that takes most memory; None if centers are given."""
+    """Return the name of the fit's initialization, or of that which takes most memory if there are several.
+
+    It is None if centers are given.
+    """
     init = name_of(getattr(estimator, "init", getattr(estimator, "init_params", None)))
     if init is None:
         return None

@@ -67,7 +67,7 @@ class GivenParameters:
 
     shaped: function that returns a model with given means (C, D) and weights (C,), and with the user's covariances if
     there are any
-    means, covariances: whether the user gives means and covariances    weights (C,): weights from the user, or None
+    means, covariances: true if the user gives means or covariances    weights (C,): weights from the user, or None
     free: whether weights are estimated during the fit; if not, they are equal
     """
 

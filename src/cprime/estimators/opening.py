@@ -17,7 +17,7 @@ from cprime.sources.prepared import Preparation, PreparedSource
 
 
 def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
-    """Return X as `Data`: an array as one chunk in memory, a source chunk by chunk, a Dask collection on its cluster.
+    """Return X as `Data`: an array as one chunk in memory, a source (file) in chunks, a Dask collection on its cluster.
 
     dtype: function that returns the data type to which X is converted for a fitted estimator; None during a fit
     """

@@ -299,9 +299,9 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     """Return whether centers jump in a k-means fit, as the estimator's argument `exchange` requests.
 
     A jump merges two clusters and uses the center that becomes free to split another cluster.
-    "auto" is True for a graph search. For other searches it is True only if the arguments search and init are "auto",
-    because an algorithm chosen by name (such as Lloyd's) is not altered. It is False for sparse rows with these
-    searches, because jumps are slow there, and always for one cluster.
+    "auto" is True for a graph search. For another search it is True if the arguments search and init are "auto", too,
+    and rows are not sparse: an algorithm chosen by name (such as Lloyd's) is not altered, and jumps of sparse rows are
+    slow. For one cluster the result is always False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
     exchange, graph = estimator.exchange, isinstance(search, Graph)
@@ -344,7 +344,7 @@ def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved
     "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" (k-means++ of a
     sample, improved by jumps of centers) if `improved` is true, or "k-means++".
     quick: whether a faster initialization suffices, because jumps of centers during the fit correct missed clusters, or
-    because the data are only a batch; if False, "many" means that k-means++ would take too long
+    because the data are only a batch; "two-level" is then selected for fewer components
     improved: whether jumps of centers before the first iteration are requested
     """
     if isinstance(init, str) and init == "auto":

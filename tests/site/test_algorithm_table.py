@@ -3,6 +3,7 @@
 import re
 import warnings
 
+import numpy as np
 import pytest
 from page_reading import DOCS
 from sklearn.exceptions import ConvergenceWarning
@@ -40,7 +41,9 @@ def test_call_fits(name, code):
     estimator = eval(code.replace("\\|", "|"), {"C": 9, "β": 1.0, "X": X, **names(), **estimators})
     if "random_state" in estimator.get_params():
         estimator.set_params(random_state=0)
+    discrete = isinstance(estimator, cprime.PoissonMixture | cprime.CategoricalMixture)
+    data = np.abs(X).astype(int) if discrete else X[:, :1] if isinstance(estimator, cprime.KMeans1D) else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X[:, :1] if isinstance(estimator, cprime.KMeans1D) else X)
+        estimator.fit(data)
     assert len(set(estimator.labels_.tolist())) > 1

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
-from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows, computing
@@ -37,8 +36,8 @@ class Conditionals:
     means_: NDArray
     _set_model: Any
 
-    def _parameters(self) -> Model:
-        raise NotImplementedError
+    _say_truncated: Any
+    _parameters: Any
 
     def marginal(self, columns: Any) -> Any:
         """Return the marginal mixture of some columns: their joint density without the other columns.
@@ -210,11 +209,6 @@ class Conditionals:
         if getattr(mixture, "missing", "error") != "error":
             mixture.missing = "error"  # because the conditional covariances assume that all these columns are known
         return mixture._opened(some_columns(X, columns, n_features, self._names(), name))
-
-    def _say_truncated(self, method: str) -> None:
-        C = len(self.means_)
-        if self.n_active_ < C and self.n_active == "auto":
-            say_truncated(method, self.n_active_, C)
 
     def _names(self) -> NDArray | None:
         return getattr(self, "feature_names_in_", None)

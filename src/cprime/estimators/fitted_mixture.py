@@ -16,8 +16,8 @@ from cprime._random import check_random_state
 from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer
-from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.entries import kept_entries
+from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import Rows, computing, posterior
@@ -74,7 +74,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _DerivedAttribute(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
+class FittedMixture(DensityMixin, Approximate, Clusterer):
     """Base of mixtures with the methods that use fitted parameters; a subclass adds the methods that fit.
 
     The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
@@ -141,6 +141,12 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             "check for degenerate data.",
             ConvergenceWarning,
         )
+
+    def _say_truncated(self, method: str) -> None:
+        """Log once that a method uses C′ < C components, if the user has not chosen C′."""
+        C = len(self.means_)
+        if self.n_active_ < C and self.n_active == "auto":
+            say_truncated(method, self.n_active_, C)
 
     def _check_goes_on(self, what: str) -> None:
         """Raise ValueError if the earlier fit of this estimator cannot be continued with its present arguments.
@@ -360,5 +366,4 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             counts = rng.multinomial(n_samples, weights / weights.sum())
             components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
             normal = rng.standard_normal((n_samples, model.n_normals))
-            noise = model.noise(components, normal)
-            return model.centers[components] + noise.astype(model.centers.dtype), components
+            return model.drawn(components, normal).astype(model.centers.dtype, copy=False), components

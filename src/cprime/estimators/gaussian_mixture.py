@@ -9,6 +9,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import storage
+from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.mixture import Mixture
@@ -22,7 +23,7 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 
 
 @storage.register
-class GaussianMixture(Imputing, Mixture):
+class GaussianMixture(Imputing, Conditionals, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7) of Lücke &

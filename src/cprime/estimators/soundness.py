@@ -24,7 +24,9 @@ NEEDED = {
     "SoftKMeans": (*_EM, "stiffness_", "inertia_"),
     "GaussianMixture": _MIXTURE,
     "StudentTMixture": _MIXTURE,
+    "DiscreteMixture": _MIXTURE,
     "KMeans1D": ("boundaries_", "inertia_"),
+    "KMedians": ("inertia_", "n_iter_", "converged_", "history_"),
     "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
     "FuzzyKMeans": (*_LOOP, "m_", "regularization_", "inertia_"),
     "XMeans": _SPLIT,
@@ -33,7 +35,10 @@ NEEDED = {
 # Attributes that describe how a mixture was fitted; a mixture derived from another one (e.g. a marginal) has none.
 _COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
-_COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture"), _EM_COLUMNS) | {
+_COLUMNS = dict.fromkeys(
+    ("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture", "DiscreteMixture"), _EM_COLUMNS
+) | {
+    "KMedians": ("inertia", "n_moved", "seconds"),
     "FuzzyKMeans": ("objective", "n_distances", "seconds"),
     "XMeans": ("n_clusters", "criterion"),
     "GMeans": ("n_clusters", "criterion"),
@@ -46,6 +51,7 @@ class _Sizes(NamedTuple):
     C: int
     D: int
     family: Any = TiedSpherical
+    n_columns: int = 0  # of the data: D, except for categorical columns
 
     @property
     def covariances(self) -> tuple[int, ...] | None:
@@ -86,16 +92,17 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
         medoids = estimator.medoid_indices_
         if not (_numbers(medoids, "i", (None,)) and len(medoids)):
             raise ValueError("medoid_indices_ is not what a fit leaves")
-        return _Sizes(len(medoids), estimator.n_features_in_)
+        return _Sizes(len(medoids), estimator.n_features_in_, n_columns=estimator.n_features_in_)
     if not (_numbers(centers, "f", (None, None)) and centers.dtype in (np.float32, np.float64) and centers.size):
         raise ValueError(f"{name} must be a matrix of finite float32 or float64")
     check_largest(float(np.abs(centers).max()), centers.dtype, centers.shape[1], name)
     if not mixture:
-        return _Sizes(len(centers), centers.shape[1])
+        return _Sizes(len(centers), centers.shape[1], n_columns=centers.shape[1])
     families, name = estimator._families, estimator.covariance_type_
     if not (isinstance(name, str) and name in families):
         raise ValueError(f"covariance_type_ must be one of {', '.join(families)}")
-    return _Sizes(len(centers), centers.shape[1], families[name])
+    n_columns = len(getattr(estimator, "n_categories_", range(centers.shape[1])))
+    return _Sizes(len(centers), centers.shape[1], families[name], n_columns)
 
 
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
@@ -158,7 +165,8 @@ def _weights(value: Any, sizes: _Sizes) -> bool:
 
 
 def _names(value: Any, sizes: _Sizes) -> bool:
-    return isinstance(value, np.ndarray) and value.shape == (sizes.D,) and all(isinstance(name, str) for name in value)
+    shape = (sizes.n_columns,)
+    return isinstance(value, np.ndarray) and value.shape == shape and all(isinstance(name, str) for name in value)
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
@@ -195,7 +203,7 @@ def _preparation(value: Any, D: int) -> bool:
 
 
 _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
-    "n_features_in_": lambda value, s: _count(value, 1) and value == s.D,
+    "n_features_in_": lambda value, s: _count(value, 1) and value == s.n_columns,
     "feature_names_in_": _names,
     "labels_": lambda value, s: _ids(value, (None,), 0, s.C),
     "neighbors_": lambda value, s: value is None or _ids(value, (s.C, None), -1, s.C),
@@ -216,6 +224,13 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "noise_variances_": lambda value, s: _numbers(value, "f", (s.C, s.D)) and bool((value > 0).all()),
     "dof_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value > 0).all()),
     "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
+    "rates_": lambda value, s: _numbers(value, "f", (s.C, s.D)) and bool((value >= 0).all()),
+    "n_categories_": lambda value, s: _numbers(value, "i", (None,)) and value.sum() == s.D and bool((value > 0).all()),
+    "probabilities_": lambda value, s: (
+        isinstance(value, list)
+        and all(_numbers(part, "f", (s.C, None)) and bool((part >= 0).all()) for part in value)
+        and sum(part.shape[1] for part in value) == s.D
+    ),
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),
     "m_": lambda value, s: _number(value, 1.0),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cprime import storage
 from cprime._values import replace
+from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.model import STUDENT_T
@@ -20,7 +21,7 @@ def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
 
 
 @storage.register
-class StudentTMixture(Mixture):
+class StudentTMixture(Conditionals, Mixture):
     """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), for points x_n of

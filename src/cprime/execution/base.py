@@ -84,8 +84,11 @@ class Data(Protocol):
         """Return whether the points have active sets yet."""
         ...
 
-    def read_by(self, rows: Callable[[Any], Rows], gaps: bool) -> Data:
-        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
+    def read_by(self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None) -> Data:
+        """Set the function `rows` that converts arrays to `Rows`; return self.
+
+        gaps: whether values may be missing    n_features: number of columns of these rows; None if it does not change
+        """
         ...
 
     def each(self, job: Job[P]) -> P:

@@ -80,8 +80,8 @@ class Distributed:
         self._reading = self._reading._replace(prepare=prepare)
         return self
 
-    def read_by(self, rows: MakeRows, gaps: bool) -> "Distributed":
-        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
+    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":
+        self.n_features = self.n_features if n_features is None else n_features
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
 

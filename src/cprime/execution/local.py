@@ -65,8 +65,8 @@ class Local:
         self._prepare, self._blocks = prepare, {}
         return self
 
-    def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
-        """Set the function `rows` that converts arrays to `Rows`; return self. gaps: whether values may be missing."""
+    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
+        self.n_features = self.n_features if n_features is None else n_features
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
         return self

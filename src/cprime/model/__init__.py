@@ -1,10 +1,12 @@
 """Mixture models: densities of components, and M-steps that compute parameters from moments."""
 
 from cprime.model.base import FAMILIES, register
+from cprime.model.categorical import CATEGORICAL, Categorical
 from cprime.model.diag import Diag
 from cprime.model.factors import Factors
 from cprime.model.full import FullCovariance
 from cprime.model.interface import Model
+from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
 from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter
@@ -15,12 +17,16 @@ from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
 
 __all__ = [
+    "CATEGORICAL",
     "FAMILIES",
+    "POISSON",
     "STUDENT_T",
+    "Categorical",
     "Diag",
     "Factors",
     "FullCovariance",
     "Model",
+    "Poisson",
     "PooledSpherical",
     "PrincipalComponents",
     "Scatter",

@@ -108,6 +108,13 @@ class Family:
     def error_of(self, block: Block, kept: ActiveSet) -> float:
         return math.nan
 
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise TypeError(f"{type(self).__name__} must define `noise` or `drawn`.")
+
+    def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        drawn: NDArray = self.centers[labels] + self.noise(labels, normal).astype(self.centers.dtype)
+        return drawn
+
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
 

@@ -172,6 +172,10 @@ class Model(Protocol):
         """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, n_normals)."""
         ...
 
+    def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points drawn from components `labels` (n,), made of standard normal numbers (n, n_normals)."""
+        ...
+
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes for the covariances (or what the family has instead) by name, in the dtype of
         the centers and in scikit-learn's shapes.

@@ -179,7 +179,7 @@ class StudentT(OwnCovariance):
         share = ndtr(-np.abs(last))
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
-        rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))  # type: ignore[misc]
+        rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))
         limit = float(np.finfo(self.centers.dtype).max) / 2  # limits draws, which may overflow if ν is small
         return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -limit, limit)
 

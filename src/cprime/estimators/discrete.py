@@ -1,0 +1,105 @@
+"""Base of mixtures of discrete densities: the options of `Mixture` that they do not have, and checks of the data."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.block import ActiveSet, Block
+from cprime.estimators.mixture import Mixture
+from cprime.model.categorical import check_codes
+from cprime.search import Search
+
+
+@dataclass(frozen=True)
+class LargestCounts:
+    """Partial result of `CheckCounts`: the largest number of each column (D,)."""
+
+    largest: NDArray[np.float64]
+
+    def __add__(self, other: "LargestCounts") -> "LargestCounts":
+        return LargestCounts(np.maximum(self.largest, other.largest))
+
+
+@dataclass(frozen=True)
+class CheckCounts:
+    """Job that raises ValueError unless all numbers are non-negative integers, and finds the largest of each column.
+
+    names: names of the columns for the message, or None
+    """
+
+    names: Any
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LargestCounts]:
+        X = block.X.dense()
+        check_codes(X, None, self.names)
+        return None, LargestCounts(X.max(axis=0).astype(np.float64))
+
+
+class DiscreteMixture(Mixture):
+    """Base of mixtures of discrete densities; a subclass has one family, and a parameter for the starting components.
+
+    `means_` are the means of the rows as the family reads them, and `precisions_init`, `reg_covar` and `momentum`
+    have no meaning.
+    """
+
+    precisions_init = None
+    reg_covar = 0.0
+    momentum = False
+    max_memory = None
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        weights: str = "free",
+        n_active: int | str | None = "auto",
+        search: str | Search = "auto",
+        n_neighbors: int | str = "auto",
+        assignment: str = "soft",
+        init_params: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        weights_init: Any = None,
+        learning_decay: float = 1.0,
+        warm_start: bool = False,
+        certificate: int = 1000,
+        final_assignment: str = "auto",
+        checkpoint: Any = None,
+        spill: Any = None,
+        callbacks: Any = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.weights = weights
+        self.n_active = n_active
+        self.search = search
+        self.n_neighbors = n_neighbors
+        self.assignment = assignment
+        self.init_params = init_params
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.weights_init = weights_init
+        self.learning_decay = learning_decay
+        self.warm_start = warm_start
+        self.certificate = certificate
+        self.final_assignment = final_assignment
+        self.checkpoint = checkpoint
+        self.spill = spill
+        self.callbacks = callbacks
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

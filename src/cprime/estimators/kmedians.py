@@ -1,0 +1,287 @@
+"""k-medians: clusters with the least sum of absolute (L1) distances to their centers, which are medians."""
+
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from cprime import storage
+from cprime._random import check_random_state
+from cprime._warnings import warn_if_few
+from cprime.estimators.copied_callbacks import CopiedCallbacks
+from cprime.estimators.nearest_center import Arrays
+from cprime.estimators.prototypes import Prototypes
+from cprime.estimators.restoring import restore_on_error
+from cprime.estimators.validation import check_loop, check_real, check_weights
+from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.seeding import is_given, seed
+
+_VALUES = 2**22  # number of distances that are computed at a time
+HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float)])
+
+
+class Medians:
+    """State of one start: centers (C, D), labels (N,), J before each update, and rows of the history."""
+
+    def __init__(self, centers: NDArray) -> None:
+        self.centers = centers
+        self.labels: NDArray[np.int32] | None = None
+        self.rows: list[tuple[float, int, float]] = []
+        self.converged = False
+
+    @property
+    def inertia(self) -> float:
+        """Return J at the last assignment."""
+        return self.rows[-1][0]
+
+
+@storage.register
+class KMedians(CopiedCallbacks, Arrays, Prototypes):
+    """k-medians clustering: minimize J = Σ_n w_n min_c ‖x_n − μ_c‖₁, the sum of absolute differences to medians.
+
+    Points are assigned to the center of least L1 distance, and each center becomes the (weighted) median of its points
+    in every column, until no point moves. This is maximum likelihood of Laplace densities of one scale with hard
+    assignment. Distant points move a median less than a mean. Data must be in memory.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters C, at most the number of points.
+    init : str, value of cprime.seeding, array-like, fitted estimator or callable, default="k-means++"
+        Initialization, as in `KMeans`.
+    n_init : int, default=1
+        Number of starts; the result of least J is returned.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=0.0
+        A start has converged if J falls by no more than this share of J, or if no point is reassigned.
+    callbacks : callback or sequence of them, default=None
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters; see `cprime.callbacks.Callback`. The fit ends if one returns True.
+    n_threads : int or None, default=None
+        Threads of the initialization.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of the initialization.
+    verbose : int, default=0
+        1 shows a progress bar with the current J.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Medians, in the dtype of the data; of an even number of points the mean of the two middle ones.
+    labels_ : ndarray of shape (n_samples,), int32
+        The nearest center of each training point; ties go to the lower index.
+    inertia_ : float
+        J, the weighted sum of L1 distances to the nearest center, in data units.
+    n_iter_ : int
+        Number of iterations of the best start.
+    converged_ : bool
+        Whether the best start converged within max_iter.
+    history_ : structured ndarray of shape (`n_iter_`,)
+        One row per iteration: inertia (J at its assignment), n_moved (reassigned points), seconds. J never rises.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Present if the columns of the data have names.
+
+    References
+    ----------
+    Bradley, Mangasarian & Street (1997), *Clustering via concave minimization*.
+
+    Examples
+    --------
+    >>> from cprime import KMedians
+    >>> X = [[0.0], [1.0], [2.0], [50.0], [51.0], [90.0]]
+    >>> km = KMedians(2, init=[[0.0], [50.0]]).fit(X)
+    >>> km.cluster_centers_[:, 0].tolist(), km.inertia_
+    ([1.0, 51.0], 42.0)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 0.0,
+        callbacks: Any = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @restore_on_error
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Compute the medians.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 counts the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : KMedians
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, or there are fewer points than clusters.
+        """
+        C = check_loop(self)
+        check_real(self.tol, "tol", 0.0)
+        watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run))
+        rows = self._validated(X, reset=True).dense()
+        weights = check_weights(sample_weight, rows)
+        random_state = check_random_state(self.random_state)
+        best: Medians | None = None
+        n_starts = 1 if is_given(self.init) else self.n_init
+        with watch.fit(n_starts, self.max_iter):
+            for number in range(1, n_starts + 1):
+                with watch.start(number) as callback:
+                    run = Medians(
+                        seed(
+                            rows,
+                            C,
+                            self.init,
+                            sample_weight=weights,
+                            random_state=random_state,
+                            n_threads=self.n_threads,
+                        )
+                    )
+                    stopped = self._improve(run, rows, weights, callback)
+                if best is None or run.inertia < best.inertia:
+                    best = run
+                if stopped:
+                    break
+        assert best is not None
+        self._set_run(best)
+        self.labels_, costs = nearest_by_l1(rows, best.centers)
+        self.inertia_ = float(np.sum(costs if weights is None else weights * costs))
+        warn_if_few(len(np.unique(self.labels_)), C)
+        return self
+
+    def _improve(self, run: Medians, X: NDArray, weights: NDArray | None, callback: Any) -> bool:
+        """Alternate assignment and medians until convergence; return whether the callback ended the fit."""
+        while not run.converged and len(run.rows) < self.max_iter:
+            begin = perf_counter()
+            labels, costs = nearest_by_l1(X, run.centers)
+            J = float(np.sum(costs if weights is None else weights * costs))
+            moved = np.ones(len(X), dtype=bool) if run.labels is None else labels != run.labels
+            n_moved = int(np.count_nonzero(moved if weights is None else moved & (weights > 0)))
+            small = bool(run.rows) and run.inertia - J <= self.tol * J and self.tol > 0
+            run.labels, run.converged = labels, n_moved == 0 or small
+            if not run.converged:
+                run.centers = medians(X, labels, weights, run.centers)
+            run.rows.append((J, n_moved, perf_counter() - begin))
+            row = {"iteration": len(run.rows), "inertia": J, "n_moved": n_moved, "seconds": run.rows[-1][2]}
+            over = run.converged or len(run.rows) == self.max_iter
+            if callback is not None and callback(row | {"change": float(n_moved)}, run, over):
+                return True
+        return False
+
+    def _set_run(self, run: Medians) -> Self:
+        self.cluster_centers_ = run.centers
+        self.history_ = np.array(run.rows, dtype=HISTORY)
+        self.n_iter_, self.converged_, self.inertia_ = len(run.rows), run.converged, run.inertia
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Return the index of the center of least L1 distance to each row; ties go to the lower index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+        """
+        return nearest_by_l1(self._validated(X, reset=False).dense(), self.cluster_centers_)[0]
+
+    def transform(self, X: Any) -> NDArray:
+        """Return the L1 distance of each row to each center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            In data units, in the dtype of the data. This is a dense N×C array.
+        """
+        rows = self._validated(X, reset=False).dense()
+        return cdist(rows, self.cluster_centers_, "cityblock").astype(rows.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return −J: minus the weighted sum of L1 distances to the nearest center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        rows = self._validated(X, reset=False).dense()
+        weights, costs = check_weights(sample_weight, rows), nearest_by_l1(rows, self.cluster_centers_)[1]
+        return -float(np.sum(costs if weights is None else weights * costs))
+
+
+def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the index of the center of least L1 distance to each row and the distance, (n,) each."""
+    labels, costs = np.empty(len(X), dtype=np.int32), np.empty(len(X))
+    step = max(1, _VALUES // len(centers))
+    for begin in range(0, len(X), step):
+        distances = cdist(X[begin : begin + step], centers, "cityblock")
+        labels[begin : begin + step] = distances.argmin(axis=1)
+        costs[begin : begin + step] = distances.min(axis=1)
+    return labels, costs
+
+
+def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArray) -> NDArray:
+    """Return the medians of the rows of each label, (C, D); a cluster without points of weight has its old center.
+
+    With weights, the value is a median of the rows repeated `weight` times: where half of the weight lies on each side,
+    the mean of the two values there.
+    """
+    out = centers.copy()
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(len(centers) + 1))
+    for c in range(len(centers)):
+        rows = order[bounds[c] : bounds[c + 1]]
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
+        if not len(rows):
+            continue
+        if weights is None:
+            out[c] = np.median(X[rows].astype(np.float64), axis=0)
+            continue
+        ranks = np.argsort(X[rows], axis=0, kind="stable")
+        mass = np.cumsum(weights[rows][ranks], axis=0)
+        half = mass[-1] / 2
+        values = np.take_along_axis(X[rows], ranks, axis=0).astype(np.float64)
+        low = (mass < half * (1 - 1e-12)).sum(axis=0)
+        high = np.minimum((mass <= half * (1 + 1e-12)).sum(axis=0), len(rows) - 1)
+        columns = np.arange(X.shape[1])
+        out[c] = (values[low, columns] + values[high, columns]) / 2
+    return out

@@ -1,0 +1,145 @@
+"""Mixture of Poisson distributions, for counts."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from cprime import storage
+from cprime.estimators.discrete import CheckCounts, DiscreteMixture
+from cprime.execution import Data
+from cprime.kernels import computing
+from cprime.model import POISSON
+from cprime.search import Search
+
+
+@storage.register
+class PoissonMixture(DiscreteMixture):
+    """Mixture of independent Poisson counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components C, at most the number of points.
+    weights : {"free", "equal"}, default="free"
+        Whether the mixing weights π_c are estimated, or 1/C each.
+    n_active : int, "auto" or None, default="auto"
+        C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
+        components, 5 for more, and 1 with assignment="hard".
+    search : str or object of cprime.search, default="auto"
+        Candidate components of a point, as in `GaussianMixture`.
+    n_neighbors : int or "auto", default="auto"
+        G, the length of a component's neighbor list in a partial search, as in `GaussianMixture`.
+    assignment : {"soft", "hard", "posterior"}, default="soft"
+        How the active components of a point share it: EM, classification EM, or draws from the posterior.
+    init_params : str, array-like, fitted estimator or callable, default="auto"
+        Initialization of the components from rows, as in `GaussianMixture`.
+    n_init : int, default=1
+        Number of starts; the result of greatest F is returned.
+    max_iter : int, default=100
+        Maximum number of iterations of one start.
+    tol : float, default=1e-3
+        A start has converged if F changes by less than this, in nats per point.
+    weights_init : array-like of shape (n_components,) or None, default=None
+        Starting weights.
+    rates_init : array-like of shape (n_components, n_features) or None, default=None
+        Starting rates.
+    learning_decay : float, default=1.0
+        κ of `partial_fit`, as in `GaussianMixture`.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    certificate, final_assignment, checkpoint, spill, callbacks, n_threads, random_state, verbose
+        As in `GaussianMixture`.
+
+    Attributes
+    ----------
+    rates_ : ndarray of shape (n_components, n_features)
+        Rates λ, the mean count of each column.
+    weights_ : ndarray of shape (n_components,)
+        Mixing weights.
+    means_ : ndarray
+        The same as `rates_`.
+    labels_ : ndarray of shape (n_samples,), int32
+        The most probable component of each training point.
+    lower_bound_, lower_bounds_, history_, n_iter_, converged_, counts_, n_active_, neighbors_, certificate_
+        As in `GaussianMixture`; F includes all constants of the densities, so with C′ = C it is the log-likelihood.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Present if the columns of the data have names.
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*: the truncation of (4) and
+    (7) holds for any mixture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import PoissonMixture
+    >>> X = np.random.default_rng(0).poisson(np.repeat([[1.0, 9.0], [20.0, 2.0]], 500, axis=0))
+    >>> pm = PoissonMixture(2, random_state=0).fit(X)
+    >>> np.sort(pm.rates_[:, 0]).round()
+    array([ 1., 20.])
+    """
+
+    _families: ClassVar[Mapping[str, Any]] = POISSON
+    covariance_type = "poisson"
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        weights: str = "free",
+        n_active: int | str | None = "auto",
+        search: str | Search = "auto",
+        n_neighbors: int | str = "auto",
+        assignment: str = "soft",
+        init_params: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        weights_init: Any = None,
+        rates_init: Any = None,
+        learning_decay: float = 1.0,
+        warm_start: bool = False,
+        certificate: int = 1000,
+        final_assignment: str = "auto",
+        checkpoint: Any = None,
+        spill: Any = None,
+        callbacks: Any = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_components,
+            weights=weights,
+            n_active=n_active,
+            search=search,
+            n_neighbors=n_neighbors,
+            assignment=assignment,
+            init_params=init_params,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            weights_init=weights_init,
+            learning_decay=learning_decay,
+            warm_start=warm_start,
+            certificate=certificate,
+            final_assignment=final_assignment,
+            checkpoint=checkpoint,
+            spill=spill,
+            callbacks=callbacks,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.rates_init = rates_init
+
+    @property
+    def means_init(self) -> Any:
+        return self.rates_init
+
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
+        data = super()._opened(X, sample_weight, reset)
+        with computing(self.n_threads):
+            data.each(CheckCounts(getattr(self, "feature_names_in_", None)))
+        return data

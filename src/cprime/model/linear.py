@@ -1,0 +1,141 @@
+"""Base of families whose log-density is linear in a transformed row: log p(x given c) = z(x)·θ_c − a_c.
+
+Poisson and categorical components are of this form. The sufficient statistics are Σ q and Σ q x of each component.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._values import cached, replace
+from cprime.block import Block
+from cprime.components import Components, Ids
+from cprime.kernels import Dense, Floats, Rows
+from cprime.model.base import Family, means_of
+from cprime.model.interface import Responsibilities
+from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.neighbors import least_lists
+from cprime.statistics import Sums
+
+_VALUES = 2**20  # number of costs (rows × components) that are computed at a time
+
+
+@dataclass(frozen=True)
+class LinearMoments(Sums):
+    """Sufficient statistics: counts (C,) Σ w q, and sums (C, D) Σ w q x."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+class LinearCosts(Components):
+    """Components with the cost −2 log p(c, x) = offset_c − 2 z·θ_c of a transformed row z (float64).
+
+    parameters (C, m): θ    offsets (C,)    centers (C, m): the mean of z under each component
+    """
+
+    def __init__(self, parameters: NDArray[np.float64], offsets: NDArray[np.float64], centers: NDArray[np.float64]):
+        self.parameters, self.offsets, self.centers = parameters, offsets, centers
+
+    def costs(self, points: Rows, ids: Ids) -> Floats:
+        found: Floats = self.offsets[ids] - 2 * np.einsum("nm,nhm->nh", points.dense(), self.parameters[ids])
+        return found
+
+    def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
+        C = len(self.parameters)
+        kept, costs = np.empty((len(points), n_kept), dtype=np.int32), np.empty((len(points), n_kept))
+        step = max(1, _VALUES // C)
+        for begin in range(0, len(points), step):
+            rows = slice(begin, begin + step)
+            every = self.offsets - 2 * points[rows].products(self.parameters)
+            order = np.argsort(every, axis=1, kind="stable")[:, :n_kept]
+            kept[rows], costs[rows] = order, np.take_along_axis(every, order, axis=1)
+        return kept, costs
+
+    def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
+        """Return for each component the others of least mean cost for points drawn from it, (C, min(G, C) − 1)."""
+
+        def mean_costs(begin: int, end: int) -> Floats:
+            found: Floats = self.offsets - 2 * Dense(self.centers[begin:end]).products(self.parameters)
+            return found
+
+        return least_lists(mean_costs, len(self.centers), n_neighbors)
+
+
+@dataclass(frozen=True)
+class Linear(Family):
+    """Base of the families; a subclass defines θ and a (`natural`), the transformation `embed`, and draws.
+
+    centers (C, D): mean of the rows under each component    weights (C,): π, or None for 1/C each
+    """
+
+    centers: Floats
+    weights: Weights = None
+
+    scale_free: ClassVar[bool] = True
+
+    @property
+    def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the natural parameters θ (C, m), and a (C,), of log p(x given c) = z(x)·θ_c − a_c."""
+        raise NotImplementedError
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Return the variance of each column under each component: (C, D)."""
+        raise NotImplementedError
+
+    @property
+    def n_parameters(self) -> int:
+        return self.centers.size + n_weights(self.weights)
+
+    @cached
+    def _components(self) -> LinearCosts:
+        parameters, log_normalizers = self.natural
+        offsets = 2 * log_normalizers - 2 * log_weights(self.weights, self.centers)
+        centers = np.zeros(parameters.shape)
+        centers[:, : self.n_features] = self.centers
+        return LinearCosts(parameters, offsets, centers)
+
+    def components(self) -> LinearCosts:
+        return self._components
+
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        return Dense(np.asarray(X.dense(), dtype=np.float64))
+
+    def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
+        return LinearMoments(
+            *block.X.accumulate(
+                shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
+            )
+        )
+
+    def maximise(self, moments: LinearMoments, prior: None = None) -> Self:
+        centers = means_of(moments.counts, moments.sums, self.centers).astype(self.centers.dtype)
+        return replace(self, centers=centers, weights=new_weights(self.weights, moments.counts))
+
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[LinearMoments, None]:
+        return LinearMoments(shares, shares[:, np.newaxis] * self.centers), None
+
+    def attributes(self) -> dict[str, Any]:
+        return {}
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        off = np.square(X.dense() - self.centers[labels]) / np.maximum(self.variances, np.finfo(float).tiny)[labels]
+        found: NDArray[np.float64] = np.sqrt(off.sum(axis=1))
+        return found
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.einsum("id,cd,jd->cij", directions, self.variances, directions)
+
+    @classmethod
+    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
+        return cls(centers, weights)
+
+    @classmethod
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
+        return cls(centers, weights)

@@ -1,0 +1,59 @@
+"""Components of independent Poisson counts: log p(x given c) = Σ_d (x_d log λ_cd − λ_cd − log x_d!)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, ndtr
+from scipy.stats import poisson
+
+from cprime._storable import storable
+from cprime._values import replace
+from cprime.kernels import Dense, Floats, Rows
+from cprime.model.linear import Linear
+from cprime.model.weights import Weights
+
+_LEAST_RATE = 1e-12  # least rate in densities, so that a count in a column of rate 0 has a finite log-density
+
+
+@storable("model.Poisson")
+@dataclass(frozen=True)
+class Poisson(Linear):
+    """Mixture of Poisson counts; centers (C, D): rates λ. A row is transformed to (x, Σ_d log x_d!)."""
+
+    covariance_type: ClassVar[str] = "poisson"
+    attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
+
+    @property
+    def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rates = np.maximum(self.centers.astype(np.float64), _LEAST_RATE)
+        return np.column_stack([np.log(rates), np.full(len(rates), -1.0)]), rates.sum(axis=1)
+
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        counts = np.asarray(X.dense(), dtype=np.float64)
+        return Dense(np.column_stack([counts, gammaln(counts + 1).sum(axis=1)]))
+
+    def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = poisson.ppf(ndtr(normal), self.centers.astype(np.float64)[labels])
+        return np.maximum(found, 0)  # of a rate of 0, SciPy's quantile can be −1
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return self.centers.astype(np.float64)
+
+    def attributes(self) -> dict[str, Any]:
+        return {"rates_": self.centers}
+
+    @classmethod
+    def from_attributes(
+        cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
+    ) -> Self:
+        return cls(np.asarray(attributes["rates_"]), weights)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=np.ascontiguousarray(self.centers[:, columns]))
+
+
+POISSON = {"poisson": Poisson}

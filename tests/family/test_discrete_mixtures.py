@@ -1,0 +1,209 @@
+"""Mixtures of Poisson counts and of categories: densities, EM, truncation, every search, weights, files, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import poisson
+from sklearn.base import clone
+
+import cprime
+from cprime import CategoricalMixture, PoissonMixture, open_data
+from cprime.search import Full, Graph, Papers
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+SIZES = (2, 3, 5, 4)
+SEARCHES = {
+    "full": Full(),
+    "graph": Graph(6),
+    "exact": Papers("exact", n_neighbors=6),
+    "estimated": Papers("estimated", n_neighbors=6, n_explore=2),
+}
+
+
+def counts(n=1200, C=12, D=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(rng.gamma(1.5, 6, size=(C, D))[rng.integers(C, size=n)])
+
+
+def codes(n=1200, C=6, seed=0):
+    rng = np.random.default_rng(seed)
+    tables, own = [rng.dirichlet(np.full(k, 0.4), size=C) for k in SIZES], rng.integers(C, size=n)
+    return np.column_stack([(rng.random((n, 1)) > np.cumsum(p, axis=1)[own, :-1]).sum(axis=1) for p in tables])
+
+
+KINDS = {"poisson": (PoissonMixture, counts), "categorical": (CategoricalMixture, codes)}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def kind(request):
+    return request.param
+
+
+def log_joint(mixture, X):
+    """Return log π_c p(x | c) from the published attributes, (n, C)."""
+    if isinstance(mixture, PoissonMixture):
+        return np.log(mixture.weights_) + poisson.logpmf(X[:, np.newaxis], mixture.rates_).sum(axis=2)
+    logs = [np.log(np.maximum(p[:, X[:, d]], 1e-15)).T for d, p in enumerate(mixture.probabilities_)]
+    return np.log(mixture.weights_) + np.sum(logs, axis=0)
+
+
+def test_densities_are_those_of_the_formulas(kind):
+    make, data = kind
+    X = data()
+    mixture = make(5, random_state=0, max_iter=20).fit(X)
+    joint = log_joint(mixture, X)
+    total = logsumexp(joint, axis=1)
+    np.testing.assert_allclose(mixture.score_samples(X), total, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(mixture.predict_proba(X), np.exp(joint - total[:, np.newaxis]), atol=1e-10)
+    assert (mixture.predict(X) == joint.argmax(axis=1)).all()
+    assert mixture.score(X) == pytest.approx(mixture.lower_bound_, abs=1e-10)
+    n_parameters = 4 + 5 * (4 if make is PoissonMixture else sum(SIZES) - len(SIZES))
+    assert mixture.bic(X) == pytest.approx(-2 * total.sum() + n_parameters * np.log(len(X)))
+    assert mixture.bounds(X).kl_gap == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_active", [None, 2, 1])
+def test_every_iteration_is_truncated_em(kind, n_active):
+    """From given parameters, each iteration is that of EM in plain NumPy (C′ = C), or of truncated EM."""
+    make, data = kind
+    X, C = data(400), 4
+    w = np.random.default_rng(5).integers(0, 3, 400)
+    Z = X if make is PoissonMixture else np.concatenate([np.eye(k)[X[:, d]] for d, k in enumerate(SIZES)], axis=1)
+    rng = np.random.default_rng(2)
+    if make is PoissonMixture:
+        given = rng.gamma(1, 9, size=(C, 4))
+        start = {"rates_init": given}
+    else:
+        parts = [rng.dirichlet(np.ones(k), size=C) for k in SIZES]
+        start, given = {"probabilities_init": parts, "n_categories": list(SIZES)}, np.concatenate(parts, axis=1)
+    weights = rng.dirichlet(np.ones(C))
+    steps = []
+    mixture = make(C, n_active=n_active, weights_init=weights, max_iter=8, tol=0, search="full", **start)
+    mixture.set_params(callbacks=lambda row, now: steps.append((now.means_.copy(), now.weights_.copy())))
+    mixture.fit(X, sample_weight=w)
+    means = given
+    for found_means, found_weights in steps:
+        log_p = (
+            np.log(weights) + poisson.logpmf(X[:, np.newaxis], means).sum(axis=2)
+            if make is PoissonMixture
+            else np.log(weights) + Z @ np.log(np.maximum(means, 1e-15)).T
+        )
+        rank = (-log_p).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        log_p = np.where(rank < (n_active or C), log_p, -np.inf)
+        q = w[:, np.newaxis] * np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+        means, weights = (q.T @ Z) / q.sum(axis=0)[:, np.newaxis], q.sum(axis=0) / q.sum()
+        np.testing.assert_allclose(found_means, means, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found_weights, weights, rtol=1e-9)
+    assert len(steps) == 8
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
+@pytest.mark.parametrize("n_active", [1, 3])
+@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+def test_every_search_and_assignment(kind, assignment, n_active, search):
+    make, data = kind
+    X = data()
+    given = {"search": search, "assignment": assignment, "random_state": 0, "max_iter": 15, "tol": 1e-300}
+    mixture = make(12, n_active=n_active, init_params="random", **given).fit(X)
+    assert np.isfinite(mixture.lower_bounds_).all()
+    if assignment != "posterior":
+        assert (np.diff(mixture.lower_bounds_) >= -1e-9).all()
+    assert mixture.score(X) >= mixture.lower_bound_ - 1e-9
+
+
+def test_what_was_drawn_is_found_again(kind):
+    make, data = kind
+    truth = make(3, random_state=0).fit(data(900, 3, seed=4))
+    X, labels = truth.sample(20_000, random_state=1)
+    assert X.shape == (20_000, 4)
+    assert np.bincount(labels, minlength=3) / 20_000 == pytest.approx(truth.weights_, abs=0.02)
+    again = make(3, random_state=0, tol=1e-7, max_iter=500, n_init=3).fit(X)
+    assert again.score(X) >= truth.score(X) - 1e-6
+    order = [np.abs(truth.means_ - mean).sum(axis=1).argmin() for mean in again.means_]
+    assert sorted(order) == [0, 1, 2]
+    np.testing.assert_allclose(again.means_, truth.means_[order], rtol=0.06, atol=0.06)
+
+
+def test_a_weight_is_a_repetition_and_threads_and_chunks_change_nothing(kind, tmp_path):
+    make, data = kind
+    X, w = data(600), np.random.default_rng(1).integers(0, 3, 600)
+    given = (
+        {"rates_init": X[:4] + 0.5} if make is PoissonMixture else {"init_params": "random", "n_categories": [5] * 4}
+    )
+    if make is CategoricalMixture:
+        rng = np.random.default_rng(0)
+        given = {"n_categories": [5] * 4, "probabilities_init": [rng.dirichlet(np.ones(5), size=4) for _ in range(4)]}
+    mixture = make(4, max_iter=9, tol=0, weights="equal", **given)
+    one, other = clone(mixture).fit(X, sample_weight=w), clone(mixture).fit(np.repeat(X, w, axis=0))
+    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-9, atol=1e-12)
+    np.save(tmp_path / "X.npy", X)
+    source = open_data(tmp_path / "X.npy", chunk_rows=100)
+    fits = [clone(mixture).set_params(n_threads=n).fit(source) for n in (1, 3)]
+    assert fits[0].means_.tobytes() == fits[1].means_.tobytes()
+    np.testing.assert_allclose(fits[0].means_, clone(mixture).fit(X).means_, rtol=1e-9, atol=1e-12)
+    assert (fits[0].predict(source) == fits[0].predict(X)).all()
+
+
+def test_files_pickles_checkpoints_and_batches(kind, tmp_path):
+    make, data = kind
+    X = pd.DataFrame(data(), columns=list("abcd"))
+    mixture = make(5, random_state=0, max_iter=6, tol=0).fit(X)
+    mixture.save(tmp_path / "m.safetensors")
+    loaded = cprime.load(tmp_path / "m.safetensors")
+    assert (loaded.predict_proba(X) == mixture.predict_proba(X)).all()
+    assert loaded.bic(X) == mixture.bic(X)
+    kept = make(5, random_state=0, max_iter=6, tol=0, checkpoint=str(tmp_path / "c")).fit(X)
+    assert kept.means_.tobytes() == mixture.means_.tobytes()
+    before = mixture.score(X)
+    for _ in range(3):
+        mixture.partial_fit(X)
+    assert mixture.score(X) > before
+    warm = make(5, random_state=0, max_iter=3, tol=0).fit(X).set_params(warm_start=True).fit(X)
+    assert warm.lower_bounds_[-1] > warm.lower_bounds_[0]
+
+
+def test_binary_columns_and_hard_assignment():
+    X = (codes() > 1).astype(bool)
+    soft, one = CategoricalMixture(4, random_state=0).fit(X), CategoricalMixture(1).fit(X)
+    assert [p.shape for p in soft.probabilities_] == [(4, 1), (4, 2), (4, 2), (4, 2)]
+    assert soft.score(X) > one.score(X)
+    hard = CategoricalMixture(4, assignment="hard", weights="equal", random_state=0).fit(X)
+    assert (np.diff(hard.lower_bounds_) >= -1e-12).all()
+    own = [p[hard.labels_] for p in hard.probabilities_]
+    likelihood = sum(np.log(p[np.arange(len(X)), X[:, d].astype(int)]) for d, p in enumerate(own)) - np.log(4)
+    assert hard.lower_bound_ == pytest.approx(likelihood.mean())
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda: PoissonMixture(2).fit([[1.0, 2.0], [0.5, 1.0]]), "integer codes of 0, 1, 2, … in column 0, got"),
+        (lambda: PoissonMixture(2).fit([[1, 2], [-3, 1]]), r"in column 0, got .*-3"),
+        (lambda: PoissonMixture(2).fit([[1.0, np.nan], [2, 1]]), "NaN"),
+        (lambda: PoissonMixture(2).fit(pd.DataFrame({"a": [1, 2], "b": [1.5, 2]})), "in column 'b'"),
+        (lambda: CategoricalMixture(2).fit([[0, 1], [0.5, 1]]), "in column 0"),
+        (
+            lambda: CategoricalMixture(2, n_categories=2).fit([[0, 1], [2, 1]]),
+            r"n_categories\[0\] is 2, but X has the code 2",
+        ),
+        (lambda: CategoricalMixture(2, n_categories="all").fit([[0, 1], [2, 1]]), "n_categories must be .* got 'all'"),
+        (lambda: CategoricalMixture(2, n_categories=[3]).fit([[0, 1], [2, 1]]), "n_categories must have 2 positive"),
+        (lambda: CategoricalMixture(2).fit([[0, 1], [2, 1]]).predict([[0, 2]]), "from 0 to 1 in column 1, got"),
+        (
+            lambda: CategoricalMixture(2, probabilities_init=[[[1.0]], [[1.0]]]).fit([[0, 1], [2, 1]]),
+            r"probabilities_init must have arrays of the shapes \[\(2, 3\), \(2, 2\)\]",
+        ),
+        (
+            lambda: CategoricalMixture(1, probabilities_init=[[[0.2, 0.2]]]).fit([[0], [1]]),
+            "probabilities_init must have rows",
+        ),
+        (lambda: PoissonMixture(2, rates_init=[[1.0]]).fit([[1, 2], [3, 1]]), "means_init|rates_init"),
+    ],
+)
+def test_bad_input_is_named(fit, message):
+    with pytest.raises(ValueError, match=message):
+        fit()

@@ -11,11 +11,11 @@ from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 
 class CoreRows(Protocol):
-    """n rows of D numbers that kernels read: the attributes and methods that functions of this package need."""
+    """Protocol of n rows of D numbers: the attributes and methods of rows that the kernels' wrappers need."""
 
     @property
     def core(self) -> Any:
-        """Return the object that is passed to kernels for these rows."""
+        """Return the compiled object through which kernels read these rows."""
         ...
 
     @property
@@ -51,9 +51,9 @@ class CoreRows(Protocol):
     def jump(
         self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
     ) -> float:
-        """Improve centers (C, D) in place by jumps, and return the error J; arguments are those of `jumps.jumped`.
+        """Improve k-means centers (C, D) in place by jumps, and return J, the weighted sum of squared distances.
 
-        A jump removes a center where it helps least and places it in another cluster.
+        A jump removes a center where it helps least and places it in another cluster. Arguments are as in `jumped`.
         """
         ...
 
@@ -66,7 +66,7 @@ def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     """Return the array in C-contiguous and aligned form, as compiled kernels need it, without a copy if possible."""
     own = isinstance(array, np.ndarray) and (dtype is None or array.dtype == dtype)
     if own and array.flags.c_contiguous and array.flags.aligned:
-        return array  # shortcut, because checks take a notable part of the time of small fits
+        return array  # shortcut, because checks take a notable part of a small fit's time
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
@@ -82,7 +82,7 @@ def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> F
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
         flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
         if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
-            return array  # shortcut, because the checks below take time
+            return array  # shortcut for valid arrays, because the checks below take time
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
@@ -113,7 +113,7 @@ def centers(array: Floats, X: CoreRows | Floats) -> Floats:
 
 
 def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianParameters:
-    """Check the shapes and types of parameters of Gaussians; return them as contiguous arrays of X's dtype."""
+    """Check the shapes and types of the parameters of C Gaussians; return these as contiguous arrays of X's dtype."""
     means = matrix(components.means, "means", X)
     C, D = means.shape
     if not C:
@@ -133,7 +133,8 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Check components (centers or Gaussians), and return the arrays that compiled kernels take.
 
-    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions.
+    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions, where dof are degrees
+    of freedom.
     """
     if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
@@ -147,9 +148,9 @@ def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
 
 
 def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
-    """Return weights divided by a power of two, and this power.
+    """Return the weights of n rows divided by a power of two, and this power.
 
-    The power is near the largest weight, so the quotients are in the range of float32.
+    The power of two is near the largest weight, so the quotients are in the range of float32.
     """
     found = weights(sample_weight, n)
     largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))
@@ -228,9 +229,9 @@ def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats
 
 
 class naming:
-    """Context manager for a kernel call: if a component is out of range, the error names the argument and the range.
+    """Context manager for a kernel call: if a component id is out of range, the error names the argument and the range.
 
-    ids: for each argument name, a pair of the array of component ids and the least id that it may contain
+    ids: maps an argument's name to a pair: its array of component ids, and the least id that the array may contain
     """
 
     def __init__(self, n_components: int, **ids: tuple[NDArray[np.int32], int]):
@@ -258,6 +259,6 @@ def variance(variance: float) -> float:
 
 
 def inside(ids: NDArray, least: int, end: int) -> None:
-    """Raise ValueError if an id is outside [least, end), as the compiled kernels do."""
+    """Raise ValueError if a component id is outside [least, end), as the compiled kernels do."""
     if ids.size and not (ids.min() >= least and ids.max() < end):
         raise ValueError(f"expected {least} to {end - 1}, got {ids.min()} to {ids.max()}")

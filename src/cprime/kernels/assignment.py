@@ -14,8 +14,8 @@ from cprime.kernels.measures import Floats
 class AssignResult(NamedTuple):
     """Result of `assign`, the E-step of k-means, for n rows and C centers.
 
-    kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
-    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over the rows of each center, as from `accumulate`
+    kept (n, 1) int32: id of each row's nearest center    costs (n, 1): squared distances to these centers
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over the rows x_n of each center, with weights w_n
     members (C,): number of rows of positive weight of each center    n_moved: number of such rows whose center changed
     """
 
@@ -37,9 +37,9 @@ def assign(
 ) -> AssignResult:
     """Find the nearest of all centers (C, D) for every row, and sum the rows of each center.
 
-    If distances are equal, the center of lower id is taken.
+    Returns an `AssignResult`. If distances are equal, the center of lower id is taken.
     before (n, 1): previous nearest centers of the rows, from which reassigned rows are counted; if None, all rows count
-    as reassigned. The other results do not depend on it.
+    as reassigned. The other results do not depend on `before`.
     """
     centers, weights = check.centers(centers, X), check.weights(sample_weight, len(X))
     n, (C, D) = len(X), centers.shape

@@ -8,16 +8,17 @@ from cprime.kernels.bounds import MARGIN, DistanceBounds, Moves, check_moves, ch
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
-_VALUES = 2**22  # maximum number of entries in a block of a table
+_VALUES = 2**22  # maximum number of distances that are computed at a time
 
 
 def nearest_bounded_by_tables(
     X: Rows, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """Find the nearest center of every row by distance bounds, for classes of rows without a compiled kernel for it.
+    """Find the nearest center of every row by distance bounds, for rows without a compiled kernel (sparse rows).
 
-    Arguments and results are those of `nearest_bounded`: squared distances (n,) and the number of evaluated distances;
-    `bounds` are updated in place. Blocks of many rows are processed at a time.
+    centers (C, D)    bounds: lower bounds of distances and nearest centers, updated in place
+    moves: upper bounds of the moves of centers since the bounds were computed
+    Returns squared distances (n,) and the number of evaluated distances, as `nearest_bounded`.
     """
     centers = check.centers(centers, X)
     check_state(bounds, len(X), len(centers), X.dtype)
@@ -83,9 +84,10 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """Set labels of some rows to the nearest evaluated center, in place; also update B other centers of each row.
+    """Set the labels in `bounds` of m rows to the nearest evaluated center, in place, and update B other centers.
 
-    lows: lower bounds of the distances to these other centers, updated in place    rows (m,): indices of the rows
+    lows (n, B): lower bounds of the distances to the other centers, updated in place    squared (n,): squared distances
+    of all rows to their nearest centers, updated in place    rows (m,): indices of the m rows
     ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and squared distances, nearest first
     """
     before, winner = bounds.labels[rows], ids[:, 0]

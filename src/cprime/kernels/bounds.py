@@ -1,12 +1,12 @@
 """Nearest center of every row, by bounds that are carried between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
-After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of distances are
+After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of its distances are
     lows_b − drift_b for another center b that has its own bound lows_b and has moved by drift_b,
-    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers, which have the common bound rest,
-because a center nearer to c than reach_cr has moved by at most spread_cr, and any other center is at least reach_cr − u
-away by the triangle inequality. The distance to b is evaluated only if its bound does not exceed the least distance so
-far. If in the end the bound of the remaining centers does not exceed the least distance, all centers are evaluated and
-bounds are recomputed.
+    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers, which have the common bound rest.
+The second bound holds for each of several radii reach_cr around c: a center within the radius has moved by at most
+spread_cr, and any other center is at least reach_cr − u away by the triangle inequality. The distance to b is evaluated
+only if its bound does not exceed the least distance so far. If in the end the bound of the remaining centers does not
+exceed the least distance, all centers are evaluated and bounds are recomputed.
 """
 
 from typing import NamedTuple
@@ -20,15 +20,15 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, costs_of
 
-_WIDTH = 16  # tables are padded to a multiple of so many columns, which is a multiple of the length of SIMD vectors
-MARGIN = 4  # bounds are relaxed by so many times the relative rounding error of the dtype
+_WIDTH = 16  # the number of columns of tables is padded to a multiple of this and of the SIMD vectors' length
+MARGIN = 4  # distance bounds are relaxed by so many times the relative rounding error of the dtype
 
 
 @storable("kernels.Bounds")
 class DistanceBounds(NamedTuple):
-    """Lower bounds of the distances between rows and C centers, of the dtype of X [data unit].
+    """Lower bounds of the distances between n rows X and C centers, in the dtype of X [data unit].
 
-    A bound of 0 or less excludes no center, so initial bounds can be 0, with any labels and others.
+    A bound of 0 or less excludes no center. So bounds can start as 0, and `labels` and `others` as any ids.
 
     labels (n,) int32: nearest center of each row
     others (n, B) int32: B distinct other centers of each row that have a bound of their own
@@ -44,7 +44,7 @@ class DistanceBounds(NamedTuple):
 
 @storable("kernels.Moves")
 class Moves(NamedTuple):
-    """Upper bounds of the moves of centers since `DistanceBounds` were computed, of the dtype of X [data unit].
+    """Upper bounds of the moves of C centers since lower bounds of distances were computed, in X's dtype [data unit].
 
     drift (C,): bound of the move of each center
     reach, spread (C, R), for R radii around each center: all centers b ≠ c whose distance to center c is less than
@@ -60,12 +60,14 @@ class Moves(NamedTuple):
 def nearest_bounded(
     X: CoreRows, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """Find the nearest center of every row, and update `bounds`, including their labels, in place.
+    """Find the nearest center of every row with the help of lower bounds of distances, which are updated in place.
 
-    centers (C, D)  ->  squared distances (n,) to bounds.labels, and the number of evaluated distances. Labels and
-    distances are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distance
-    to its previous center is evaluated, and those to `others` that bounds do not exclude. All C centers are evaluated
-    if the bound of the remaining ones does not exclude them.
+    centers (C, D)    bounds: lower bounds, and the nearest center bounds.labels[n] of each row, before and after
+    moves: upper bounds of the moves of centers since `bounds` were computed
+    Returns squared distances (n,) to the nearest centers, and the number of evaluated distances. Labels and distances
+    are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distances to its
+    previous center and to those of bounds.others that are not excluded are evaluated. If the common bound does not
+    exclude the remaining centers, all C are evaluated.
     """
     centers = check.centers(centers, X)
     n, C = len(X), len(centers)
@@ -92,7 +94,10 @@ def nearest_bounded_twin(
     rest: Floats,
     n_threads: int,
 ) -> int:
-    """Compute `nearest_bounded` in NumPy, row by row, and return the number of evaluated distances."""
+    """Find nearest centers by bounds in NumPy, row by row; return the number of evaluated distances.
+
+    Squared distances are written to `distances`; labels, others, lows and rest are updated in place.
+    """
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
         check.inside(ids, 0, C)
@@ -121,7 +126,7 @@ def nearest_bounded_twin(
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:
-    """Pad the columns of an array with −∞ to a multiple of the vector length."""
+    """Return the array with columns of −∞ appended, so that their number is a multiple of the SIMD vector length."""
     C, R = array.shape
     wide = np.full((C, -(-R // _WIDTH) * _WIDTH), -np.inf, dtype=dtype)
     wide[:, :R] = array
@@ -129,7 +134,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
-    """Check `Moves`, and return `drift` (C,), the moves of centers, as a contiguous array of the given dtype."""
+    """Check the bounds `moves` of the centers' moves; return the bound of each center (C,) in the given dtype."""
     drift = check.contiguous(moves.drift, dtype)
     if drift.shape != (n_components,):
         raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")

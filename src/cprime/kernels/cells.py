@@ -1,4 +1,4 @@
-"""Search for the nearest centers of rows. Centers are grouped in cells; cells without a nearer center are skipped."""
+"""Search for the nearest centers of rows. Centers are grouped in cells; cells without nearer centers are skipped."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,10 +48,10 @@ class CenterCells:
     def find(self, X: CoreRows, n_kept: int, n_searched: int, *, n_threads: int | None = None) -> Found:
         """Return near centers of every row, squared distances [data unit²], and the number of evaluated distances.
 
-        First the cell whose cell center is nearest to the row is searched. Then, of the `n_searched` nearest cells,
-        those are searched that can contain a center nearer than the farthest of the n_kept found in the first cell.
-        Nearest cells are determined up to rounding. The first two results are (n, n_kept), nearest first, padded with
-        −1 and infinity.
+        A cell is a group of centers near a cell center. First the cell whose cell center is nearest to the row is
+        searched. The search continues in the `n_searched` nearest cells, but skips cells that cannot contain a center
+        nearer than the farthest of the n_kept found so far. Nearest cells are determined up to rounding. The first two
+        results are (n, n_kept), nearest first, padded with −1 and infinity.
         """
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
@@ -67,12 +67,13 @@ def search_cells(
     improve: Callable[[NDArray, NDArray, NDArray, Floats], int],
     n_kept: int,
 ) -> Found:
-    """Search as `CenterCells.find` does, with a function that searches one cell for each of some rows.
+    """Find near centers of every row by a search of its nearest cells (groups of centers) with a given function.
 
-    near: the nearest cells of every row, and squared distances to the cells' centers
-    between (g, g): numbers for g cells by which distances are bounded from below, as in `CenterCells`
+    near: the nearest cells of every row, and squared distances to the cells' centers, (n, searched cells) each
+    between (g, g): a row with squared distances a, b to cell centers i, j is at least (b − a) / between_ij from cell j
     improve(rows, cells, kept, squares): searches one cell for each of these rows, updates the centers `kept` found so
     far and their squared distances in place, and returns the number of evaluated distances
+    Returns ids of centers and squared distances, (n, n_kept) each, and the number of evaluated distances.
     """
     cells, to_cells = near
     n, n_cells = cells.shape
@@ -89,7 +90,7 @@ def search_cells(
 
 
 class CenterCellsTwin:
-    """NumPy version (twin) of the compiled class that `CenterCells` uses; it stores centers without packing them."""
+    """NumPy version (twin) of the compiled class that searches centers in cells (groups of centers)."""
 
     def __init__(self, places: Floats, begins: NDArray, between: Floats, n_threads: int):
         g = len(begins) - 1
@@ -100,9 +101,9 @@ class CenterCellsTwin:
         self.places, self.begins, self.between = places, begins, between
 
     def find(self, X: Floats, n_searched: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
-        """Compute `CenterCells.find` row by row, and return the number of evaluated distances.
+        """Find near centers of every row in its `n_searched` nearest cells; return the number of evaluated distances.
 
-        The centers found are written to `kept`, and their squared distances to `squares`.
+        The ids of the centers found are written to `kept`, and their squared distances to `squares`.
         """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:

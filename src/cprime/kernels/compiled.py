@@ -33,7 +33,10 @@ def assign_by_parts(
     members: Any,
     n_threads: int,
 ) -> int:
-    """Compute the E-step of k-means, `assign`, by the kernels `nearest` and `accumulate` one after the other."""
+    """Compute the E-step of k-means by two kernels one after the other: `nearest`, then `accumulate`.
+
+    Nearest centers, squared distances, counts, sums and numbers of rows are written to the arrays kept ... members.
+    """
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
     heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
@@ -84,14 +87,14 @@ def search_lists(
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
     """Return rows of a narrow type as the object that kernels take if they compute in `dtype`.
 
-    code: number of the narrow type (uint8, float16 ...)    order (n,): indices of the rows in `array`, or None for all
+    code: number that means the narrow type (uint8, float16 ...)    order (n,): indices in `array`, None for all rows
     lengths: numbers by which the rows of `array` are divided when they are read, or None
     """
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
     return kind(array, code, order, lengths)
 
 
-# Names of compiled functions and classes that are called only by the functions above, so they are not exported.
+# Compiled functions and classes that only the functions above call are not exported.
 _BEHIND = ("best", "top_k_gaussians", "best_in_lists", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}

@@ -16,7 +16,10 @@ from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Return an array of float32, float64 or a narrow type, or a CSR array of SciPy, as rows; return rows unchanged."""
+    """Return an array of float32, float64 or a narrow type (uint8, float16), or a SciPy CSR array, as a `Rows` object.
+
+    An X that is such an object already is returned unchanged.
+    """
     if isinstance(X, Dense | SparseRows | StoredRows):
         return X
     if issparse(X):
@@ -31,7 +34,7 @@ def instruction_set() -> str:
 
 @contextmanager
 def computing(n_threads: int | None) -> Iterator[None]:
-    """Set the number of threads and the floating-point arithmetic of the code that runs inside.
+    """Context manager that sets the number of threads and the floating-point arithmetic of the code that runs inside.
 
     Kernel calls in this context that are given no number of threads use `n_threads`; None keeps the current limit. The
     arithmetic rounds to nearest, keeps subnormal numbers, and handles floating-point errors as NumPy does by default,

@@ -1,8 +1,8 @@
 """Costs of rows with missing values under Gaussians with diagonal covariances, by products of x, x² and the mask.
 
-Let o (n, D) be the mask of observed values and P the precisions. The cost of a row is Σ_d o_d (P_d (x_d − μ_d)² +
-log 2π − log P_d) − 2 log π for a component of weight π. In moments, a missing value has the mean μ_d and the variance
-1/P_d.
+Let o (n, D) be the mask of observed values, and μ, P the means and precisions (inverse variances) of a component. The
+cost of a row is Σ_d o_d (P_d (x_d − μ_d)² + log 2π − log P_d) − 2 log π for a component of weight π. In moments, a
+missing value has the mean μ_d and the variance 1/P_d.
 """
 
 import math
@@ -22,13 +22,13 @@ _LOG_2PI = math.log(2 * math.pi)
 # Limit of the squared distance of a mean to the origin, in variances. Beyond it, costs are computed from differences
 # x − μ, because the rounding error of products would exceed that of the means.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
-_ROWS = 512  # rows of one matrix product
+_ROWS = 512  # number of rows of one matrix product
 _SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a separately summed segment; maximum number of segments
 _TERMS = 2**22  # maximum number of values in a block of products x, x² and mask
 
 
 class DiagonalMarginals(TabulatedCosts):
-    """Gaussians with diagonal covariances, whose costs are −2 log of the marginal density of the observed values."""
+    """Gaussians with diagonal covariances; costs of rows are −2 log of the observed values' marginal density."""
 
     def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means
@@ -42,7 +42,7 @@ class DiagonalMarginals(TabulatedCosts):
         return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
 
     def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
-        """Return coefficients (G, 3 D) that multiply x, x² and the mask (`terms_of`) in costs of G components.
+        """Return the coefficients (G, 3 D) of x, x² and the mask of observed values in the costs of G components.
 
         Also return the mask (G,) of components so far from the origin that these costs would lose precision.
         """
@@ -71,7 +71,8 @@ class DiagonalMarginals(TabulatedCosts):
         """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).
 
         kept, q (n, H): components of each row and their responsibilities
-        Moments come from sums of x, x² and the mask; for components far from the origin, from differences x − μ.
+        Moments are computed from sums of x, x² and the mask of observed values or, for components far from the origin,
+        from differences x − μ.
         """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape
@@ -87,9 +88,9 @@ class DiagonalMarginals(TabulatedCosts):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Set first and second moments about the means, in place in `sums`, from sums over rows.
+        """Set the first and second moments (C, D) about the means, in place in `sums`, from sums over rows x.
 
-        linear (C, 3 D): weighted sums of x, x² and the mask    mass (C,): sums of responsibilities
+        linear (C, 3 D): weighted sums of x, x² and the mask of observed values    mass (C,): sums of responsibilities
         """
         place = np.subtract(self.centers, origin, dtype=np.float64)
         first, squares, there = np.split(linear, 3, axis=1)
@@ -98,7 +99,7 @@ class DiagonalMarginals(TabulatedCosts):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """Replace the moments of components far from the origin by sums of differences x − μ, to avoid cancellation."""
+        """Recompute moments of components far from the origin from differences x − μ, in place in `sums`."""
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return
@@ -118,7 +119,7 @@ class DiagonalMarginals(TabulatedCosts):
         """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
 
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
-        moments: whether moments are computed
+        moments: whether moments (counts, first and second moments about the means) are computed
         """
         assert points.observed is not None
         X, observed = points.dense(), points.observed
@@ -162,9 +163,9 @@ class DiagonalMarginals(TabulatedCosts):
         return labels, log_sum, mean, sums
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Return rows whose missing values are replaced by expected values Σ_c q_c μ_c, or by random ones.
+        """Return rows (n, D) with missing values replaced by expected values Σ_c q_c μ_c, or by random ones.
 
-        ids (n, H): components    q (n, H): responsibilities
+        ids (n, H): components, of means μ_c    q (n, H): responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
         out = np.zeros(X.shape)
@@ -187,6 +188,9 @@ def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
 
 
 def segments(n: int) -> list[slice]:
-    """Divide n rows into at most 32 segments of at least 8192 rows (but the last), which depend on n alone."""
+    """Return slices that divide n rows into at most 32 segments of at least 8192 rows (the last may be shorter).
+
+    The segments depend on n alone, so that sums over segments do not depend on the number of threads.
+    """
     step = max(_SEGMENT, -(-n // _SEGMENTS))
     return [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]

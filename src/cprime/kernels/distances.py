@@ -19,7 +19,7 @@ def distances(
 ) -> Floats:
     """Return min(‖x_n − candidate_l‖², current_n) for every row and candidate: (L, n) of X's dtype.
 
-    candidates (L, D)    current (n,): upper limit of the result for each row, None for no limit
+    candidates (L, D): centers    current (n,): upper limit of the result for each row, None for no limit
     out: C-contiguous array of this shape and dtype to which the result is written, or None
     """
     candidates = check.matrix(candidates, "candidates", X)
@@ -42,14 +42,14 @@ def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats
 
 
 def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
-    """Compute `distances` in NumPy, from differences of rows and candidates; write the result (L, n) to `out`."""
+    """Write the squared distances of rows to candidates, limited by `current`, to `out` (L, n); computed in NumPy."""
     out[:] = costs_of(X, candidates).T.astype(X.dtype)
     if current is not None:
         np.minimum(out, current, out=out)
 
 
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-    """Return the greatest |x_nk| and the greatest |x_nk − origin_k| [data unit]; 0, 0 if X has no entries.
+    """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X [data unit]; 0, 0 if X is empty.
 
     The first result is infinite or NaN if some x_nk is.    origin (D,): None means the first row
     """
@@ -61,7 +61,7 @@ def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None =
 
 
 def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float]:
-    """Compute `extent` in NumPy: the greatest |x_nk| and the greatest |x_nk − origin_k|."""
+    """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X, computed in NumPy."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
 
@@ -69,7 +69,9 @@ def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float
 def products(
     X: CoreRows, B: Floats, shift: Floats | None = None, *, out: Floats | None = None, n_threads: int | None = None
 ) -> NDArray[np.floating]:
-    """Compute (X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), bit-identical for any number of threads.
+    """Return the matrix product (X − shift) Bᵀ (n, m) for B (m, D) and shift (D,) or None.
+
+    The result is bit-identical for any number of threads.
 
     out: C-contiguous array of this shape and of X's dtype to which the result is written, or None
     """

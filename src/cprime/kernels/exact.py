@@ -20,9 +20,10 @@ from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
 class Posterior(NamedTuple):
-    """Result of `posterior` for n rows with H given components each.
+    """Result of `posterior` for n rows with H given components each, from their log-probabilities a_nh.
 
-    responsibilities (n, H)    log_sum (n,): log Σ_h exp(a_nh) of exponents a    mean (n,): Σ_h q_nh values_nh
+    responsibilities (n, H): q_nh ∝ exp(a_nh)    log_sum (n,): log Σ_h exp(a_nh)
+    mean (n,): Σ_h q_nh values_nh for the given values (log-probabilities or squared distances)
     """
 
     responsibilities: NDArray[np.float64]
@@ -49,9 +50,10 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
 def posterior_twin(
     values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
 ) -> None:
-    """Compute `posterior` in NumPy, and write its three results to the given arrays.
+    """Compute responsibilities ∝ exp(scale · values) of every row in NumPy; write them to `responsibilities` (n, H).
 
-    The greatest exponent of each row is subtracted to prevent overflow.
+    Also write the logarithm of each row's sum to `log_sum`, and the mean values to `mean`. The greatest exponent of
+    each row is subtracted to prevent overflow.
     """
     a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
@@ -65,7 +67,8 @@ def posterior_twin(
 class Expectation(NamedTuple):
     """Result of `expect_all`, an exact E-step with one variance over all C components.
 
-    counts (C,), sums (C, D): Σ r and Σ r x with weighted responsibilities r; the other fields are sums over points.
+    counts (C,), sums (C, D): Σ w r and Σ w r x over points x of weight w, with responsibilities r
+    The other fields are sums over all points: weighted squared distances, log Σ_c exp(−d²/2σ²), entropy and error.
     """
 
     counts: NDArray[np.float64]
@@ -86,7 +89,8 @@ def expect_all(
 ) -> Expectation:
     """Compute an exact E-step with one variance σ² over all C components, in blocks whose size does not grow with N.
 
-    With distances d_nc and weights w_n: responsibilities r_nc ∝ exp(−d²_nc/2σ²); counts = Σ_n w_n r_nc (C,);
+    Returns an `Expectation`. With distances d_nc, weights w_n and responsibilities r_nc ∝ exp(−d²_nc/2σ²), its fields
+    are counts = Σ_n w_n r_nc (C,);
     sums = Σ_n w_n r_nc x_n (C, D); squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
     entropy = −Σ_n w_n Σ_c r_nc log r_nc, eq. (20) of Lücke & Forster 2019; quantization_error = Σ_n w_n min_c d²_nc,
     eq. (9.1) of Bishop 2006.
@@ -121,7 +125,11 @@ def expect_all_twin(
     log_sum: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `expect_all` in NumPy from an (n, C) table of squared distances, and write to the given arrays."""
+    """Compute an exact E-step with one variance in NumPy, from an (n, C) table of squared distances.
+
+    Sums of responsibilities and of rows, and per row the least squared distance, the mean excess over it and
+    log Σ_c exp(−d²/2σ²), are written to the given arrays.
+    """
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
     counts += w.sum(axis=0)
@@ -143,7 +151,7 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
 def log_sum_exp_twin(
     X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
 ) -> tuple[NDArray, NDArray]:
-    """Compute `log_sum_exp` in NumPy; also return responsibilities and squared distances, (n, C) each.
+    """Write log Σ_c exp(−d²_nc/2σ²) of every row to `log_sum`; return responsibilities and squared distances (n, C).
 
     Exponents are relative to the nearest component of each row, so results stay finite for σ² → 0.
     """
@@ -159,9 +167,10 @@ def log_sum_exp_twin(
 class Responses(NamedTuple):
     """Result of `respond`, an exact E-step over all C components for n rows.
 
-    labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): mean costs
-    counts (C,), first (C, D), second (C, D) or (C, D, D): weighted sums over rows, and moments about the means
-    shares, logs (C,): further sums for t distributions, empty for Gaussians
+    labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): mean costs by responsibilities
+    counts (C,), first (C, D), second (C, D) or (C, D, D): weighted sums of 1, x − μ_c, and their squares or products
+    shares, logs (C,): sums for t distributions of responsibilities, and of these times log u (u: weight factors);
+    empty for Gaussians
     """
 
     labels: NDArray[np.int32]
@@ -175,7 +184,10 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Join results of E-steps for consecutive ranges of rows: concatenate values per row, add values per component."""
+    """Return one result of an E-step from those of consecutive ranges of rows.
+
+    Values per row are concatenated, values per component are added.
+    """
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -193,13 +205,13 @@ def respond(
 ) -> Responses:
     """Compute an exact E-step of Gaussians or t distributions over all C components, in blocks that do not grow with N.
 
-    Let r_nc ∝ exp(−cost_nc/2) be the responsibilities. Returned for every row: the component of least cost (n,),
-    log Σ_c exp(−cost_nc/2) (n,), and the mean cost Σ_c r_nc cost_nc (n,). Returned for every component, as sums with
-    weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D), and second = Σ (x − μ_c)² (C, D), or
-    Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) if factors have that shape. Without `moments`, these sums are empty. For t
-    distributions of ν degrees of freedom, the weights of these sums are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ
-    is the squared Mahalanobis distance, and there are also shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc
-    (C,), which are empty for Gaussians.
+    Let r_nc ∝ exp(−cost_nc/2) be the responsibilities, and w_n the sample weights. The result has for every row the
+    component of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), and the mean cost Σ_c r_nc cost_nc (n,). It has for
+    every component the following sums with weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D), and
+    second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for full covariances. If `moments` is false, these
+    sums are empty. For t distributions of ν degrees of freedom, the weights of these sums are w_n r_nc u_nc with
+    u = (ν + D)/(ν + δ), where δ is the squared Mahalanobis distance. Further sums for t distributions are
+    shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -225,7 +237,7 @@ def respond(
 def responsibilities(
     X: CoreRows, components: GaussianParameters, *, n_threads: int | None = None
 ) -> NDArray[np.float64]:
-    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of every row over all components: (n, C)."""
+    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of every row over all C components (Gaussians, t): (n, C)."""
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
@@ -252,7 +264,10 @@ def respond_twin(
     tails: NDArray | None,
     n_threads: int,
 ) -> None:
-    """Compute `respond` in NumPy from an (n, C) table of costs, and write to the given arrays."""
+    """Compute an exact E-step of Gaussians or t distributions in NumPy, from an (n, C) table of costs.
+
+    Results per row (labels, log_sum, mean, responsibilities) and sums per component are written to the given arrays.
+    """
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
     r = np.exp((least - cost) / 2)

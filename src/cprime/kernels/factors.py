@@ -77,7 +77,8 @@ def top_k_factors(
 ) -> tuple[Ids, Floats]:
     """Find the `n_kept` components of least cost in each row's active set K(n) and the neighbor list of its first one.
 
-    previous (n, H′): active sets K(n), best first    lists (C, G): neighbor lists
+    factors: parameters of C factor analyzers    previous (n, H′): active sets K(n), best first
+    lists (C, G): G neighbors of each component
     ->  ids and costs (n, n_kept), sorted by (cost, id), padded with −1 and infinity
     """
     given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
@@ -104,7 +105,7 @@ def top_k_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `top_k_factors` in NumPy from the costs of all candidates; write to `kept` and `costs`."""
+    """Find the factor analyzers of least cost among each row's candidates in NumPy; write to `kept` and `costs`."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
@@ -131,7 +132,8 @@ def factor_moments(
     Weights are w q, sample weight times responsibility. y = x − μ_c; z = R_c U_c y are the expected factors.
     means (C, D): μ    responsibilities (n, m): q, or None for ones
     kept (n, m): components of each point
-    directions: U (C, H, D), or (1, H, D) if common to all    roots: R (C, H, H), or None for identity matrices
+    directions: matrices U (C, H, D), or (1, H, D) if common to all components
+    roots: matrices R (C, H, H), or None for identity matrices
     """
     means = check.centers(means, X)
     C, D = means.shape
@@ -174,7 +176,10 @@ def factor_moments_twin(
     second: Doubles,
     n_threads: int,
 ) -> None:
-    """Compute `factor_moments` in NumPy, component by component, and add to `counts`, `first` and `second`."""
+    """Compute sums of 1, y = x − μ_c and factors z, and of their products, in NumPy, component by component.
+
+    The sums are weighted by responsibilities and added to the arrays `counts`, `first` and `second`.
+    """
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.inside(kept, 0, C)
     w = np.ones(kept.shape) if responsibilities is None else responsibilities

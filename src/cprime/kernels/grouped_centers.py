@@ -26,7 +26,7 @@ class GroupedCenters:
         self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so that candidates are preferred
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":
-        """Return a copy in which the centers with these ids are replaced."""
+        """Return a copy in which the centers with these ids (m,) are replaced by `centers` (m, D)."""
         offer = copy(self)
         offer.places = self.places.copy()
         offer.places[self.n_groups + ids] = centers
@@ -35,11 +35,11 @@ class GroupedCenters:
     def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
         """Return for every row the nearest candidate of its group: ids of centers (n,), and squared distances (n,).
 
-        group (n,): group of each row
+        A group is a set of rows with common candidate centers.    group (n,): index of each row's group
         """
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        # A row stays at the origin of its group only if it equals this origin, because the large factor in `inside`
+        # A row remains assigned to its group's origin only if it equals this origin, because the factor in `inside`
         # leaves a distance of 0 unchanged. Such a row has the same nearest center as the origin.
         stayed = labels < n_groups
         if stayed.any():
@@ -52,7 +52,7 @@ class GroupedCenters:
 
 
 class GroupedCells:
-    """Replacement of the search structure `cells.CenterCells` for classes of rows without a compiled version of it."""
+    """Search structure for centers in cells (groups), for classes of rows without a compiled search (sparse rows)."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
         g = len(begins) - 1
@@ -62,10 +62,10 @@ class GroupedCells:
         self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, n_searched: int) -> Found:
-        """Find the nearest center of each row in the cells near it, with the arguments of `CenterCells.find`.
+        """Find the nearest center of each row in the `n_searched` cells (groups of centers) near it.
 
-        Returns ids and squared distances (n, n_kept), and the number of evaluated distances. Only the first column has
-        results; other columns are −1 and infinite.
+        Returns ids and squared distances, (n, n_kept) each, and the number of evaluated distances. Only the first
+        column has results; in the other n_kept − 1 columns ids are −1 and distances infinite.
         """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:

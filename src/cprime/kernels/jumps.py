@@ -1,9 +1,10 @@
 """k-means with jumps of centers, which leave local optima of the error J.
 
-A jump removes a center where J rises least, and places it in the cluster whose division lowers J most. If the center of
-cluster a, of weight W_a, is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first
-term is for a union with another cluster b (Ward 1963). The second is for a reassignment of each point from its center
-at distance d₁ to its second nearest center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
+A jump removes a center where J rises least, and places it in the cluster whose division lowers J most. If the center
+μ_a of cluster a, of weight W_a, is removed, J rises by at most
+min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first term is for a union with another cluster b (Ward 1963).
+The second is for a reassignment of each point of a, of weight w, from its center at distance d₁ to its second nearest
+center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
 by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on
 the points around them, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J, until
 several in a row have failed.
@@ -19,9 +20,11 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # Lloyd's steps end at this relative decrease of J: after jumps, before tries
+# Lloyd's steps end when a step decreases the error J by less than this share: after jumps, and before single jumps.
+_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-_PATIENCE = 2.0  # a tried jump is given up if J exceeds the previous J by more than so many times the last decrease
+# A single jump is undone early if the error J exceeds its previous value by more than so many times the last decrease.
+_PATIENCE = 2.0
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6  # numbers of power iterations, of bins for thresholds, of 2-means iterations
 
 
@@ -34,7 +37,7 @@ def jumped(
     n_iterations: int = 30,
     n_threads: int | None = None,
 ) -> tuple[Floats, float]:
-    """Return centers (C, D), C ≥ 2, improved by jumps and a few of Lloyd's steps, and J = Σ w ‖x − μ‖² [data unit²].
+    """Return centers (C, D) improved by jumps and some of Lloyd's steps, and their error Σ w ‖x − μ‖² [data unit²].
 
     A jump removes a center where it helps least and places it in another cluster.
     n_tries: number of single jumps that may fail in a row; 0 makes only jumps that certainly lower J
@@ -59,7 +62,7 @@ def jump_by_verbs(
 ) -> float:
     """Improve centers by jumps (moves of a center to another cluster), in place, and return the error J.
 
-    This NumPy version calls other kernels of the rows; its result is the same as that of the compiled `core_jump`.
+    This NumPy version calls other kernels of the rows X; its result is the same as that of the compiled version.
     """
     with limited(n_threads):
         jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
@@ -144,9 +147,9 @@ class _Jumps:
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
     def steps(self, centers: Floats, state: _State, limit: int | None, tol: float) -> tuple[Floats, _State]:
-        """Make Lloyd's steps until one lowers J by at most tol · J; return the centers and their assignment.
+        """Make Lloyd's steps until one lowers the error J by at most tol · J; return the centers and the assignment.
 
-        most: maximum number of steps, None for no limit
+        limit: maximum number of steps, None for no limit
         """
         while limit is None or limit > 0:
             before, limit = state.error, None if limit is None else limit - 1
@@ -173,7 +176,7 @@ class _Jumps:
     def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
         """Cut each cluster in two, first by a plane orthogonal to a direction of high variance, then by 2-means.
 
-        Returns the decrease of J by the cut of each cluster (C,), and the centers of the two parts (C, 2, D).
+        Returns the decrease of the error J by the cut of each cluster (C,), and the centers of both parts (C, 2, D).
         """
         C, labels, w = len(means), state.labels, self.w
         far = np.lexsort((np.arange(len(w)), -state.squares[:, 0] * (w > 0), labels))
@@ -237,7 +240,7 @@ class _Jumps:
     def tried(
         self, centers: Floats, state: _State, cut: _JumpProspects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
-        """Return centers after a jump and Lloyd's steps of the centers around it; None if that does not lower J.
+        """Return centers (C, D) after a jump and Lloyd's steps of centers around it; None if the error J does not fall.
 
         jump: ids of the center that is moved, and of the cluster that it divides
         """
@@ -261,7 +264,8 @@ class _Jumps:
 def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
     """Return a mask (n,) of the points whose projection p exceeds the best threshold of their cluster.
 
-    Of several equidistant thresholds, the best lowers the sum of squares of p about the means of the two parts most.
+    A threshold cuts a cluster into two parts. Of several equidistant ones, the best gives the least sum of squares of p
+    about the means of the two parts.
     p, w, labels (n,): projection, weight and cluster of each point
     """
     above = np.zeros(len(p), dtype=bool)
@@ -280,10 +284,11 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """Return the jump with the greatest predicted decrease of J that has not failed yet; None if there is none.
+    """Return the jump with the greatest predicted decrease of the error J that has not failed; None if there is none.
 
     A jump is a pair: the center that is moved, and the cluster that it divides.
-    failed: for each failed jump, the centers of the clusters' parts at that time; if they changed, it may be retried
+    cut: predicted changes of J by jumps
+    failed: for each failed jump, the centers of the clusters' parts then; if these have changed, the jump is retried
     """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

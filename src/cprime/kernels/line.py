@@ -14,11 +14,12 @@ from cprime.kernels.measures import Floats
 def cut_line(
     values: Floats, weights: Floats, n_clusters: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """Return the indices at which C runs of sorted values start, so that Σ_r Σ_{n∈r} w_n (x_n − mean_r)² is minimal.
+    """Return the start indices of C runs r of sorted values x_n for which Σ_r Σ_{n∈r} w_n (x_n − mean_r)² is minimal.
 
-    values (n,) [data unit], strictly ascending    weights (n,) > 0    1 ≤ n_clusters ≤ n
+    A run is a cluster of consecutive values.
+    values (n,): x_n [data unit], strictly ascending    weights (n,): w_n > 0    n_clusters: C, 1 … n
     ->  starts (C,) int64, ascending, the first is 0
-    The search minimizes cost + λ · (number of runs) for about ten values of λ, until the number of runs is C.
+    The search minimizes cost + λ · (number of runs) for about ten penalties λ, until the number of runs is C.
     This takes O(n log n) time for each λ, and 110 bytes of memory per value, independent of C.
     """
     values = check.vector(values, "values", np.size(values))
@@ -36,10 +37,10 @@ def cut_line(
 
 
 def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads: int) -> None:
-    """Compute `cut_line` in NumPy by dynamic programming over all runs [b, e), in O(C n²) time and O(n²) memory.
+    """Cut sorted values into C runs of least cost by dynamic programming, in O(C n²) time and O(n²) memory.
 
-    The least cost of the first e values in k runs is E_k(e) = min_b E_{k−1}(b) + cost(b, e). The runs are found by
-    tracing back from E_C(n).
+    The least cost of the first e values in k runs is E_k(e) = min_b E_{k−1}(b) + cost(b, e), where cost(b, e) is the
+    sum of squares of the run [b, e). The runs are found by tracing back from E_C(n); indices go to `starts`.
     """
     n = len(values)
     cost = np.full((n, n + 1), np.inf)

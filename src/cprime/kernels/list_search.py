@@ -17,10 +17,10 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 class Evidence(NamedTuple):
     """Sums of distances for pairs (c, c̃) of components, for the mean distances of eq. 8 of Forster & Lücke (2018).
 
-    The sums of a pair are over the points n whose best component is c and that have the candidate c̃; points of weight 0
-    are left out. All pairs form a sparse matrix (C, C): row c has entries for the candidates c̃ in
-    indices[indptr[c] : indptr[c + 1]], ascending.
-    sums: Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
+    The sums of a pair are over the points x_n whose best component is c and that have the candidate c̃; points of
+    weight w_n = 0 are left out. All pairs form a sparse matrix (C, C) in CSR format: row c has entries for the
+    candidates c̃ in indices[indptr[c] : indptr[c + 1]], ascending.
+    sums (one entry a pair): Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
     """
 
     indptr: NDArray[np.int64]
@@ -36,10 +36,10 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Return an instance in which the terms of each pair (c, c̃) of components are added.
+        """Return the sums of weighted distances and of weights for each pair (c, c̃) of components, from m terms.
 
-        pairs (m,): number c · C + c̃ of each term's pair, in any order
-        sums, weights (m,): the terms, weighted distances and weights
+        pairs (m,): number c · C + c̃ of the pair to which each term belongs, in any order
+        sums, weights (m,): weighted distance and weight of each term
         """
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the sums over the points of this instance and of `other`."""
+        """Return one result for two sets of points: for each pair of components, distances and weights are added."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
@@ -57,7 +57,8 @@ class Evidence(NamedTuple):
 class SearchResult(NamedTuple):
     """Result of the search `search_lists`, in which each row has its own candidates.
 
-    kept (n, H): components found    costs (n, H): their costs    counts (n,): number of candidates of each row
+    kept (n, H): components of least cost among the candidates    costs (n, H): costs of these components
+    counts (n,): number of candidates of each row
     evidence: sums of distances for each pair of best component and candidate, or None
     """
 
@@ -85,7 +86,7 @@ def search_lists(
 
     components: centers (C, D) or Gaussians    lists (C, G) int32: neighbor list G_c of each component
     previous (n, H′) int32: active sets K(n)    extra (n, E) int32: further candidates
-    In all three −1 means no component, and repetitions are allowed.
+    In `lists`, `previous` and `extra`, −1 means no component, and repetitions are allowed.
     ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1;
     counts (n,): |G(n)|, the number of evaluated distances; if `evidence` is true, also sums of distances (not squared),
     or of costs of Gaussians, weighted by `sample_weight` (n,), for each pair of best component and candidate.
@@ -119,7 +120,10 @@ def search_lists_twin(
     sample_weight: NDArray | None,
     n_threads: int,
 ) -> tuple[NDArray, ...] | None:
-    """Compute `search_lists` in NumPy, row by row. With `evidence`, summed distances are rounded to the dtype of X."""
+    """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
+
+    Returns the sums of distances for pairs of components if `evidence` is true; distances are rounded to X's dtype.
+    """
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):
         check.inside(ids, -1, C)

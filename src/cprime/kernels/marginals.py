@@ -1,9 +1,8 @@
 """Costs of rows with missing values under Gaussians with covariance matrices, from marginal densities.
 
-Let P = AᵀA be the precision of a component, o the observed and m the missing columns of a row, and r = x − μ with zeros
-in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared distance of x_o under Σ_oo is
-‖y − QQᵀy‖², and
-log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
+Let P = AᵀA be the precision of a component of mean μ and covariance Σ, o the observed and m the missing columns of a
+row x, and r = x − μ with zeros in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared
+distance of x_o under Σ_oo is ‖y − QQᵀy‖², and log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
 (RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani & Jordan 1994). Because y is projected,
 the error is eps times the root of the condition number of Σ; with a difference of squares, or a factor of AᵀA, it would
 be eps times the condition number. Rows with the same missing columns share Q and R.
@@ -46,9 +45,10 @@ def _symmetric(sums: Sums) -> Sums:
 
 
 class MissingPatterns(NamedTuple):
-    """Rows with k missing values, grouped by pattern: the set of columns that are missing.
+    """The r rows with k missing values each, grouped by pattern (set of missing columns).
 
-    rows (r,): indices of the rows    columns (p, k): missing columns of each pattern    of (r,): pattern of each row
+    rows (r,): indices of the rows    columns (p, k): missing columns of each of p patterns
+    of (r,): index of each row's pattern
     """
 
     rows: NDArray[np.intp]
@@ -57,7 +57,9 @@ class MissingPatterns(NamedTuple):
 
 
 def gaps_of(observed: Mask) -> list[MissingPatterns]:
-    """Return the rows with missing values, grouped by pattern, in batches of equally many missing values per row.
+    """Return the rows with missing values, grouped by pattern (set of missing columns), as a list of `MissingPatterns`.
+
+    All rows of one item have equally many missing values.
 
     observed (n, D): mask of the values that are not missing
     """
@@ -85,7 +87,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
     """Return lower triangular L (p, k, k) with L Lᵀ = AᵀA, for given products AᵀA (p, k, k).
 
-    squared: function that returns A (p, m, k); A is QR-decomposed instead if rounding made a product indefinite
+    squared: function that returns A (p, m, k). If rounding made a product indefinite, A is QR-decomposed instead.
     """
     try:
         return np.linalg.cholesky(products)
@@ -115,7 +117,7 @@ class Marginals(TabulatedCosts):
         return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int) -> Doubles:
-        """Return the costs of rows under component c: (n,); gaps: missing patterns of the rows."""
+        """Return the costs of rows under component c: (n,); gaps: rows grouped by their missing columns."""
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
         for alike in gaps:
@@ -129,7 +131,7 @@ class Marginals(TabulatedCosts):
         return costs
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
-        """Return r = x − μ_c with zeros in the missing columns, and A r for the precision AᵀA: (n, D) each."""
+        """Return r = x − μ_c with zeros in the missing columns, and A r for the precision AᵀA of c: (n, D) each."""
         r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
         y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
         return r, y
@@ -149,7 +151,8 @@ class Marginals(TabulatedCosts):
     ) -> tuple[Doubles, list[Doubles]]:
         """Return rows minus μ_c (n, D), with missing values replaced by conditional means, and conditional covariances.
 
-        Covariances are given as matrices R⁻¹ for each pattern in `gaps`: (RᵀR)⁻¹ is that of the missing values.
+        The covariance (RᵀR)⁻¹ of the missing values is returned as a matrix R⁻¹ for each pattern in `gaps` (set of
+        missing columns).
         """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []
@@ -162,7 +165,7 @@ class Marginals(TabulatedCosts):
         return r, inverses
 
     def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Add rows with weights `share` (n,) to the moments `sums` about μ_c, in place.
+        """Add rows with weights `share` (n,) to the moments `sums` about the mean of component c, in place.
 
         Missing values contribute their conditional means and covariances.
         """
@@ -197,7 +200,7 @@ class Marginals(TabulatedCosts):
         """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
 
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
-        moments: whether moments are computed
+        moments: whether moments (counts, first and second moments about the means) are computed
         """
         C, n, origin = len(self.centers), len(points), self.origin()
         labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
@@ -226,9 +229,9 @@ class Marginals(TabulatedCosts):
         return labels, log_sum, mean, _symmetric(sums)
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Return rows whose missing values are replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
+        """Return rows (n, D) with missing values replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
 
-        ids (n, H): components    q (n, H): responsibilities
+        x_o: observed values of a row    ids (n, H): components    q (n, H): responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
 

@@ -1,4 +1,4 @@
-"""Rows with missing values. Costs under Gaussians are computed from the observed values only, in `marginals.py`."""
+"""Rows with missing values. Their costs under Gaussians are marginal costs of the observed values (`marginals.py`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,8 +78,8 @@ class Masked(Dense):
     array (n, D): the values; missing ones are replaced by placeholders
     observed (n, D) bool: mask of the values that are not missing
 
-    Methods that take Gaussians, `own_distances` and `distances` use the observed values only. Searches among centers
-    and in cells use the placeholders, too.
+    Methods that take Gaussians, `own_distances` and `distances` use only the observed values. Searches among centers
+    and in cells (groups of centers) use the placeholders, too.
     """
 
     observed: Mask
@@ -102,7 +102,7 @@ class Masked(Dense):
         return _firsts(self.array, self.observed, np.nan)
 
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-        """Return the greatest |x_nk| and the greatest |x_nk − origin_k| of observed values, as `distances.extent`."""
+        """Return the greatest |x_nk| and |x_nk − origin_k| over the observed values x_nk [data unit]; origin (D,)."""
         if not self.observed.size:
             return 0.0, 0.0
         start = np.nan_to_num(self.first() if origin is None else origin)
@@ -216,7 +216,9 @@ class Masked(Dense):
         """Return counts (C,), and first and second moments about the means of components, as `sums.moments`.
 
         Missing values contribute their means and covariances given the observed values. If components are centers, a
-        missing value is replaced by that of the center, without covariance.
+        missing value is replaced by the center's coordinate, without covariance.
+        kept, responsibilities (n, H): components of each row, and the shares of these    full: whether second moments
+        are matrices
         """
         weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
@@ -292,9 +294,9 @@ class Masked(Dense):
     def _by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
     ) -> Arrays:
-        """Apply one function to complete rows and another to rows with missing values; merge the results in row order.
+        """Apply one function to complete rows and another to rows with missing values; return results in row order.
 
-        Both functions take rows and their indices. Because complete rows are computed separately, their results do not
+        Both functions take rows and their indices. Complete rows are computed separately, so that their results do not
         depend on whether other rows have missing values.
         """
         complete = self.observed.all(axis=1)
@@ -316,7 +318,7 @@ def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
 
 
 def _sums(parts: list[Sums]) -> Sums:
-    """Return the sums of the moments of several sets of rows."""
+    """Return the moments of all rows together, as sums of those of several sets of rows."""
     counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
     return counts, first, second
 
@@ -324,7 +326,7 @@ def _sums(parts: list[Sums]) -> Sums:
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
     """Return counts (C,), and first and second moments about centers that have no covariances.
 
-    A missing value is replaced by that of the center, so that it adds 0 to the moments.
+    A missing value is replaced by the center's coordinate, so that it adds 0 to the moments.
     kept, q (n, H): components of each row, and responsibilities    full: whether second moments are matrices
     """
     sums = no_moments(centers, full)

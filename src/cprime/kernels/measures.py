@@ -10,10 +10,10 @@ Doubles = NDArray[np.float64]
 
 
 class Exact(NamedTuple):
-    """Unrounded float64 parameters of `GaussianParameters`, from which marginal densities are computed.
+    """Unrounded float64 parameters of C Gaussians, from which densities of rows with missing values are computed.
 
     offsets (C,): costs at the means    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if it is diagonal
-    empty (C,): cost of a row without any observed value, −2 log π_c, up to a term common to all components
+    empty (C,): cost of a row without any observed value, −2 log π_c (weight π_c), up to a constant
     """
 
     offsets: Doubles
@@ -25,9 +25,10 @@ class GaussianParameters(NamedTuple):
     """Gaussians or t distributions. The cost of x is offset_c + ‖A_c (x − μ_c)‖² = −2 log p(c, x), up to a constant.
 
     This is eq. (31) of Lücke & Forster 2019.
-    means (C, D): μ    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
+    means (C, D): μ    factors: A_c, where A_cᵀA_c is the precision, as its diagonal (C, D) or lower triangle (C, D, D)
+    offsets (C,): costs at the means
     dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
-    exact: unrounded parameters for marginal densities    All other arrays have the dtype of the data.
+    exact: float64 parameters for marginal densities    All other arrays have the dtype of the data.
     """
 
     means: Floats
@@ -48,7 +49,7 @@ def exact_parts(given: GaussianParameters) -> Exact:
     return Exact(offsets, empty, factors if matrices else None)
 
 
-Measure = Floats | GaussianParameters  # an array means centers (C, D), with squared distances as costs
+Measure = Floats | GaussianParameters  # an array stands for centers (C, D), whose costs are squared distances
 
 
 def costs_of(
@@ -60,7 +61,8 @@ def costs_of(
 ) -> NDArray[np.float64]:
     """Return the cost of every row under every component, in float64 and from differences: (n, C).
 
-    The cost is ‖x_n − μ_c‖², or that of `GaussianParameters` if factors A_c are given: (C, D) or (C, D, D).
+    The cost is ‖x_n − μ_c‖² or, with factors A_c (C, D) or (C, D, D), offset_c + ‖A_c (x_n − μ_c)‖² for Gaussians and
+    offset_c + (ν_c + D) log(1 + ‖A_c (x_n − μ_c)‖²/ν_c) for t distributions with degrees of freedom ν_c (dof).
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):

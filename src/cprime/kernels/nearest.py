@@ -41,7 +41,10 @@ def nearest(
 
 
 def nearest_twin(X: Floats, measure: tuple, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int) -> None:
-    """Compute `nearest` in NumPy, by sorting all costs; write components to `kept`, and their costs to `costs`."""
+    """Find the components of least cost for every row in NumPy, by sorting all costs.
+
+    Components are written to `kept` (n, H), and their costs to `costs` (n, H).
+    """
     every = costs_of(X, *measure).astype(X.dtype)
     kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
     costs[:] = np.take_along_axis(every, kept, axis=1)

@@ -15,15 +15,15 @@ from cprime.kernels.rows import Rows
 Ids = NDArray[np.int32]
 Costs = Callable[[Rows, Ids], Floats]  # maps rows and ids of components (n, m) >= 0 to costs (n, m)
 
-_VALUES = 2**20  # maximum number of costs in a block
+_VALUES = 2**20  # maximum number of costs that are computed at a time
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
-    """Find the n_kept best of the candidates `offered` (n, m), of which −1 and repetitions are ignored.
+    """Find for each point the n_kept best of the candidates `offered` (n, m); −1 and repetitions are ignored.
 
-    costs: function of rows and ids that returns costs (n, m)
-    Returns the ids of the best (n, n_kept) and their costs; then all candidates (n, m), sorted by id, with −1 for
-    repetitions, and the costs of all candidates.
+    costs: function of points and component ids that returns costs (n, m)
+    Returns four arrays: ids of the best components (n, n_kept), and their costs; all candidates (n, m), sorted by id,
+    with −1 for repetitions, and their costs.
     """
     ids = np.sort(offered, axis=1)
     ids[:, 1:][ids[:, 1:] == ids[:, :-1]] = -1
@@ -52,11 +52,12 @@ def among_offered(
     evidence: bool,
     sample_weight: NDArray[np.float64] | None,
 ) -> SearchResult:
-    """Find the n_kept best of three sets: K(n), the neighbor lists of all components in K(n), and extra candidates.
+    """Find for each point n the n_kept best of K(n), of the neighbor lists of K(n), and of extra candidates.
 
-    previous (n, H′): active sets K(n)    extra (n, E): extra candidates of each row, or None
-    costs: function of rows and ids that returns costs    Other arguments and the result are those of `search_lists`.
+    previous (n, H′): active sets K(n)    lists (C, G): neighbor lists    extra (n, E): extra candidates, or None
+    costs: function of points and component ids that returns costs    sample_weight (n,): weights of points
     evidence: whether the result has the sums of costs for the means in eq. (8) of Forster & Lücke 2018
+    Returns a `SearchResult`: components found, their costs, and numbers of candidates.
     """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))

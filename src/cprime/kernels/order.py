@@ -19,7 +19,10 @@ LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """Return the indices (n,) that sort points by component, by a stable counting sort; labels (n,) int32."""
+    """Return the indices (n,) that sort points by component, by a stable counting sort.
+
+    labels (n,) int32: component of each point
+    """
     labels = check.kept(labels, "labels", (np.size(labels),))
     n_components = check.count(n_components, "n_components")
     order = np.empty(len(labels), dtype=np.int64)
@@ -29,7 +32,7 @@ def grouped_order(
 
 
 def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
-    """Compute `grouped_order` by a stable sort in NumPy; write the indices (n,) to `order`."""
+    """Sort points by component with NumPy's stable sort; write the indices (n,) of the sorted points to `order`."""
     check.inside(labels, 0, n_components)
     order[:] = np.argsort(labels, kind="stable")
 
@@ -59,12 +62,12 @@ def changed(
 
 
 def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
-    """Compare the first columns of two arrays in NumPy, as `changed`; write the mask (n,) of unequal rows to `out`."""
+    """Compare the first `n_columns` columns of two arrays in NumPy; write the mask (n,) of unequal rows to `out`."""
     out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)
 
 
 def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
-    """Copy rows of an array in the given order with several threads: C-contiguous (len(order), D)."""
+    """Return a C-contiguous copy (m, D) of the rows of an array with the m indices `order`, made by several threads."""
     order = check.positions(order, "order")
     out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
     X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
@@ -72,7 +75,7 @@ def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = Non
 
 
 def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
-    """Copy rows in the given order to `out` in NumPy, as `gather`; raise ValueError if an index is out of range."""
+    """Copy the rows with the indices `order` to `out` in NumPy; raise ValueError if an index is out of range."""
     if order.size and not (order.min() >= 0 and order.max() < len(X)):
         raise ValueError("order has a row outside X")
     out[:] = X[order]
@@ -95,7 +98,7 @@ def normalized(
 def normalized_twin(
     X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
 ) -> None:
-    """Write rows divided by their lengths to `out`, and the lengths to `lengths`, in NumPy, as `normalized`.
+    """Write rows divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
 
     Rows are first divided by their greatest absolute values to avoid overflow.
     """

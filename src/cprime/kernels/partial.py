@@ -12,7 +12,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # number of points of one component among which `reassign` limits reassignments to farther centers
+SEGMENT = 2048  # `reassign` limits reassignments to farther centers among each so many points of a component
 
 
 def reassign(
@@ -87,9 +87,9 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `reassign` in NumPy, component by component, in segments of 2048 points.
+    """Reassign points to the best neighbor of their component in NumPy, in segments of 2048 points of a component.
 
-    The results are written to new_labels (n,) and distances (n,).
+    The new components are written to new_labels (n,), squared distances to distances (n,).
     """
     C = len(centers)
     check.inside(lists, -1, C)
@@ -142,9 +142,10 @@ def top_k(
 def top_k_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """Compute `top_k` in NumPy, by a call of `among_twin`; write components to `kept`, and their costs to `costs`.
+    """Find the best components in each row's active set and the neighbor list of its first one, in NumPy.
 
-    `among_twin` gets no neighbor lists; the list of each row's first component is passed as its extra candidates.
+    Components are written to `kept`, and their costs to `costs`. The search gets no neighbor lists; instead, the list
+    of each row's first component is passed as its extra candidates.
     """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))

@@ -1,7 +1,7 @@
 """NumPy twins of the compiled kernels: slow reference versions that are simple enough to verify by reading.
 
-Each twin is defined next to the wrapper of its kernel, has the same arguments, and uses float64, no blocks and no
-threads. The same contract tests are applied to both versions.
+Each twin is defined next to the wrapper of its kernel and has the same arguments. It computes in float64, without
+blocks or threads. The same contract tests are applied to both versions.
 
 Equations in docstrings of kernels are those of Lücke & Forster 2019, "k-means as a variational EM approximation of
 Gaussian mixture models" [L], Forster & Lücke 2018, "Can clustering scale sublinearly with its clusters?" [F], and

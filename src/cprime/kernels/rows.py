@@ -29,16 +29,16 @@ from cprime.kernels.partial import own_distances, reassign, top_k
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 
-_CENTERED = 2**21  # maximum number of values in a block of centered rows in float64
+_CENTERED = 2**21  # maximum number of values in a block of rows minus their mean, in float64
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 
 
 class Rows(CoreRows, Protocol):
-    """n rows of D numbers. Methods that run a kernel are documented at the function of the same name in `kernels`."""
+    """Protocol of n rows of D numbers. Methods that run a kernel are documented at the function of that name."""
 
-    # Class that searches cells of centers for rows of this class: `cells.CenterCells` or a replacement.
+    # Class that searches centers in cells (groups) for rows of this class: `cells.CenterCells` or a replacement.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
@@ -50,11 +50,11 @@ class Rows(CoreRows, Protocol):
         ...
 
     def ordered(self, order: NDArray[np.int64]) -> Self:
-        """Return all rows in another order, given by their indices (n,)."""
+        """Return all rows in another order: row order[i] becomes row i."""
         ...
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        """Return the same rows with computations in float32 or float64."""
+        """Return the same rows as an object whose computations are in float32 or float64."""
         ...
 
     def converted(self, n_all: int) -> "Rows":
@@ -65,7 +65,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return the numbers in `array` (n, D), which were computed from these rows, as rows."""
+        """Return the numbers in `array` (n, D), which were computed from these rows, as a `Rows` object."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -81,7 +81,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """Return all rows divided by their Euclidean lengths, in the given order, and the lengths (n,)."""
+        """Return all rows in the order of indices (n,), divided by their Euclidean lengths, and the lengths (n,)."""
         ...
 
     def widened(self) -> Self:
@@ -234,7 +234,7 @@ class Rows(CoreRows, Protocol):
 
 
 class CoreTable:
-    """Base class of rows whose methods call kernels.
+    """Base class of rows whose methods call kernels (compiled functions or their NumPy twins).
 
     A subclass defines `core`, the object that is passed to kernels, and `kernels`, the namespace of the kernels.
     """

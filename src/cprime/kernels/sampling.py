@@ -21,7 +21,7 @@ def potentials(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.float64]:
-    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: the error J if l is the next center.
+    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: the error J if row l is the next center.
 
     squares (L, n): squared distances of points to candidates    closest (n,): least squared distance of each point to
     the centers chosen so far    candidates (m,) int64: indices of the rows of `squares` to use, None for all
@@ -51,7 +51,7 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `potentials` in NumPy, the error J for each candidate as the next center; write it to `out`."""
+    """Compute the error J that results if each candidate is the next center, in NumPy; write it to `out`."""
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
@@ -69,8 +69,9 @@ def spread_out(
 
     Group g has the rows offsets[g] … offsets[g + 1] − 1 of candidates (m, D), of which n_chosen[g] are chosen. Returned
     indices count from the first row of the group.    offsets (n_groups + 1,)    weights (m,): weights of candidates
-    uniform (Σ n_chosen, trials): random numbers in [0, 1). Each choice is the best of so many trials, which are drawn
-    with probabilities proportional to weight · squared distance to the rows chosen so far.
+    uniform (Σ n_chosen, trials): random numbers in [0, 1). For each choice, as many trial rows are drawn as `uniform`
+    has columns, with probabilities proportional to weight · squared distance to the rows chosen so far; the best trial
+    row is chosen.
     """
     offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
     weights = check.vector(weights, "weights", len(candidates))
@@ -97,7 +98,7 @@ def spread_out_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `spread_out` in NumPy, group by group and choice by choice; write the indices to `out`."""
+    """Choose rows by greedy D² sampling in NumPy, group by group and choice by choice; write their indices to `out`."""
     chosen: list[int] = []
     for g, n in enumerate(n_chosen):
         rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))

@@ -24,7 +24,7 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
-_VALUES = 2**22  # maximum number of entries in a block of a table
+_VALUES = 2**22  # maximum number of entries in a block of a table of distances
 
 
 def _not_of_sparse(name: str) -> Any:

@@ -20,7 +20,7 @@ from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
 _PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
-_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has at most 16 numbers, and all at most 32 MiB
+_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has ≤ 16 numbers, and all need ≤ 32 MiB
 # NumPy converts so many numbers at a time in sums. Sums over pieces of whole buffers are bit-identical to one sum.
 _BUFFER = 8192
 
@@ -28,8 +28,8 @@ _BUFFER = 8192
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
     """Return the size in bytes of a widened copy of n narrow rows; 0 if a fit makes no copy of all rows.
 
-    Short rows are widened once, because their conversion would take a notable part of the time of each pass. Other rows
-    are widened in each pass.
+    Rows are widened if their type is converted to float32 or float64. Short rows are widened once, because conversion
+    would take a notable part of the time of each pass. Other rows are widened in each pass.
     """
     n_bytes = n * n_features * dtype.itemsize
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
@@ -148,10 +148,10 @@ class StoredRows(CoreTable):
         return None
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Rows, Doubles]:
-        """Return rows divided by their Euclidean lengths, and the lengths (n,).
+        """Return rows divided by their Euclidean lengths, in the order of the indices `order`, and the lengths (n,).
 
-        The stored rows are not copied, because kernels divide when they read. A widened copy is made only if some row
-        is too short, or if the rows have `lengths` already.
+        The stored rows are not copied, because kernels divide when they read. A copy in a wider type is made only if
+        some row is too short for exact division, or if rows are divided by `lengths` already.
         """
         rows, lengths = self if order is None else self.ordered(order), np.empty(len(self))
         if rows.lengths is None:

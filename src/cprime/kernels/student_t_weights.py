@@ -10,13 +10,13 @@ from cprime.kernels import arguments as check
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters
 
-_MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
+_MOST_LOG = 1e4  # upper limit of log(1 + δ/ν) for squared distances δ and degrees of freedom ν
 
 
 class StudentTWeights(NamedTuple):
     """Weights of points in the M-step of t distributions, and sums for their degrees of freedom.
 
-    With responsibilities q, factors u of t distributions and sample weights w:
+    Let q be responsibilities, u the factors of t distributions (small far from the center), and w sample weights.
     scaled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
     """
 
@@ -78,7 +78,10 @@ def scaled_responsibilities_twin(
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `scaled_responsibilities` in NumPy: write q u to `scaled`, Σ w q and Σ w q log u to `tails`."""
+    """Compute weights q u of rows (responsibility q, t factor u) in NumPy, and write them to `scaled` (n, H).
+
+    The sums Σ w q and Σ w q log u over rows of sample weight w are written to `tails`.
+    """
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)

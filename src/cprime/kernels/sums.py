@@ -12,7 +12,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
-_MOST_UNIT = 126  # greatest exponent of a power of two by which float32 columns are scaled
+_MOST_UNIT = 126  # greatest exponent of the powers of two by which float32 columns are scaled
 
 
 def accumulate(
@@ -60,7 +60,10 @@ def accumulate_twin(
     onto: bool,
     n_threads: int,
 ) -> None:
-    """Compute `accumulate` in NumPy, one column of `kept` at a time; write the results to `counts` and `sums`."""
+    """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
+
+    One column of `kept` (n, H) is added at a time; the results are written to `counts` and `sums`.
+    """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:
         if rows.size and not (rows.min() >= 0 and rows.max() < len(X)):
@@ -126,7 +129,10 @@ def moments_twin(
     second: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `moments` in NumPy, from an (n, C) table of weights w q; write to counts, first and second."""
+    """Compute counts, first and second moments about the means in NumPy, from an (n, C) table of weights w q.
+
+    w are sample weights, q responsibilities. The results are written to `counts`, `first` and `second`.
+    """
     check.inside(kept, 0, len(means))
     w = np.zeros((len(X), len(means)))
     for h in range(kept.shape[1]):
@@ -164,9 +170,9 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
 
 
 def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Copy the lower triangles of matrices (C, D, D) to the upper ones, in place, and return the array.
+    """Copy the lower triangles of second moments (C, D, D) to the upper ones, in place, and return the array.
 
-    An array (C, D) is returned unchanged.
+    An array (C, D) of diagonals is returned unchanged.
     """
     if second.ndim == 3:
         for k in range(second.shape[1]):
@@ -197,7 +203,7 @@ def along(
 
 
 def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
-    """Compute `along` in NumPy, from differences of points and centers; write the projections (n,) to `out`."""
+    """Write the projections (x_n − m_c)·v_c of points on the directions of their components c to `out` (n,)."""
     check.inside(labels, 0, len(centers))
     differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
     out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
@@ -215,7 +221,7 @@ def means(
     """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
     counts (C,): N_c    sums (C, D): S_c    centers (C, D): previous means    origin (D,): None means the previous means
-    The mean of a component without points is its previous one. Distances are computed from unrounded means.
+    The mean of a component without points is its previous one. Squared distances are computed from unrounded means.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
     sums = check.sums(sums, "sums", len(centers), centers)
@@ -235,7 +241,7 @@ def means_twin(
     squares: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute `means` in NumPy; write new means (C, D) to `out`, and squared distances (C,) to `squares`."""
+    """Write means S_c / N_c to `out` (C, D), and their squared distances to `origin` to `squares` (C,), in NumPy."""
     held = counts > 0
     new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
     out[:] = new.astype(centers.dtype)

@@ -1,7 +1,7 @@
 """Searches for components whose costs are computed as tables of rows × components, by matrix products.
 
-A subclass of `TabulatedCosts` computes the tables. Rows that share a component or its list are computed together. The
-division into pieces does not depend on the number of threads.
+A subclass of `TabulatedCosts` computes the tables. Rows that share a component or its neighbor list are computed
+together. Tables are computed in blocks, which do not depend on the number of threads, so neither do the results.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,29 +19,32 @@ Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, its r
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 TABLE, _ROWS = 2**22, 2048  # maximum number of entries, and of rows, in a block of a table
-_ROUNDS = 8  # up to so many least costs per row are found by repeated minima; for more, costs are sorted
+_ROUNDS = 8  # up to so many least costs of a row are found by repeated minima; for more, the costs are sorted
 
 
 class TabulatedCosts:
-    """Base class of components with centers (C, D) whose costs are computed as tables."""
+    """Base class of components with centers (C, D) whose costs are computed as tables of rows × components."""
 
     centers: Floats
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        """Return the costs of points under components `ids` (G,): (n, G). origin (D,): a point near the rows."""
+        """Return the costs of points under components `ids` (G,): (n, G).
+
+        origin (D,): a point near the points, from which differences are computed for precision
+        """
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     @property
     def n_numbers(self) -> int:
-        """Return the number of temporary values that the computation of one entry of a table needs."""
+        """Return the number of temporary values needed to compute one entry of a table of costs."""
         return 1
 
     def origin(self) -> NDArray[np.float64]:
-        """Return the mean of the centers (D,), which is the origin for tables of all components."""
+        """Return the mean of the centers (D,), which is the origin of coordinates for tables of all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Return slices that divide n rows into blocks; one table of all components is computed for each block."""
+        """Return slices that divide n rows into blocks; each block takes one table of costs of all components."""
         C, D = self.centers.shape
         step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
@@ -63,7 +66,7 @@ class TabulatedCosts:
         """Return the n_kept best among a point's previous components and the neighbor list of the first of these.
 
         previous (n, H′): previous components, best first    lists (C, G): neighbor lists
-        Returns ids and costs, (n, H) each. One table is computed for all points with the same first component; the
+        Returns ids and costs, (n, n_kept) each. One table is computed for all points with the same first component; the
         costs of other components in `previous` are computed separately.
         """
         C = len(self.centers)
@@ -116,7 +119,7 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
 
 
 def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Givers]:
-    """Yield every component with nonzero responsibilities, the indices of the rows that have them, and these values.
+    """Yield every component with nonzero responsibilities, the indices of their rows, and these responsibilities.
 
     kept, q (n, H): components of each row, and their responsibilities
     """

@@ -2,10 +2,11 @@
 
 Let P = AᵀA be the precision of a component of mean μ and covariance Σ, o the observed and m the missing columns of a
 row x, and r = x − μ with zeros in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared
-distance of x_o under Σ_oo is ‖y − QQᵀy‖², and log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
-(RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani & Jordan 1994). Because y is projected,
-the error is eps times the root of the condition number of Σ; with a difference of squares, or a factor of AᵀA, it would
-be eps times the condition number. Rows with the same missing columns share Q and R.
+distance of x_o under Σ_oo is ‖y − QQᵀy‖², and log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have
+the mean μ_m − R⁻¹Qᵀy and the covariance (RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani &
+Jordan 1994). Because y is projected, the rounding error is the machine epsilon times the root of the condition number
+of Σ; with a difference of squares, or a factor of AᵀA, it would be epsilon times the condition number. Rows with the
+same missing columns share Q and R.
 """
 
 import math

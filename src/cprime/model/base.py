@@ -1,8 +1,8 @@
 """Base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
 
 To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model` (interface.py),
-and `register` it under a name. `Family` derives some members from the others, slowly; kernels for a family make them
-fast. Other packages use only the members of `Model`.
+and `register` it under a name. The base class `Family` derives some members from the others, slowly; a family that has
+its own kernels overrides them. Other packages use only the members of `Model`.
 """
 
 import logging
@@ -28,14 +28,14 @@ logger = logging.getLogger("cprime")
 _BLOCK = 2**20  # number of table entries (rows × components) that are computed at a time
 
 
-FAMILIES: dict[str, Any] = {}  # class of each family, by `covariance_type`
+FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
 
 
 def register(cls: F) -> F:
-    """Add a family to FAMILIES under its `covariance_type`; usable as a decorator.
+    """Add a model family to FAMILIES under its `covariance_type`, and return it; usable as a decorator.
 
-    A class that the decorator `storable` has not named gets a name for stored files, made of module and class name.
+    A class without a name for stored files gets one, made of module and class name.
     """
     if not is_storable(cls):
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
@@ -44,7 +44,7 @@ def register(cls: F) -> F:
 
 
 class Family:
-    """Base class of families: default values of members of `Model`, and members that are derived from others."""
+    """Base class of model families: default values of members of `Model`, and members that are derived from others."""
 
     covariance_type: ClassVar[str]
     exact: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class Family:
     weights: Weights
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters without cached values."""
+        """Return the parameters without cached values, for pickling."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
@@ -150,7 +150,7 @@ class Gaussian(Family):
     accelerates = True
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return x − μ of each row (n, D), where μ is the mean of the row's component in `labels` (n,).
+        """Return x − μ for each row x (n, D), where μ is the mean of the row's component in `labels` (n,).
 
         Missing values of x are replaced by expected values under this component.
         """
@@ -164,7 +164,7 @@ class Gaussian(Family):
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
-        """Return centers and weights, extrapolated by a share of the step from `before` to these, in a dict by name."""
+        """Return a dict of the centers and weights, extrapolated by a share of their step since model `before`."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
@@ -183,9 +183,10 @@ def expect_gaussians(
     moments: Callable[[Responses], Any],
     error: Callable[[Block, ActiveSet], float],
 ) -> Expected:
-    """Return the result of an exact E-step of a Gaussian family, from the result `found` of the kernel `respond`.
+    """Return the result of an exact E-step of a Gaussian family for a block, from the result `found` of a kernel.
 
-    moments: function that computes the family's moments from `found`    error: the family's `error_of`
+    moments: function that computes the family's moments from `found`
+    error: function that computes the sum of squared distances to the best components (`Model.error_of`)
     """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, ActiveSet(found.labels[:, np.newaxis]))
@@ -195,7 +196,7 @@ def expect_gaussians(
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
     """Return the new means S_c / N_c (C, D) in float64; a component without points has its old one from `centers`.
 
-    counts (C,): N_c = Σ_n w_n q_nc    sums (C, D): S_c = Σ_n w_n q_nc x_n
+    With weights w and responsibilities q: counts (C,): N_c = Σ_n w_n q_nc    sums (C, D): S_c = Σ_n w_n q_nc x_n
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]

@@ -2,9 +2,9 @@
 
     p(x_m | x_o, c) = N(μ_m + B_c (x_o − μ_o), Σ_mm − B_c Σ_om),    B_c = Σ_mo Σ_oo⁻¹
 
-Indices m and o select columns of means μ and covariances Σ. The conditional covariance of a Gaussian does not depend on
-x_o. Only the means and the weights of components depend on x_o; the weights are π_c N(x_o; μ_o, Σ_oo), divided by their
-sum.
+Indices m and o select columns of means μ and covariances Σ of component c. The conditional covariance of a Gaussian
+does not depend on x_o. Only the means and the weights of components depend on x_o; the weights are
+π_c N(x_o; μ_o, Σ_oo), divided by their sum.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class Conditional:
 
     given: mixture of the k known columns
     left: mixture of the M other columns, with the conditional covariances in place of their covariances
-    slopes: the regression matrices B_c = Σ_mo Σ_oo⁻¹ (C, M, k), or two factors of H columns each, whose product is B_c:
-    (C, M, H) and (C, H, k); empty if columns are independent
+    slopes: the regression matrices B_c = Σ_mo Σ_oo⁻¹ (C, M, k), where o are the known and m the other columns; or two
+    factors (C, M, H) and (C, H, k), whose product is B_c; empty if columns are independent
     """
 
     given: Any
@@ -34,7 +34,10 @@ class Conditional:
     slopes: tuple[NDArray[np.float64], ...] = ()
 
     def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return conditional means E[x_m | x_o, c] (n, H, M) for rows x_o, X (n, k), and components `ids` (n, H)."""
+        """Return the conditional means of the M other columns, (n, H, M), for each row and components `ids` (n, H).
+
+        X (n, k): values of the k known columns
+        """
         n, H = ids.shape
         flat = ids.reshape(-1)
         out = self.left.centers[flat].astype(np.float64)
@@ -48,7 +51,10 @@ class Conditional:
         return out.reshape(n, H, self.left.n_features)
 
     def all_means(self, X: Floats) -> NDArray[np.float64]:
-        """Return conditional means E[x_m | x_o, c] (n, C, M) for rows x_o, X (n, k), and all components."""
+        """Return the conditional means of the M other columns, (n, C, M), for each row and all C components.
+
+        X (n, k): values of the k known columns
+        """
         out = np.repeat(self.left.centers[np.newaxis].astype(np.float64), len(X), axis=0)
 
         def move(c: int) -> None:
@@ -59,14 +65,20 @@ class Conditional:
         return out
 
     def _moved(self, X: Floats, c: int) -> NDArray[np.float64]:
-        """Return the shift B_c (x_o − μ_o) (n, M) of the conditional mean of component c for rows x_o, X (n, k)."""
+        """Return the shift B_c (x_o − μ_o) (n, M) of the conditional mean of component c, with regression matrix B_c.
+
+        X (n, k): values x_o of the k known columns
+        """
         moved = np.subtract(X, self.given.centers[c], dtype=np.float64)
         for slope in reversed(self.slopes):
             moved = moved @ slope[c].T
         return moved
 
     def condition(self, x: Floats, weights: NDArray[np.float64]) -> Any:
-        """Return the mixture of the other columns given one row of known columns, x (k,), with weights (C,) given x."""
+        """Return the mixture of the other columns given the known columns of one row, x (k,).
+
+        weights (C,): weights of the components given x
+        """
         centers = self.all_means(x[np.newaxis])[0]
         return replace(self.left, centers=centers.astype(self.left.centers.dtype), weights=weights)
 
@@ -77,7 +89,7 @@ def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
 
 
 def of_independent(model: Any, columns: NDArray[np.intp]) -> Conditional:
-    """Return the conditional distributions given known `columns`, if columns are independent within components.
+    """Return the `Conditional` of a model given known `columns`, if columns are independent within components.
 
     The known columns then affect only the weights of components.
     """

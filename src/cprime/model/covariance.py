@@ -9,9 +9,9 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # first share of a component's typical variance that is added to repair a singular covariance
+_JITTER = 1e-10  # to repair a singular covariance, this share of the component's typical variance is added first
 _COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
-_SINGULAR = 4 * np.finfo(np.float64).eps  # singular matrix: a conditional variance / variance is at most this
+_SINGULAR = 4 * np.finfo(np.float64).eps  # a matrix is singular if a conditional variance / variance is at most this
 
 
 # Least allowed variance as a share of the data's variance, so that squared distances do not overflow; and the least
@@ -29,9 +29,9 @@ def least_variance(unit: float, dtype: DTypeLike) -> float:
 def data_variance(
     counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
 ) -> float:
-    """Return the variance of all points, averaged over columns [data unit²], from means (C, D) and variances (C, D).
+    """Return the variance of all points, averaged over columns [data unit²], from means and variances of components.
 
-    counts (C,): weights of the components
+    counts (C,): weights of the components    means, variances (C, D)
     If all points are equal, return the squared resolution of the numbers divided by 1e-10, because the repair of a
     singular covariance adds 1e-10 of this variance first, which is then the squared resolution.
     """
@@ -66,14 +66,14 @@ class DataScale(NamedTuple):
         return cls(data_variance(counts, means, variances, dtype), resolution)
 
     def pool(self, shares: NDArray[np.float64]) -> Self:
-        """Return the scale for one covariance that all components share, with a resolution of shape (1, D).
+        """Return the data's scale for one covariance that all components share, with a resolution of shape (1, D).
 
         shares (C,): share of the points in each component, by which resolutions are averaged
         """
         return self._replace(resolution=pooled(shares, self.resolution)[np.newaxis])
 
     def average_columns(self) -> Self:
-        """Return the scale for components with one variance for all columns, with a resolution of shape (C,)."""
+        """Return the data's scale for components with one variance for all columns, with a resolution of shape (C,)."""
         return self._replace(resolution=self.resolution.mean(axis=1))
 
 
@@ -83,8 +83,9 @@ def repaired(
     """Return covariances (C, D, D), made positive definite, and their lower Cholesky factors L, where Σ = L Lᵀ.
 
     The diagonal of a singular matrix is increased by the least of 1e-10, 1e-9 … times its typical variance
-    (`_typical_variances`) that makes it positive definite, but at least by the data's resolution. The number of such
-    matrices is logged. If scale is None, the largest entry is used as the data's variance, and the resolution is 0.
+    (mean variance) that makes it positive definite, but at least by the data's resolution, the squared spacing of
+    floating-point numbers. The number of repaired matrices is logged. scale: variance and resolution of the data; if
+    None, the largest entry of the covariances, and 0.
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -112,8 +113,8 @@ def repaired(
 def _typical_variances(variances: NDArray[np.float64], least: float, unit: float) -> NDArray[np.float64]:
     """Return the mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
 
-    If all variances of a component are 0, the mean of the other components is used, because a single distant point can
-    make the variance of the data huge. If all variances are 0, the variance of the data, `unit`, is used.
+    If all variances of a component are 0, the mean of the other components is used, not the variance of the data,
+    because a single distant point can make that huge. If all variances are 0, the data's variance `unit` is used.
     """
     means = np.where(variances > least, variances, 0.0).reshape(len(variances), -1).mean(axis=1)
     has_any = means > 0
@@ -123,7 +124,7 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return lower Cholesky factors (C, D, D), and the mask (C,) of covariances that are singular up to rounding."""
     try:
-        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # the type stubs of NumPy state no dtype
+        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy's type stubs give no dtype
     except np.linalg.LinAlgError:  # NumPy does not report which matrix failed, SciPy does
         lower, bad = np.zeros_like(covariances), np.array([dpotrf(each, lower=1)[1] != 0 for each in covariances])
         if bad.any():
@@ -140,7 +141,7 @@ def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
 
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return L⁻¹ of lower triangles (C, D, D): ‖L⁻¹ (x − μ)‖² is the squared Mahalanobis distance."""
+    """Return the inverses L⁻¹ of Cholesky factors L (C, D, D); ‖L⁻¹ (x − μ)‖ is the Mahalanobis distance."""
     out, triangle = np.empty_like(lower), np.tri(lower.shape[-1])
     for c, factor in enumerate(lower):
         inverse, failed = dtrtri(factor, lower=1)
@@ -151,7 +152,7 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return numbers ≥ 0 extrapolated by a share of the step of logarithms: now · (now / before)^share.
+    """Return numbers `now` ≥ 0 extrapolated by a share of their logarithms' step: now · (now / before)^share.
 
     The result differs from `now` at most by a factor e.
     """
@@ -165,7 +166,7 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of the step from `before` to L.
 
-    lower, before (C, D, D): new and previous Cholesky factors L    Diagonals of L are extrapolated by logarithms.
+    lower, before (C, D, D): new and previous Cholesky factors L. Their diagonals are extrapolated by logarithms.
     """
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])
@@ -187,11 +188,11 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
 def given_columns(
     covariances: NDArray[np.float64], known: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return regression matrices and conditional covariances of columns, given known columns, from (C, D, D).
+    """Return regression matrices and conditional covariances of other columns given known ones, from covariances Σ.
 
     Let o be the k known columns and m the M others. The results are Σ_mo Σ_oo⁻¹ (C, M, k) and
-    Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M). If the known columns come first in Σ = L Lᵀ, these are L_mo L_oo⁻¹ and
-    L_mm L_mmᵀ.
+    Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M). If the known columns come first in Σ = L Lᵀ, the results are L_mo L_oo⁻¹ and
+    L_mm L_mmᵀ.    covariances (C, D, D): Σ
     """
     order, k = np.concatenate([known, others]), len(known)
     lower = repaired(covariances[:, order[:, np.newaxis], order])[1]
@@ -218,8 +219,9 @@ def fewer_factors(
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     """Return the number of collapsed components, from the least variance of each (C,).
 
-    A component has collapsed if this variance is at most 2 reg_covar or 1e-8 of the largest one. If all have collapsed,
-    return 0, because then the data have no extent in some direction (for example, a column is constant).
+    A component has collapsed if its least variance is at most 2 reg_covar (the number added to variances) or 1e-8 of
+    the largest such variance. If all have collapsed, return 0, because then the data have no extent in some direction
+    (for example, a column is constant).
     """
     n = int(np.count_nonzero(least <= max(2 * reg_covar, _COLLAPSED * least.max())))
     return n if n < len(least) else 0
@@ -228,8 +230,9 @@ def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
     """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 
-    The replaced variances become 1e-10 of the component's typical variance (`_typical_variances`), but at least the
-    data's resolution. If scale is None, the largest variance is used as the data's, and the resolution is 0.
+    The replaced variances become 1e-10 of the component's mean variance, but at least the data's resolution, the
+    squared spacing of floating-point numbers. scale: variance and resolution of the data; if None, the largest
+    variance, and 0.
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)
@@ -253,7 +256,8 @@ def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return covariances in which those of components without points are replaced; their number is logged.
 
-    The replaced ones become the mean of the other components' covariances, weighted by the shares (C,) of points.
+    The replacement is the mean of the other components' covariances, weighted by shares (C,), the share of the points
+    in each component.
     """
     empty = ~(shares > 0)
     if not empty.any() or empty.all():
@@ -265,7 +269,7 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
 
 
 def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of second moments (C, …) over components, weighted by their shares (C,) of the points."""
+    """Return the mean of second moments (C, …) over components, weighted by their shares of the points (C,)."""
     return np.tensordot(shares, second, axes=1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-LEAST, MOST = 0.1, 1e9  # range of ν in M-steps
+LEAST, MOST = 0.1, 1e9  # range of the degrees of freedom ν in M-steps
 _LARGE = 50.0  # for arguments of at least this size, four terms of Stirling's series are exact up to rounding
 _STEPS = 9  # maximum number of iterations
 _CLOSE = 1e-12  # if the error of the logarithm is below this, one more step is exact up to rounding
@@ -27,8 +27,8 @@ def solved(target: Doubles) -> Doubles:
     """Return ν with log(ν/2) − ψ(ν/2) = target, or the nearest end of [0.1, 10⁹]; target >= 0, of any shape.
 
     ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
-    distribution, 2002). This approximation gives the first x, and the slope for Newton steps (of the left side's
-    logarithm over log x). So each step reduces the error to 2 % of its value before.
+    distribution, 2002). This approximation gives the first x, and the slope of the Newton steps, which solve for log x
+    with the logarithm of the left side. So each step reduces the error to 2 % of its previous value.
     """
     target = np.asarray(target, dtype=np.float64)
     least, limit = gap(np.array([MOST, LEAST]) / 2)

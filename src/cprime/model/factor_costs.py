@@ -1,9 +1,9 @@
-"""Costs of factor analyzers with H factors, by which a search compares them. One cost takes O(D·H) time.
+"""Costs −2 log p(c, x) of factor analyzers with H factors, by which searches compare components, in O(D·H) each.
 
 The covariance of a component is ΛΛᵀ + Ψ with loadings Λ (D, H) and diagonal noise Ψ. With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and
-U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All computations are in double precision.
-Costs of a few components are computed by kernels, from differences x − μ. Costs of all components are computed by
-matrix products, from points relative to an origin near them.
+U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared Mahalanobis distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All computations are in
+double precision. Costs of a few components are computed by kernels, from differences x − μ. Costs of all components are
+computed by matrix products, from points relative to an origin near them.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
 _ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
-_CLOSED_FORM = 2**36  # maximum number of multiplications for neighbor lists by divergences; else distances are used
+_CLOSED_FORM = 2**36  # neighbor lists are computed from divergences in at most so many multiplications
 _PRODUCTS = 2**22  # number of entries in products of loadings and directions that are computed at a time
 _TOGETHER = 64  # number of components that are processed at a time
 
@@ -32,7 +32,7 @@ def parts(C: int) -> Iterator[slice]:
 
 
 class Terms(NamedTuple):
-    """Terms of the costs of G factor analyzers, for points relative to an origin (D,).
+    """Terms of the costs of G factor analyzers (means μ, loadings Λ, noise Ψ), for points relative to an origin (D,).
 
     precisions (G, D): 1/ψ, inverse noise variances    directions (G, H, D): U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ
     With m = μ − origin: pulls (G, D): m/ψ
@@ -51,8 +51,8 @@ class Terms(NamedTuple):
 class FactorCosts(TabulatedCosts, Components):
     """Factor analyzers with costs −2 log p(c, x), minus a constant that is common to all components.
 
-    centers (C, D)    loadings (C, D, H): Λ    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ
-    offsets (C,): costs at squared distance 0
+    centers (C, D)    loadings (C, D, H): Λ    noise (C, D): diagonals ψ of the noise covariances Ψ
+    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,): costs at the means
     empty (C,): costs of a row without observed values, −2 log π_c minus that constant
     """
 
@@ -72,11 +72,14 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
-        """Matrices U = L⁻¹ΛᵀΨ⁻¹ of all components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (C, H, D)."""
+        """Matrices U = L⁻¹ΛᵀΨ⁻¹ (C, H, D), where LLᵀ = I + ΛᵀΨ⁻¹Λ, for loadings Λ and noise Ψ of all components."""
         return self.directions_of(slice(None))
 
     def directions_of(self, piece: slice) -> NDArray[np.float64]:
-        """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ of a slice of components, where LLᵀ = I + ΛᵀΨ⁻¹Λ: (c, H, D)."""
+        """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D), where LLᵀ = I + ΛᵀΨ⁻¹Λ, for c components: the slice `piece`.
+
+        Λ: loadings    Ψ: diagonal noise covariance
+        """
         loadings, noise, roots = self.loadings[piece], self.noise[piece], self.roots[piece]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
@@ -91,7 +94,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def precisions(self) -> NDArray[np.float64]:
-        """Precisions 1/ψ of the noise: (C, D)."""
+        """Inverse variances of the noise: (C, D)."""
         return 1 / self.noise
 
     @property
@@ -101,7 +104,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def terms(self) -> Terms:
-        """Terms of the costs of all components, for points relative to the origin of tables."""
+        """Terms of the costs of all components, for points relative to an origin (the mean of the centers)."""
         return self._terms(slice(None), super().origin())
 
     def origin(self) -> NDArray[np.float64]:
@@ -136,7 +139,10 @@ class FactorCosts(TabulatedCosts, Components):
         return Component(self.centers[c], self.loadings[c], self.noise[c])
 
     def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
-        """Return the costs of component c from the marginal density of each row's observed values: (n,)."""
+        """Return the costs (n,) of component c from the marginal densities of each row's observed values.
+
+        observed (n, D): mask of the values that are not missing
+        """
         parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
         return np.concatenate(parts) + self.empty[c] if parts else np.empty(0)
 
@@ -149,10 +155,11 @@ class FactorCosts(TabulatedCosts, Components):
         return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
 
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the costs of rows under the components of `terms` (n, G), and U(x − μ) (n, G, H).
+        """Return the costs (n, G) of rows under the G components of `terms`, and U(x − μ) (n, G, H).
 
-        U = L⁻¹ΛᵀΨ⁻¹    X (n, D): rows near the origin of `terms`. If terms are so much larger than a cost that rounding
-        errors matter, this cost is recomputed from the residual x − μ − Λz.
+        U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ    X (n, D): rows near the origin of `terms`
+        If terms are so much larger than a cost that rounding errors matter, this cost is recomputed from the residual
+        x − μ − Λz, with factors z.
         """
         ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
@@ -175,7 +182,8 @@ class FactorCosts(TabulatedCosts, Components):
     def _from_residual(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the squared Mahalanobis distances (n,) of rows to component c, and U y (n, H), without cancellation.
 
-        The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ and z = E[z | x]; U = L⁻¹ΛᵀΨ⁻¹.
+        The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
+        U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ.
         """
         y = np.subtract(X, self.centers[c], dtype=np.float64)
         along = y @ self.directions[c].T
@@ -189,7 +197,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def reach(self) -> float:
-        """Largest squared distance of a mean from `origin()`, the mean of the centers, in units of noise variances."""
+        """Largest squared distance of a center from the mean of all centers, in units of noise variances."""
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )

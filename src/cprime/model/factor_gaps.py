@@ -1,10 +1,10 @@
-"""Factor analyzers and rows with missing values: costs, and expectations of the missing values.
+"""Factor analyzers x = μ + Λz + noise and rows with missing values: costs, and expected missing values.
 
-Let o be the observed and m the missing columns of a row x, Λ the loadings and Ψ the diagonal noise of a component,
-M_o = I + Λ_oᵀΨ_o⁻¹Λ_o, and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o,
-the factors z have the mean M_o⁻¹b and the covariance M_o⁻¹. With this mean as z, the squared distance under Σ_oo is
+Let o be the observed and m the missing columns of a row x, Λ the loadings, Ψ the diagonal noise covariance (diagonal ψ)
+and Σ = ΛΛᵀ + Ψ the covariance of a component, M_o = I + Λ_oᵀΨ_o⁻¹Λ_o, and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o, the
+factors z have the mean M_o⁻¹b and the covariance M_o⁻¹. With this mean as z, the squared distance under Σ_oo is
 Σ_o (x − μ − Λz)²/ψ + ‖z‖², without cancellation, and log |Σ_oo| is log |M_o| + Σ_o log ψ. Missing values are
-μ_m + Λ_m z + noise (Ghahramani & Hinton 1996). Matrices are H × H, one for each row and component.
+μ_m + Λ_m z + noise (Ghahramani & Hinton 1996). Matrices are H × H for H factors, one for each row and component.
 """
 
 import math
@@ -26,7 +26,7 @@ _NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time
 
 
 class Component(NamedTuple):
-    """Parameters of one component: mean (D,), loadings (D, H), noise variances (D,)."""
+    """Parameters of one factor analyzer: mean (D,), loadings (D, H), noise variances (D,)."""
 
     mean: Floats
     loadings: Doubles
@@ -36,8 +36,8 @@ class Component(NamedTuple):
 class FactorPosterior(NamedTuple):
     """Distribution of the factors z of some rows, given their observed values x_o, under one component.
 
-    squares (n,): squared Mahalanobis distances of x_o    logs (n,): log |2πΣ_oo|    means (n, H): E[z | x_o]
-    covariances (n, H, H): of z given x_o
+    squares (n,): squared Mahalanobis distances of x_o    logs (n,): log |2πΣ_oo| of the covariances of x_o
+    means (n, H): E[z | x_o]    covariances (n, H, H): those of z given x_o
     """
 
     squares: Doubles
@@ -47,7 +47,7 @@ class FactorPosterior(NamedTuple):
 
 
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
-    """Yield for each block of rows its slice, x − μ (n, D) with zeros for missing values, and its `FactorPosterior`.
+    """Yield for each block of rows its slice, x − μ (n, D) with zeros for missing values, and its factors' posterior.
 
     of: parameters of the component    observed (n, D): mask of the values that are not missing
     """
@@ -69,21 +69,24 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
 
 
 def above_one(W: Doubles) -> Doubles:
-    """Return A (n, H + D, H), the unit matrix stacked on W (n, D, H), so that AᵀA = I + WᵀW."""
+    """Return A (n, H + D, H): the H × H unit matrix stacked on each W (n, D, H), so that AᵀA = I + WᵀW."""
     n, _, H = W.shape
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
 
 
 def _above_one_of(of: Component, observed: Mask) -> Doubles:
-    """Return for each row the unit matrix stacked on Ψ^−½ Λ (n, H + D, H), with zeros for its missing columns."""
+    """Return for each row the unit matrix stacked on Ψ^−½ Λ, (n, H + D, H), with zeros for the row's missing columns.
+
+    of: component with loadings Λ (D, H) and noise variances Ψ    observed (n, D): mask of the observed values
+    """
     return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
 class GapMoments(NamedTuple):
     """Moments of a component from rows with missing values, as weighted sums over rows, with y = x − μ and factors z.
 
-    sums, squares (D,): of E[y] and E[y²]    cross (D, H): of E[y zᵀ]    means (H,): of E[z]
-    second (H, H): of E[z zᵀ]
+    sums, squares (D,): sums of E[y] and E[y²]    cross (D, H): of E[y zᵀ]    means (H,): of E[z]
+    second (H, H): of E[z zᵀ]    μ: mean of the component
     """
 
     sums: Doubles
@@ -94,9 +97,10 @@ class GapMoments(NamedTuple):
 
 
 def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
-    """Return the moments of a component from rows with weights `share` (n,).
+    """Return the moments of the factor analyzer `of` from rows with weights `share` (n,).
 
-    The missing values of y = x − μ are Λ_m z + noise, with loadings Λ_m and factors z.
+    The missing values of y = x − μ are Λ_m z + noise, with the loadings Λ_m of the missing columns and factors z.
+    observed (n, D): mask of the values that are not missing
     """
     D, H = of.loadings.shape
     found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
@@ -116,7 +120,7 @@ def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> Gap
 
 
 def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None = None) -> Doubles:
-    """Return x − μ (n, D), with missing values replaced by their expectations.
+    """Return x − μ (n, D) for rows x and the mean μ of component `of`, with missing values replaced by expectations.
 
     normal (n, D): standard normal numbers; if given, missing values are drawn at random instead
     """
@@ -132,8 +136,9 @@ def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None =
 def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
     """Return random deviations of missing values from their expectations, of covariance Λ_m V Λ_mᵀ + Ψ_m: (n, D).
 
+    Λ_m, Ψ_m: loadings and noise variances of the missing columns
     The result is Ψ^½ (I + WWᵀ)^½ times the numbers `normal` (n, D), with W = Ψ_m^−½ Λ_m V^½.
-    covariances (n, H, H): V, those of each row's factors given its observed values
+    covariances (n, H, H): V, the covariances of each row's factors given its observed values
     gone (n, D): mask of missing values
     """
     root = np.sqrt(of.noise)

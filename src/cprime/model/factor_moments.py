@@ -13,14 +13,15 @@ from cprime.kernels import Floats
 from cprime.model.interface import Responsibilities
 from cprime.statistics import Sums
 
-TOGETHER = 2**26  # maximum bytes of matrices U, and of rows, in memory at a time
+TOGETHER = 2**26  # maximum bytes of matrices U (C, H, D), and of rows, in memory at a time
 
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
     """Moments of factor analyzers: sums over points weighted by w_n q_nc, with y = x − μ_c and z = W_c y.
 
-    z is E[z | x] if loadings are known, otherwise the projection of y on random directions.
+    w are sample weights, q responsibilities. z is E[z | x] if loadings are known, otherwise the projection of y on
+    random directions (rows of W_c).
     counts (C,): sums of weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
     second (C, H, H): of z zᵀ
     """
@@ -39,7 +40,10 @@ class FactorMoments(Sums):
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
-        """Return moments without points, all 0. H: length of z, which may differ from the number of factors."""
+        """Return moments without points, all 0.
+
+        H: number of directions along which moments are taken, which may differ from the number of factors
+        """
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
 
@@ -53,8 +57,9 @@ class FactorMoments(Sums):
     ) -> None:
         """Add the moments of rows about one origin, in place; those of y zᵀ are added to `cross` (D, C·H).
 
-        y (n, D): rows minus the origin    q (n, C): weighted responsibilities    along (n, C, H), roots (C, H, H): the
-        factors of row n are z = along[n, c] @ roots[c].T
+        y (n, D): rows minus the origin    q (n, C): weighted responsibilities
+        z: expected factors of row n under component c, given as z = along[n, c] @ roots[c].T from along (n, C, H) and
+        roots (C, H, H)
         """
         n, C, H = along.shape
         weighted = np.empty((n, C, H))
@@ -69,7 +74,10 @@ class FactorMoments(Sums):
         self.means[...] += weighted.sum(axis=0)
 
     def about(self, places: NDArray[np.float64], cross: NDArray[np.float64]) -> Self:
-        """Return moments about `places` (C, D), from those about the origin and sums of y zᵀ in `cross` (D, C·H)."""
+        """Return moments about the means `places` (C, D), from these moments about one origin.
+
+        cross (D, C·H): sums of y zᵀ, for points y relative to the origin and their factors z
+        """
         C, H = self.means.shape
         counts = self.counts[:, np.newaxis]
         moved = (
@@ -104,7 +112,7 @@ def by_blocks(
     """Return the moments of a block, computed for some components at a time, to limit the memory for directions U.
 
     shares: responsibilities    directions_of: function that returns U = L⁻¹ΛᵀΨ⁻¹ (c, H, D) of some components
-    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ
+    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ
     """
     (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
     found = FactorMoments.none(C, H, 0)
@@ -128,7 +136,7 @@ def by_blocks(
 
 
 def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Yield slices of `size` components, and the positions, ascending, at which these components occur in ids (n,)."""
+    """Yield slices of `size` of C components, and the ascending positions at which they occur in ids (n,)."""
     blocks = ids // np.int32(size)
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))

@@ -9,13 +9,13 @@ from cprime.model.factor_moments import FactorMoments
 
 _LEAST_NOISE = 0.01  # least share of noise in the variance of a coordinate, when loadings are first computed
 _ROUNDED = 16 * np.finfo(np.float64).eps
-_RIDGE = 1e-12  # added to the variances of z, so that the regression for a single point is not singular
+_RIDGE = 1e-12  # added to the variances of factors z, so that the regression for a single point is not singular
 
 Doubles = NDArray[np.float64]
 
 
 class FactorRoots(NamedTuple):
-    """Values of all factor analyzers that E- and M-steps need.
+    """Values that E- and M-steps of C factor analyzers need, with loadings Λ, noise Ψ and covariances Σ = ΛΛᵀ + Ψ.
 
     roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
     """
@@ -45,10 +45,10 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 
 
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return first shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions R.
+    """Return first shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions.
 
-    The covariances S of the data are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).
-    random: R, with directions as rows
+    The covariances S of each component's points are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).
+    random: the directions as rows, Rᵀ    H: number of factors
     """
     D, counts = random.shape[1], _masses(moments)
     shift = moments.sums / counts[:, np.newaxis]
@@ -71,5 +71,8 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
 
 
 def _masses(moments: FactorMoments) -> Doubles:
-    """Return the weight Σ w q of each component (C,), with zeros replaced by the least positive number."""
+    """Return the weight Σ w q of each component (C,), with zeros replaced by the least positive number.
+
+    w: sample weights    q: responsibilities
+    """
     return np.maximum(moments.counts, np.finfo(np.float64).tiny)

@@ -39,7 +39,7 @@ from cprime.model.full import FullCovariance
 from cprime.model.interface import Expected, Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
-_MORE = 4  # first loadings are computed from H + _MORE random directions
+_MORE = 4  # the first loadings of H factors are computed from H + _MORE random directions
 _FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it
 
 
@@ -107,7 +107,7 @@ class Factors(Gaussian):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,)."""
+        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,) for covariances Σ_c and weights π_c."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
@@ -115,7 +115,8 @@ class Factors(Gaussian):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
 
-        This part is left out of costs, because it may be large compared with differences of costs.
+        An offset is the cost −2 log p(c, μ_c) at the mean. This part is left out of costs, because it may be large
+        compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
 
@@ -130,7 +131,7 @@ class Factors(Gaussian):
 
     @cached
     def _projections(self) -> NDArray[np.float64]:
-        """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions if loadings are not known."""
+        """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions before loadings are known."""
         if self.known:
             return np.matmul(self._inner.roots, self._directions)
         random = self._random_directions()
@@ -178,9 +179,9 @@ class Factors(Gaussian):
         return found
 
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
-        """Set the moments of component c from rows with missing values.
+        """Set the moments of component c, in place in `found`, from rows with missing values.
 
-        `maximise` adds M⁻¹, the covariance of the factors z for complete rows, for every row. So it is subtracted here.
+        `maximise` adds M⁻¹, the covariance of factors z for complete rows, for every row; so it is subtracted here.
         X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
         """
         moments = gap_moments(X, observed, self._costs_of.component(c), share)
@@ -202,7 +203,7 @@ class Factors(Gaussian):
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step by matrix products of all rows and components, relative to one origin.
+        """Return the exact E-step of a block, by matrix products of all rows and components, relative to one origin.
 
         Afterwards, moments about the origin are converted to moments about the means. If components are so far apart
         that this would lose precision, the E-step is computed component by component.
@@ -236,10 +237,10 @@ class Factors(Gaussian):
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
-        """Do the M-step: (Λ, μ) is the regression of x on (z, 1), Ψ the variance of the residual, π_c = N_c / N.
+        """Return the model after an M-step: loadings and means (Λ, μ) are the regression of x on (z, 1) with factors z.
 
-        Mean and loadings of a component without points are unchanged. `reg_covar` is added to Ψ, as to the variances of
-        other families.
+        The noise Ψ is the variance of the residual plus `reg_covar`, and weights are π_c = N_c / N. Mean and loadings
+        of a component without points are unchanged.
         """
         self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
         shift, loadings, noise = moments.buffer(self.n_factors)
@@ -305,10 +306,10 @@ class Factors(Gaussian):
         return n_collapsed(self.least_variances, self.reg_covar)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, D).
+        """Return x − μ of points x drawn from components `labels` (n,), from standard normal numbers (n, D).
 
-        The result is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ. With the singular value decomposition
-        V = PSQᵀ, the root is I + P(√(1 + S²) − 1)Pᵀ.
+        The result is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ for loadings Λ and noise variances Ψ. With
+        the singular value decomposition V = PSQᵀ, the root is I + P(√(1 + S²) − 1)Pᵀ.
         """
         root = np.sqrt(self.noise_variances)
         out = np.empty(normal.shape)
@@ -348,15 +349,15 @@ class Factors(Gaussian):
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
         """Return the conditional distributions of the other columns m, given known `columns` o.
 
-        With M = LLᵀ = I + Λ_oᵀΨ_o⁻¹Λ_o, the regression matrix is Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and the conditional
-        distributions are factor analyzers with loadings Λ_m L⁻ᵀ.
+        With loadings Λ, noise Ψ and M = LLᵀ = I + Λ_oᵀΨ_o⁻¹Λ_o, the regression matrix is Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and the
+        conditional distributions are factor analyzers with loadings Λ_m L⁻ᵀ.
         """
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
         left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
         return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
-        """Return the model with other loadings (C, D, H), restricted to the columns with these indices."""
+        """Return this model with other loadings (C, D, H), restricted to the columns with the indices `columns`."""
         noise = self.noise_variances[:, columns]
         return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
 
@@ -372,7 +373,7 @@ class Factors(Gaussian):
         return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return the attributes of scikit-learn's mixture with full covariance matrices, which have C·D² numbers."""
+        """Return the parameters as attributes of scikit-learn's mixture with full covariances (C·D² numbers)."""
         full = FullCovariance(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
         return full.attributes()
 

@@ -21,7 +21,8 @@ class Responsibilities(NamedTuple):
     """Responsibilities of the H components in the active set of each point.
 
     ids (n, H): components    responsibilities (n, H): q_nc, None if H = 1 and all are 1
-    cost: Σ_n w_n Σ_c q_nc cost_nc    costs (n, H): cost_nc    Both are None if costs are unknown.
+    cost: Σ_n w_n Σ_c q_nc cost_nc with sample weights w_n    costs (n, H): cost_nc    Both are None if costs are
+    unknown.
     """
 
     ids: NDArray[np.int32]
@@ -31,11 +32,11 @@ class Responsibilities(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Result of an exact E-step: moments, and sums over points.
+    """Result of an exact E-step: moments (sufficient statistics), and sums over points n of weight w_n.
 
     log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats], where log_scale is a constant left out of all log densities
     entropy: −Σ w_n r_nc log r_nc [nats], with responsibilities r_nc
-    error: J = Σ_n w_n ‖x_n − μ‖² for the best of all components of each point, as returned by `Model.error_of`
+    error: J = Σ_n w_n ‖x_n − μ‖² with the mean μ of each point's best component [data unit²]
     """
 
     moments: Any
@@ -61,10 +62,10 @@ class Model(Protocol):
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
     full: ClassVar[bool]  # whether a cost takes D² products instead of D
     finds_variance: ClassVar[bool]  # whether `with_variance` computes a first σ² from costs, if weights are equal
-    attribute_names: ClassVar[tuple[str, ...]]  # keys of `attributes`
+    attribute_names: ClassVar[tuple[str, ...]]  # keys of the dictionary that `attributes` returns
     sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
     options: ClassVar[tuple[str, ...]]  # names of estimator arguments for this family only, passed to `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # those names in `options` that are also attributes of the model
+    followed_options: ClassVar[tuple[str, ...]]  # those names in `options` that are attributes of the model, too
 
     @property
     def centers(self) -> Floats:
@@ -92,7 +93,7 @@ class Model(Protocol):
 
     @property
     def scale(self) -> float:
-        """Factor of a cost (negative) in log p(c, x) = log_scale + scale · cost."""
+        """Negative factor `scale` in log p(c, x) = log_scale + scale · cost."""
         ...
 
     @property
@@ -109,7 +110,7 @@ class Model(Protocol):
 
     @property
     def n_collapsed(self) -> int:
-        """Number of collapsed components: points lie in a plane or are equal, so `reg_covar` is their variance."""
+        """Number of collapsed components: points lie in a plane or are equal, so their variance is `reg_covar`."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
@@ -120,41 +121,44 @@ class Model(Protocol):
         ...
 
     def components(self) -> Components:
-        """Return the components with which a search compares embedded points."""
+        """Return the components (centers or Gaussians) with which a search compares embedded points."""
         ...
 
     def summarise(self, block: Block, shares: Responsibilities) -> Any:
-        """Return the moments of a block of rows, computed from the responsibilities `shares`."""
+        """Return the moments (sufficient statistics) of a block of rows, from the responsibilities `shares`."""
         ...
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J = Σ_n w_n ‖x_n − μ‖² about the best component of each point, the first in `kept` [data unit²]; NaN
+        """Return J = Σ_n w_n ‖x_n − μ‖² about the mean μ of each point's best component, the first in `kept`; NaN
         if the family does not compare points by squared distances.
         """
         ...
 
     def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step over all components; only families that are `exact` have it."""
+        """Return the exact E-step of a block over all components; only families that are `exact` have this method."""
         ...
 
     @property
     def prior(self) -> Any:
-        """Job for a pass over the data that computes the sums `maximise` takes as `prior`; None if none are needed."""
+        """Job for a pass over the data that computes the argument `prior` of `maximise`; None if it is not needed."""
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:
-        """Return the parameters after an M-step, which overwrites the moments and may reuse their memory."""
+        """Return the parameters after an M-step, which overwrites `moments` and may reuse their memory.
+
+        prior: sums over all points that some families need, from the job of that name
+        """
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
         """Return the model extrapolated for momentum: its parameters plus a share < 1 of their step since `before`.
 
-        Means are extrapolated in data units; of weights and variances, the logarithms are extrapolated.
+        Means are extrapolated linearly; weights and variances by their logarithms.
         """
         ...
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Return moments and a prior from which an M-step computes the parameters of this model.
+        """Return moments, and the argument `prior`, from which an M-step computes the parameters of this model.
 
         shares (C,): counts of the moments, with sum 1
         """
@@ -169,7 +173,7 @@ class Model(Protocol):
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, n_normals)."""
+        """Return x − μ (n, D) of points x drawn from components `labels` (n,), from standard normal numbers."""
         ...
 
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -177,13 +181,13 @@ class Model(Protocol):
         ...
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes for the covariances (or what the family has instead) by name, in the dtype of
-        the centers and in scikit-learn's shapes.
+        """Return a dict of the fitted attributes that describe the covariances (for example, `covariances_`), in the
+        dtype of the centers and in scikit-learn's shapes.
         """
         ...
 
     def as_sklearn(self) -> dict[str, Any]:
-        """Return this model's parameters as attributes of scikit-learn's mixture of covariance type `sklearn_type`."""
+        """Return a dict of this model's parameters as attributes of scikit-learn's mixture of type `sklearn_type`."""
         ...
 
     @classmethod
@@ -195,13 +199,13 @@ class Model(Protocol):
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        """Return the shape of `covariances_` and precisions; None if the family has none."""
+        """Return the shape of the attribute `covariances_` and of precisions; None if the family has no covariances."""
         ...
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Return a starting model with these centers, with precisions given by users (None for any), and with the
-        family's `options` if it has any.
+        """Return a starting model with these centers, with precisions given by users (None means any), and with the
+        family's own arguments of the estimator, if any.
 
         Raises ValueError that names `precisions_init` if the precisions are not valid.
         """
@@ -215,7 +219,7 @@ class Model(Protocol):
         ...
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
-        """Return rows whose missing values are replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
+        """Return rows (n, D) with missing values replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
 
         ids, q (n, H): components of each row, and their responsibilities    x_o: observed values of a row
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
@@ -240,5 +244,5 @@ class Model(Protocol):
         ...
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """Return the conditional distributions of the other columns, in ascending order, given these known columns."""
+        """Return the conditional distributions of the other columns, in ascending order, given the known `columns`."""
         ...

@@ -26,7 +26,8 @@ from cprime.statistics import Sums
 class OwnMoments(Sums):
     """Moments (sufficient statistics) of mixtures with a covariance for each component.
 
-    counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n
+    Let w be sample weights and q responsibilities.
+    counts (C,): N_c = Σ w_n q_nc    sums (C, D): Σ w_n q_nc x_n
     second: Σ w_n q_nc (x_n − μ_c)(x_n − μ_c)ᵀ, (C, D, D), or its diagonals (C, D)
     """
 
@@ -40,7 +41,7 @@ class _Shape(Gaussian):
 
     full: ClassVar[bool]
     n_covariance_parameters: Any
-    factors: Any  # A_c, with A_cᵀA_c = Σ_c⁻¹, as in `GaussianParameters`, and log |A_c| (C,)
+    factors: Any  # factors A_c of the precisions, with A_cᵀA_c = Σ_c⁻¹, and log |A_c| (C,)
     spread: Any  # covariances as searches use them: variances (C, D) or matrices (C, D, D)
 
 
@@ -65,13 +66,13 @@ class OwnCovariance(_Shape):
         return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Return covariances extrapolated by a share of the step from `before`, for `extrapolated`."""
+        """Return the covariances, extrapolated by a share of their step since the model `before`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Return covariances: mean second moments about the new means, plus `reg_covar` on the diagonal.
+        """Return the new covariances of an M-step: second moments about new means, plus `reg_covar` on the diagonal.
 
         shares (C,): share of the points in each component    second: mean second moments
         scale: scale of the data, for the repair of singular covariances
@@ -80,7 +81,7 @@ class OwnCovariance(_Shape):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,)."""
+        """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,) for covariances Σ_c and weights π_c."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
 
@@ -88,7 +89,8 @@ class OwnCovariance(_Shape):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
 
-        This part is left out of costs, because it may be large compared with differences of costs.
+        An offset is the cost −2 log p(c, μ_c) at the mean. This part is left out of costs, because it may be large
+        compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
 
@@ -125,14 +127,14 @@ class OwnCovariance(_Shape):
         return OwnMoments(found.counts, sums, np.asarray(found.second))
 
     def summarise(self, block: Block, shares: Responsibilities) -> OwnMoments:
-        components = self.centers if shares.cost is None else self.gaussians  # without costs, Σ is not yet known
+        components = self.centers if shares.cost is None else self.gaussians  # without costs, Σ is not known yet
         counts, first, second = block.X.moments(
             components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
     def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
-        """Do the M-step: μ_c and Σ_c are weighted means and covariances, π_c = N_c / N.
+        """Return the model after an M-step: weighted means μ_c, covariances Σ_c, and weights π_c = N_c / N.
 
         The mean of a component without points is unchanged. `reg_covar` is added to the variances, as in scikit-learn.
         So in an iteration the free energy F increases by at least reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹),
@@ -141,9 +143,9 @@ class OwnCovariance(_Shape):
         return self._updated(moments, float(moments.counts.sum()))
 
     def _updated(self, moments: OwnMoments, total: float) -> Self:
-        """Return the new parameters from moments.
+        """Return the new parameters, computed from moments.
 
-        total: weight by which families with one common covariance divide the scatter of all points
+        total: total weight of the points, by which families with one common covariance divide the scatter
         """
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
@@ -187,7 +189,7 @@ class OwnCovariance(_Shape):
         return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
-        """Return the fitted attributes precisions_ and precisions_cholesky_ in a dict by name."""
+        """Return a dict of the fitted attributes precisions_ and precisions_cholesky_ (Cholesky factors)."""
         return {"precisions_": 1 / self.covariances, "precisions_cholesky_": 1 / np.sqrt(self.covariances)}
 
     @classmethod
@@ -196,7 +198,7 @@ class OwnCovariance(_Shape):
     ) -> Self:
         """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
 
-        If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
+        If `attributes` has Cholesky factors, these are used, because covariances in float32 may be indefinite.
         """
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
@@ -225,5 +227,5 @@ class OwnCovariance(_Shape):
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        """Return the shape of covariances and precisions."""
+        """Return the shape of the arrays of covariances and of precisions."""
         return (C, D, D) if cls.full else (C, D)

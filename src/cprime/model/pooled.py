@@ -35,13 +35,16 @@ class PooledSpherical(Spherical):
         return float(self.covariances[0])
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J, the sum of squared distances to the best components, over the observed values [data unit²]."""
+        """Return J, the weighted sum of squared distances of points to the means of their best components [data unit²].
+
+        The distances are over the observed values. kept: active sets, best component first
+        """
         return winner_error(block, self.centers, kept.winners.copy())
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Return C copies of the common variance (C,), which is at least reg_covar, as for complete rows.
+        """Return C copies of the common variance (C,), which is at least `reg_covar`.
 
         shares (C,): share of the points in each component    second (C,): mean second moments
         """

@@ -16,7 +16,8 @@ from cprime.block import ActiveSet, Block
 class Scatter:
     """Scatter of points about their mean.
 
-    squares: Σ_n w_n (x_n − mean)(x_n − mean)ᵀ (D, D), or its trace [data unit²]    mean (D,)    weight: Σ_n w_n
+    squares: Σ_n w_n (x_n − mean)(x_n − mean)ᵀ (D, D), or its trace [data unit²]
+    mean (D,): weighted mean of all points    weight: Σ_n w_n
     """
 
     mean: NDArray[np.float64]
@@ -39,7 +40,10 @@ class Scatter:
 
 @dataclass(frozen=True)
 class ScatterOf:
-    """Pass that computes the scatter of all points about their weighted mean: the matrix if `full`, else its trace."""
+    """Job of a pass over the data that computes the scatter of all points about their weighted mean.
+
+    full: whether the scatter is computed as a matrix (D, D); if not, only its trace is
+    """
 
     full: bool
 

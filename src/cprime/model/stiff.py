@@ -1,6 +1,6 @@
 """Tied spherical mixture with a fixed variance: MacKay's soft k-means of stiffness β = 1/2σ².
 
-    r_nc ∝ exp(−β ‖x_n − μ_c‖²)
+    r_nc ∝ exp(−β ‖x_n − μ_c‖²)    (responsibilities)
 
 This mixture differs from `TiedSpherical` only in the M-step, which leaves σ² unchanged.
 """
@@ -16,7 +16,7 @@ from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 @storable("model.Stiff")
 @dataclass(frozen=True)
 class FixedVariance(TiedSpherical):
-    """Parameters Θ of a mixture with a fixed variance; M-steps change only the centers."""
+    """Parameters Θ of a tied spherical mixture with a fixed variance; M-steps change only the centers."""
 
     @property
     def n_parameters(self) -> int:

@@ -7,9 +7,9 @@ A t distribution is a Gaussian with precision Σ⁻¹ u, where u ~ Gamma(ν/2, �
 computes both q and u, from the old μ, Σ, π and ν. The M-step updates ν first, then μ and Σ, without computing q or u
 again (EM, not ECM).
 
-Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster and never lowers the free energy F
-either. This variant corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler
-& Vardi 1994; Liu, Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with new ν.
+Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster, and like EM it never lowers the free
+energy F. It corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler & Vardi
+1994; Liu, Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with new ν.
 """
 
 from collections.abc import Mapping
@@ -35,9 +35,9 @@ from cprime.model.spherical import Spherical
 from cprime.model.weights import Weights, new_weights
 from cprime.statistics import Sums
 
-_FIRST_DOF = 4.0  # first ν if it is estimated: outliers have less weight from the first iteration on
+_FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
 _COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs
-_NORMAL = 1e6  # ν/2 from which on u is drawn from its normal approximation
+_NORMAL = 1e6  # from this ν/2 on, the Gamma variable u is drawn from its normal approximation
 
 STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type of its Gaussian family
 
@@ -46,7 +46,8 @@ STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type
 class StudentTMoments(Sums):
     """Moments (sufficient statistics) of t mixtures.
 
-    Let w be sample weights, q responsibilities and u = (ν + D)/(ν + δ), with squared Mahalanobis distances δ.
+    Let w be sample weights, q responsibilities and u = (ν + D)/(ν + δ), with degrees of freedom ν and squared
+    Mahalanobis distances δ.
     counts (C,): Σ w q    weighted: moments of the Gaussian family, with weights w q u    logs (C,): Σ w q log u
     """
 
@@ -60,7 +61,7 @@ class StudentTMoments(Sums):
 
 @dataclass(frozen=True)
 class StudentT(OwnCovariance):
-    """Base class that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of densities.
+    """Base class that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of t densities.
 
     dof (C,): degrees of freedom ν    estimated: whether M-steps estimate ν
     shared: whether M-steps estimate one ν for all components
@@ -88,7 +89,7 @@ class StudentT(OwnCovariance):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """Costs at the centers, called offsets: −2 log(π_c p(μ_c | c)) (C,)."""
+        """Costs at the centers μ_c, called offsets: −2 log(π_c p(μ_c | c)) (C,), with weights π_c."""
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
     @cached
@@ -103,9 +104,10 @@ class StudentT(OwnCovariance):
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
     def summarise(self, block: Block, shares: Responsibilities) -> StudentTMoments:  # type: ignore[override]
-        """Compute the moments of a block. If costs are unknown (in the initialization), every weight factor u is 1.
+        """Return the moments of a block of rows, computed from the responsibilities `shares`.
 
-        Then the M-step does not change ν.
+        If costs are unknown (in the initialization), every weight factor u of a row is 1, and the M-step does not
+        change the degrees of freedom ν.
         """
         if shares.costs is None:
             moments = super().summarise(block, shares)
@@ -122,9 +124,10 @@ class StudentT(OwnCovariance):
         return expect_gaussians(block, block.X.respond(self.gaussians, block.sample_weight), moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
-        """Do the M-step: that of Gaussians with weights q u, except for π_c = N_c / N, and the update of ν.
+        """Return the model after an M-step: that of Gaussians with weights q u, but π_c = N_c / N, and new ν.
 
-        With N_c = Σ q and h(x) = log x − ψ(x) (digamma function ψ), ν solves
+        Let q be responsibilities, u weight factors and ν degrees of freedom. With N_c = Σ q and h(x) = log x − ψ(x)
+        (digamma function ψ), ν solves
         h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c. For a shared ν, the right side is averaged with weights
         N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without points is unchanged.
         """
@@ -142,7 +145,7 @@ class StudentT(OwnCovariance):
         return np.where(there, solved(target / np.where(there, counts, 1)), self.dof)
 
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums Σ_n q_nc log u_nc (C,) for which an M-step leaves ν unchanged.
+        """Return the sums Σ_n q_nc log u_nc (C,) for which an M-step leaves the degrees of freedom ν unchanged.
 
         counts (C,): Σ_n q_nc = Σ_n q_nc u_nc, with responsibilities q and weight factors u of t distributions
         """
@@ -153,7 +156,7 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """Return moments from which an M-step computes this model's parameters; every mean of u is 1.
+        """Return moments from which an M-step computes this model's parameters; weight factors u have mean 1.
 
         shares (C,): counts of the moments, with sum 1
         """
@@ -162,7 +165,8 @@ class StudentT(OwnCovariance):
     def outlier_weights(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
         """Return the weight Σ_c q_nc u_nc of each row in M-steps, over its n_kept best components: (n,).
 
-        q: responsibilities    u = (ν + D)/(ν + δ), small for outliers, with squared Mahalanobis distances δ
+        q: responsibilities    u = (ν + D)/(ν + δ): small for outliers, with degrees of freedom ν and squared
+        Mahalanobis distances δ
         """
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities
@@ -170,9 +174,10 @@ class StudentT(OwnCovariance):
         return pulls
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return x − μ of points drawn from components `labels` (n,): Gaussian noise divided by √u.
+        """Return x − μ (n, D) of points x drawn from components `labels` (n,): Gaussian noise divided by √u.
 
-        normal (n, D + 1): standard normal numbers; the last one of each row selects a quantile of Gamma(ν/2, ν/2) as u
+        normal (n, D + 1): standard normal numbers; the last one of each row selects a quantile of Gamma(ν/2, ν/2) as u,
+        with degrees of freedom ν
         """
         half, last = self.dof[labels] / 2, normal[:, -1]
         exact = np.minimum(half, _NORMAL)

@@ -1,6 +1,6 @@
 """t mixtures whose components share one scale matrix Σ: M-steps pool the scatter of all components.
 
-For the computation of costs, each component nevertheless has a copy of the factor of Σ⁻¹: C·D² numbers in all if Σ is a
+Yet for the computation of costs each component has its own copy of the factor of Σ⁻¹, in all C·D² numbers if Σ is a
 matrix.
 """
 
@@ -45,7 +45,7 @@ class StudentTTied(StudentT, FullCovariance):
 
     @cached
     def _one_lower(self) -> NDArray[np.float64]:
-        """Lower Cholesky factor of Σ: (1, D, D)."""
+        """Lower Cholesky factor of the common scale matrix Σ: (1, D, D)."""
         return repaired(self.covariances[np.newaxis])[1]
 
     @property

@@ -44,6 +44,7 @@ _MOST_ROUNDING = 2.0**-12  # largest accepted shift of a whitened mean by roundi
 class TiedMoments(Sums):
     """Moments (sufficient statistics) of mixtures with one common covariance matrix.
 
+    With sample weights w and responsibilities q:
     counts (C,): N_c = Σ w_n q_nc    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n
     """
 
@@ -89,7 +90,7 @@ class Tied(Embedded):
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
-        """Matrix (D', D) that whitens points: L⁻¹ for Σ = L Lᵀ, with an additional row of zeros if weights are free."""
+        """Matrix (D', D) that whitens points: L⁻¹ for the covariance L Lᵀ, plus a row of zeros if weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached
@@ -99,7 +100,7 @@ class Tied(Embedded):
 
     @cached
     def embedded_centers(self) -> Floats:
-        """Whitened means (C, D'); in float64 if float32 would move them by more than 2⁻¹² standard deviations."""
+        """Whitened means (C, D') of components; in float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
         centers = (self.centers - self._origin) @ self._whitening.T
         farthest = float(np.square(centers).sum(axis=1).max())
         if self._handicap is not None:
@@ -110,14 +111,14 @@ class Tied(Embedded):
 
     @cached
     def log_scale(self) -> float:
-        """Part of log p(c, x) that is the same for every component and point, max log π − ½ log |2πΣ| [nats]."""
+        """Part of log p(c, x) that is equal for all components and points, max_c log π_c − ½ log |2πΣ| [nats]."""
         log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())
         return float(log_weights(self.weights, self.centers).max()) - 0.5 * (
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """Return whitened rows. The memory of `before`, rows whitened earlier, is reused if its dtype is the same."""
+        """Return the whitened rows. The memory of `before`, rows whitened earlier, is reused if dtypes are equal."""
         dtype, buffer = self.embedded_centers.dtype, None if before is None else before.dense()
         if X.dtype != dtype:
             X = X.as_type(dtype)
@@ -125,7 +126,7 @@ class Tied(Embedded):
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=buffer))
 
     def expect_all(self, block: Block) -> Expected:
-        """Compute the exact E-step over all components. Some rows are whitened at a time, to limit memory."""
+        """Return the exact E-step of a block over all components. Some rows are whitened at a time, to limit memory."""
 
         def respond() -> Iterator[Responses]:
             step = rows_of_piece(self.n_features)
@@ -147,8 +148,9 @@ class Tied(Embedded):
         return TiedMoments(counts, sums, block.weight)
 
     def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
-        """Do the M-step: means μ_c, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W.
+        """Return the model after an M-step: means μ_c, weights π_c = N_c / N, and the common covariance.
 
+        The covariance is (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W plus `reg_covar` on the diagonal.
         prior: scatter T of all points about their mean m, of total weight W
         """
         assert prior is not None
@@ -200,7 +202,7 @@ class Tied(Embedded):
     ) -> Self:
         """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
 
-        If available, Cholesky factors are used instead of covariances, because float32 covariances may be indefinite.
+        If `attributes` has Cholesky factors, these are used, because covariances in float32 may be indefinite.
         """
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):

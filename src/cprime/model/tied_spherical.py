@@ -37,7 +37,8 @@ Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of 
 class SphericalMoments(Sums):
     """Moments (sufficient statistics) of mixtures with one common spherical variance.
 
-    counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
+    Let w be sample weights and q responsibilities.    counts (C,): N_c = Σ w_n q_nc    sums (C, D): Σ w_n q_nc x_n
+    weight: Σ w_n    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
     """
 
     counts: NDArray[np.float64]
@@ -76,12 +77,12 @@ class TiedSpherical(Embedded):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points [nats].
 
-        It is max log π − (D/2) log 2πσ², so that log p(c, x) = log_scale − cost/2σ².
+        This part is max_c log π_c − (D/2) log 2πσ², so that log p(c, x) = log_scale − cost/2σ².
         """
         return self.log_scale_of(self.variance)
 
     def log_scale_of(self, variance: float) -> float:
-        """Return the constant `log_scale`, which is left out of all log densities, for another σ²."""
+        """Return the constant `log_scale`, which is left out of all log densities, for another variance σ²."""
         equal = self.weights is None
         largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
         return largest - self.n_features / 2 * math.log(2 * math.pi * variance)
@@ -144,7 +145,10 @@ class TiedSpherical(Embedded):
         return max(J, 0.0)
 
     def variance_of(self, mean_square: float) -> float:
-        """Return σ² from the mean squared distance of points to their centers, eq. (14) of Lücke & Forster 2019."""
+        """Return σ² = mean_square / D, eq. (14) of Lücke & Forster 2019.
+
+        mean_square: mean squared distance of points to their centers [data unit²]
+        """
         return max(float(mean_square) / self.n_features, self.variance_floor)
 
     def with_variance(self, mean_square: float) -> Self:
@@ -156,10 +160,10 @@ class TiedSpherical(Embedded):
         return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
-        """Do the M-step, eq. (6) of Lücke & Forster 2019.
+        """Return the model after an M-step, eq. (6) of Lücke & Forster 2019.
 
-        μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖², with N_c = Σ_n w_n q_nc,
-        S_c = Σ_n w_n q_nc x_n and W = Σ_n w_n
+        μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖², with responsibilities q,
+        sample weights w, N_c = Σ_n w_n q_nc, S_c = Σ_n w_n q_nc x_n and W = Σ_n w_n
         """
         model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
         weights = new_weights(self.weights, moments.counts)
@@ -170,7 +174,8 @@ class TiedSpherical(Embedded):
     ) -> tuple[Self, float]:
         """Return the model with the new means, and the sum of squares about them [data unit²].
 
-        counts (C,), sums (C, D): Σ w q and Σ w q x of each component    squares: sum of squares about the old centers
+        counts (C,), sums (C, D): N_c = Σ w q and Σ w q x of each component, with weights w and responsibilities q
+        squares: sum of squares about the old centers    prior: scatter of all points, or None
         The new sum is `squares` minus Σ_c N_c ‖μ_c^new − μ_c‖² or, if that would cancel more, the scatter of all points
         minus Σ_c N_c ‖μ_c^new − mean‖². If the difference is only rounding error, its upper bound is returned.
         """
@@ -190,13 +195,13 @@ class TiedSpherical(Embedded):
     ) -> NDArray[np.float64]:
         """Return the centers (n, D) of least error J, for n clusters.
 
-        counts (n,), sums (n, D): Σ w and Σ w x of each cluster
+        J: weighted sum of squared distances    counts (n,), sums (n, D): Σ w and Σ w x of each cluster
         otherwise (n, D): centers of clusters for which the centers of least J are not defined
         """
         return sums / counts[:, np.newaxis]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """Return by how much J rises if clusters a and b are merged, or falls if one is split into them: (n,).
+        """Return by how much the error J rises if clusters a and b are merged, or falls if one is split in two: (n,).
 
         a, b: sums N = Σ w (n,) and S = Σ w x (n, D) of n clusters each. The result, in [data unit²], is
         ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963); it is bit-identical if a and b are swapped.
@@ -207,17 +212,18 @@ class TiedSpherical(Embedded):
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
         """Return the part of each direction (n, D) along which Σ w (x − center)·part is 0 over the points of a cluster.
 
-        ids: clusters of the directions. If centers are means, this part is the whole direction.
+        ids (n,): cluster of each direction. If centers are means of clusters, this part is the whole direction.
         """
         return directions
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """Return factors of squared distances for the change of J if a point is reassigned *and both centers move*.
+        """Return factors of squared distances for the change of the error J if a point is reassigned and centers move.
 
         Returns two arrays (C,), for a point's own component and for others, or None for no factors. If a point of
-        weight w leaves c, J falls by w W_c/(W_c − w) ‖x − μ_c‖². If it joins b, J rises by w W_b/(W_b + w) ‖x − μ_b‖²
-        (Hartigan 1975; Hartigan & Wong 1979). In terms of the free energy, eq. (15) of Lücke & Forster 2019, active
-        sets and parameters are optimized together. So optima of exchanges are optima of k-means, but not vice versa.
+        weight w leaves c, of weight W_c, J falls by w W_c/(W_c − w) ‖x − μ_c‖². If the point joins b, J rises by
+        w W_b/(W_b + w) ‖x − μ_b‖² (Hartigan 1975; Hartigan & Wong 1979). In terms of the free energy, eq. (15) of Lücke
+        & Forster 2019, active sets and parameters are optimized together. So optima of exchanges are optima of k-means,
+        but not vice versa.
         counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the last pass; sums may be None
         weight: mean weight of a point
         """
@@ -303,7 +309,7 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
-_CANCELLED = 2.0**-20  # differences below this share of a sum of squares may be rounding errors
+_CANCELLED = 2.0**-20  # a difference below this share of a sum of squares may be rounding error
 _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
@@ -316,9 +322,10 @@ def rounding(squares: float, centers: Floats) -> tuple[float, float]:
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """Return the factors M/(M − w) and M/(M + w) (C,) of `exchange_factors`, finite even for at most one point.
+    """Return the factors M/(M − w) and M/(M + w), (C,) each, for the change of the error if a point is reassigned.
 
-    masses (C,): weight M of each component    weight: weight w of a point
+    masses (C,): weight M of each component    weight: weight w of a point    The factors are finite even if a component
+    has at most one point.
     """
     inside = masses / np.maximum(masses - weight, 1e-3 * weight)
     outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)
@@ -326,9 +333,9 @@ def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tup
 
 
 def variance_floor(centers: Floats) -> float:
-    """Return the least variance that numbers as large as the starting centers can resolve: (ε · largest)² [data unit²].
+    """Return the least variance that numbers as large as the centers can resolve: (ε · largest)² [data unit²].
 
-    If all centers are 0, return a small variance for which costs can still be computed.
+    ε is the machine epsilon. If all centers are 0, return a small variance for which costs can still be computed.
     """
     resolution = float(np.finfo(centers.dtype).eps) * max(float(centers.max()), -float(centers.min()))
     single = centers.dtype == np.float32

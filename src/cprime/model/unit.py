@@ -28,8 +28,8 @@ class UnitCenters(TiedSpherical):
     ) -> tuple[Self, float]:
         """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        S_c = Σ w x is `sums`. `squares` is the sum about the old centers, J = 2 Σ_c (N_c − S_c·μ_c), with N_c = Σ w in
-        `counts`. J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
+        sums (C, D): S_c = Σ w x    counts (C,): N_c = Σ w    squares: the sum about the old centers μ_c, which is
+        J = 2 Σ_c (N_c − S_c·μ_c). J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
@@ -41,11 +41,11 @@ class UnitCenters(TiedSpherical):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return the centers S_c / ‖S_c‖ (n, D) for sums S_c (n, D), or the row of `otherwise` if S_c = 0."""
+        """Return centers S_c / ‖S_c‖ (n, D) of clusters for sums S_c = Σ w x, or the row of `otherwise` if S_c = 0."""
         return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """Return by how much J rises if clusters a and b are merged: (n,).
+        """Return by how much J, the weighted sum of squared distances, rises if clusters a and b are merged: (n,).
 
         With sums S = Σ w x of the clusters' points of length 1, the result is 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because
         J = 2 Σ_c (Σ w − ‖S_c‖). To avoid cancellation, the result is computed from the angle between S_a and S_b: with
@@ -59,12 +59,12 @@ class UnitCenters(TiedSpherical):
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return directions (n, D) without their components along the centers with these ids."""
+        """Return directions (n, D) minus their projections on the centers with these ids (n,)."""
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """Return factors of squared distances for the change of J if a point is reassigned and both centers move.
+        """Return factors of squared distances for the change of the error J if a point is reassigned and centers move.
 
         Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, S_b = Σ w x, a point of
         weight w that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
@@ -86,7 +86,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 def _directions(
     counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return S_c / ‖S_c‖ (C, D) and ‖S_c‖ (C,), for sums S_c (C, D) over points of length 1.
+    """Return the directions S_c / ‖S_c‖ (C, D) and lengths ‖S_c‖ (C,) of sums S_c (C, D) over points of length 1.
 
     If S_c is only rounding error, judged by counts (C,), the row of `otherwise` replaces S_c / ‖S_c‖.
     """
@@ -104,7 +104,7 @@ def unit_rows(
     first: int | NDArray[np.int64] = 0,
     weights: NDArray[np.float64] | None = None,
 ) -> Rows:
-    """Return the rows scaled to length 1, in their order or another one.
+    """Return the rows scaled to length 1, in their original order or the given one.
 
     order: indices of the rows in the new order, or None    name: argument that errors name
     first: index of the first row in the data, or indices of all rows (n,), for error messages

@@ -29,7 +29,7 @@ def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
 def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
     """Return the new weights π_c = N_c / N (C,) of an M-step if weights are free, or None if they are equal.
 
-    counts (C,): N_c
+    counts (C,): weight N_c of the points of each component, with sum N
     """
     return None if weights is None else counts / counts.sum()
 

@@ -1,5 +1,6 @@
 """Neighbor lists of components, and coarse cells (groups of centers), by which centers near a point are found
-without a previous assignment."""
+without a previous assignment.
+"""
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (

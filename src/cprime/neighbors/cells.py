@@ -1,4 +1,4 @@
-"""Two-level structure: about √C coarse cells, each with the components whose centers are in it.
+"""Two-level structure: about √C coarse cells (groups of near centers), each with the components of its centers.
 
 This structure finds a near component of every point in O(N √C D), and neighbor lists in O(C √C D), without a previous
 result.
@@ -13,7 +13,7 @@ from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # largest number of components of a cell, in means over all cells; larger cells are cut
+_MOST = 4  # a cell with over so many times the average number of components per cell is cut
 _NEAR = 8  # number of nearest cells that are searched for a point
 _NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the neighbors of a component
 
@@ -21,7 +21,7 @@ _NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
     """Return the centers of coarse cells (groups of rows), by a few k-means iterations on sampled rows.
 
-    The result is (n, D) with n ≤ n_cells, because empty cells are dropped.
+    The result has shape (n, D) with n ≤ n_cells, because empty cells are dropped.    rng: source of random numbers
     """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
@@ -33,7 +33,7 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
 
 
 def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Return the nearest of a few centers for every row (n,), and its squared distance (n,)."""
+    """Return for every row the index of the nearest of a few centers (n,), and the squared distance to it (n,)."""
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
     return GroupedCenters(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
@@ -81,11 +81,14 @@ class Cells:
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the index of the nearest cell of every row, (n,); by exact distances if large cells were cut."""
+        """Return the index of the nearest cell (group of centers) of every row: (n,).
+
+        If large cells were cut, distances are computed exactly.
+        """
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
-        """Cut cells with more than `most` components, and append the centers of the new cells to `coarse`.
+        """Cut cells with more than `limit` components, and append the centers of the new cells to `self.coarse`.
 
         cell (C,): index of each component's cell before the cut    Returns these indices after the cut (C,).
         """
@@ -115,19 +118,19 @@ class Cells:
         return out
 
     def _components(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the indices of the components in some cells, in the order of the cells."""
+        """Return the indices of all components in the given cells (groups of components), in the order of the cells."""
         members = self.members[cells]
         return members[members >= 0]
 
     def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        """Return each row's nearest component in the cells near the row: ids (n,), squared distances (n,)."""
+        """Return each row's nearest component in the cells (groups) near it: ids (n,), and squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
         """Return approximate neighbors of every component, itself included: (C, n_neighbors), −1 if cells have fewer.
 
-        n_near: number of nearest cells that are searched. Of components that coincide only one is listed, unless there
-        are too few others.
+        n_near: number of nearest cells that are searched. Of components with equal centers only one is listed, unless
+        there are too few others.
         """
         C = len(self.centers)
         out = np.full((C, n_neighbors), -1, dtype=np.int32)
@@ -149,9 +152,9 @@ class Cells:
 
 
 def halved(points: Floats, members: NDArray, limit: int) -> list[NDArray]:
-    """Split `members`, indices of points, into pieces of at most `most` / 2 indices by repeated cuts at the median.
+    """Return `members`, indices of points, split into pieces of at most `limit` / 2 by repeated cuts at the median.
 
-    Each cut is along the coordinate of widest range.
+    Each cut is along the coordinate in which the piece's points have the widest range.
     """
     if len(members) <= limit // 2:
         return [members]

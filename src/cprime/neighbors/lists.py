@@ -9,16 +9,17 @@ from cprime._random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
 EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed from all C² distances or costs
-_BLOCK = 65536  # number of rows per block
-_BLOCK_VALUES = 2**24  # number of distances per block
+_BLOCK = 65536  # number of rows that are processed at a time
+_BLOCK_VALUES = 2**24  # number of distances that are computed at a time
 _FIRST = 33  # if lists contain all of many components, only so many entries are sorted by distance
 _EXPANDED = 32  # `refined_lists` evaluates the neighbors of a component's 32 nearest neighbors
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
-    """Return neighbor lists without the component to which each belongs; −1 is moved to the end.
+    """Return neighbor lists in which each component is removed from its own list; −1 (no entry) is moved to the end.
 
-    A list that does not contain its component loses its last entry.    first: id of the first row's component
+    From a list that does not contain its own component, the last entry is removed.
+    first: id of the component to which the first row belongs
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
     for begin, end in _blocks(len(lists)):
@@ -36,15 +37,16 @@ def _blocks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return neighbor lists with each component prepended to its own list (G_c of Forster & Lücke 2018)."""
+    """Return neighbor lists with each component prepended to its own list: the sets G_c of Forster & Lücke 2018."""
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """Return the nearest components of each component, from all C² distances: (C, min(n_neighbors, C) − 1).
+    """Return ids of the nearest components of each component, from all C² distances: (C, min(n_neighbors, C) − 1).
 
     If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
-    This is the update of lists in Algorithm 1 of Forster & Lücke 2018. previous: earlier lists or None, only for speed
+    This is the update of lists in Algorithm 1 of Forster & Lücke 2018. previous: earlier lists, used only for speed, or
+    None
     """
     C, n = len(centers), min(n_neighbors, len(centers))
     H = _FIRST if n == C > 8 * _FIRST else n
@@ -59,7 +61,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
-    """Return the nearest components of each component, searched among its neighbors and their nearest neighbors.
+    """Return ids of each component's nearest components, searched among its neighbors and their nearest neighbors.
 
     lists (C, G − 1): ids of the G − 1 current neighbors of each component, without the component itself
     Returns (C, min(n_neighbors, C) − 1) in at most O(C G² D) time.
@@ -78,7 +80,8 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
     """Return for each component c the other components of least value in row c of a (C, C) table.
 
-    values: function that computes the rows [begin, end) of the table    Returns (C, min(n_neighbors, C) − 1).
+    values: function that computes the rows [begin, end) of the table    Returns (C, min(n_neighbors, C) − 1) ids, those
+    of least value first.
     """
     n = min(n_neighbors, n_components) - 1
     out = np.empty((n_components, n), dtype=np.int32)
@@ -115,7 +118,7 @@ def random_sets(
 ) -> NDArray[np.int32]:
     """Draw `size` distinct components for every row by Floyd's algorithm: (n_rows, size) int32.
 
-    uniform: function of a column's index that returns random numbers in [0, 1) for all rows
+    uniform: function that returns random numbers in [0, 1) for all rows, given the index of a column of the result
     """
     out = np.empty((n_rows, size), dtype=np.int32)
     for i, last in enumerate(range(n_components - size, n_components)):

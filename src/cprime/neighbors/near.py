@@ -12,19 +12,19 @@ from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # maximum number of cells that are searched for a row
 _OF_BATCHES = 8  # maximum number of cells for rows of mini-batches, which need less accuracy
-_SPREAD = 4  # bound on the projection of a random unit vector on a given direction, in standard deviations 1/√D
-_ASTRAY = 0.25  # cells are rebuilt if centers that left their cells have more than this share of the assigned weight
+_SPREAD = 4  # assumed bound of the projection of a random unit vector on a direction, in standard deviations 1/√D
+_ASTRAY = 0.25  # cells are rebuilt if centers that left their cells get more than this share of the rows' weight
 _SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows have been assigned
 
 
 class CenterIndex:
     """Search structure for given centers (C, D): coarse cells of centers, and the distances between cells.
 
-    A row is searched in its own cell first. The centers of another cell are beyond the plane that bisects the two cell
-    centers. So the other cell is skipped if this plane is farther from the row than the nearest center found so far. In
-    many dimensions the projection of a random vector on a given direction is only about 1 / √D of its length. So a cell
-    is skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If
-    a very large cell was cut into several, planes do not bound the cells, so no cell is skipped.
+    The cell of a row is searched first. The centers of another cell are beyond the plane that bisects the line between
+    the two cell centers. So the other cell can be skipped if this plane is farther from the row than the nearest center
+    found so far. In many dimensions the projection of a random vector on a given direction is only about 1 / √D of its
+    length. So a cell is skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the
+    nearest center. If a very large cell was cut into several, planes do not bound the cells, so no cell is skipped.
     """
 
     def __init__(self, centers: Floats, n_searched: int = _MOST_CELLS):
@@ -42,9 +42,10 @@ class CenterIndex:
         clumped: bool,
         n_searched: int,
     ) -> None:
-        """Set all attributes.
+        """Set all attributes of this search structure.
 
-        coarse (g, D): centers of the g cells    order (m,): ids of the m distinct components, cell by cell
+        coarse (g, D): centers of the g cells (groups of components)
+        order (m,): ids of the m distinct components, cell by cell
         begins (g + 1,): position of each cell's first component in `order`
         clumped: whether a very large cell was cut    n_searched: number of cells that are searched for a row
         """
@@ -58,7 +59,7 @@ class CenterIndex:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """Return the centers, cell by cell, in the form that kernels for rows of X's class need; cached."""
+        """Return the centers, cell by cell, in the form that kernels need for rows of X's class; cached."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
@@ -67,7 +68,8 @@ class CenterIndex:
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats, int]:
         """Return near components of every row, nearest first, squared distances, and the number of distances evaluated.
 
-        The first two are (n, n_kept), padded with −1 and infinity. Time is O(n √C D) for each cell searched per row.
+        The first two results have shape (n, n_kept) and are padded with −1 and infinity. Time is O(n √C D) for each
+        cell (group of centers) searched per row.
         """
         kept, squares, n_distances = self._cells_for(X).find(X, n_kept, self.n_cells)
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares, n_distances
@@ -75,7 +77,7 @@ class CenterIndex:
     def moved(self, places: NDArray[np.int32], centers: Floats) -> Self:
         """Return a copy with the same cells in which some centers are replaced by `centers` (n, D).
 
-        places (n,): positions of these centers in `order`, where centers are sorted by cell
+        places (n,): positions of these centers in the order in which centers are sorted by cell
         """
         near = copy(self)
         near.places, near._packed = self.places.copy(), {}
@@ -86,8 +88,8 @@ class CenterIndex:
 class OnlineCenterIndex:
     """`CenterIndex` for centers (C, D) that move from batch to batch, and gradually out of their cells.
 
-    Several cells are searched for each row, so cells remain useful while few centers have left their cells. `stale` is
-    true once the cells should be rebuilt.
+    A cell is a group of centers. Several cells are searched for each row, so they remain useful while few centers have
+    left their cells. The property `stale` is true once the cells should be rebuilt.
     """
 
     def __init__(self, centers: Floats):
@@ -98,9 +100,10 @@ class OnlineCenterIndex:
     def _set(
         self, centers: Floats, near: CenterIndex, home: NDArray[np.int32], won: float, won_astray: float, n_rows: int
     ) -> None:
-        """Set all attributes.
+        """Set all attributes of this search structure.
 
-        near: the cells, with the present centers    home (m,): cell of each center when the cells were built
+        near: the cells (groups of centers), with the present centers
+        home (m,): cell of each center when the cells were built
         won: weight of all rows assigned since then
         won_astray: weight of the rows assigned since then to centers that had left their cells
         n_rows: number of all rows assigned since then
@@ -109,7 +112,7 @@ class OnlineCenterIndex:
         self.won, self.won_astray, self.n_rows = won, won_astray, n_rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the arrays and numbers from which `from_dict` rebuilds this object, except the centers."""
+        """Return a dict of the arrays and numbers from which `from_dict` rebuilds this object, except the centers."""
         near = self.near
         cells = {"coarse": near.coarse, "order": near.order, "begins": near.begins, "clumped": near.clumped}
         return cells | {name: getattr(self, name) for name in ("home", "won", "won_astray", "n_rows")}
@@ -123,7 +126,7 @@ class OnlineCenterIndex:
         return followed
 
     def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
-        """Return a copy for new centers (C, D), after a batch of `n_rows` rows moved some of them.
+        """Return a copy of this structure for new centers (C, D), after a batch of `n_rows` rows moved some of them.
 
         winners (n,): indices of the centers that moved    counts (n,): weight of the batch's rows assigned to each
         """
@@ -140,5 +143,5 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether to rebuild cells: after enough rows, if many are assigned to centers outside their cells."""
+        """Return whether to rebuild cells: after enough rows, if centers that left their cells get many of these."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -1,8 +1,9 @@
 """Protocol of searches: the methods that the EM loop calls, and the values that searches return.
 
-A search is a frozen value that holds only its options. Its state in a fit, mainly neighbor lists, is a second value.
-The loop carries the state from iteration to iteration: `begin` makes it; in each iteration `refresh` updates it before
-the pass over the data, `look` returns the callable that searches each block, and `learn` updates the state afterwards.
+A search is a frozen value that has only its options. The state of a search in a fit, mainly neighbor lists, is a second
+value, which the loop carries from iteration to iteration. `begin` creates the state. In each iteration `refresh`
+updates it before the pass over the data, `look` returns the callable that searches each block, and `learn` updates the
+state afterwards.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,10 @@ class SearchStats:
     """Statistics of a pass over the data, from which a search updates its state. Statistics of two chunks can be added.
 
     n_weighted: number of points of positive weight    n_moved: number of these whose best component changed
-    touched (m,): components that gained or lost points, in ascending order
+    touched (m,): ids of the components that gained or lost points, in ascending order
     evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018, or None. Entry (c_o, c̃) is a sum
-    over the points with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃, imaginary Σ w_n
+    over the points of weight w_n with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃,
+    imaginary part Σ w_n
     explored: whether components outside the active sets were evaluated
     """
 
@@ -81,7 +83,7 @@ class Search(Protocol):
 
     @property
     def keeps_winners(self) -> bool:
-        """Return whether the search makes use of each point's best component if the initialization has computed it."""
+        """Return whether the search uses each point's best component if the initialization has computed it."""
         ...
 
     @property
@@ -95,7 +97,7 @@ class Search(Protocol):
         ...
 
     def with_params(self, **params: Any) -> Self:
-        """Return a copy of the search with some options changed."""
+        """Return a copy of the search in which the options given by name are changed."""
         ...
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
@@ -103,7 +105,8 @@ class Search(Protocol):
 
         The callable is None if no initial sets are needed.
 
-        n_kept: C′, the size of active sets    placed: whether the best component of each point is already known
+        components: centers or Gaussians    n_kept: C′, the size of active sets
+        placed: whether the best component of each point is already known
         key: random key, from which the search computes its random numbers
         """
         ...
@@ -121,7 +124,8 @@ class Search(Protocol):
     ) -> tuple[State, int]:
         """Return the search's state after an accepted pass, and the number of distances evaluated for an audit.
 
-        An audit searches a sample of points exactly. look: callable of the pass    stats: statistics of the pass
+        An audit compares the search with an exact one for sampled points.    look: callable of the pass
+        stats: statistics of the pass    sample: function that returns points for an audit
         """
         ...
 
@@ -152,7 +156,7 @@ class Search(Protocol):
 
 
 class Value(Options):
-    """Base of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
+    """Base class of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
 
     @property
     def warmup_settles(self) -> bool:
@@ -160,11 +164,11 @@ class Value(Options):
         return False
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state unchanged: the default for searches that recompute neighbor lists before each pass."""
+        """Return the state of the search unchanged: the default if neighbor lists are recomputed before each pass."""
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state unchanged: the default for searches that never modify active sets in place."""
+        """Return the state of the search unchanged: the default for searches that never modify active sets in place."""
         return state
 
     def agreement(self, state: State) -> float | None:
@@ -173,7 +177,7 @@ class Value(Options):
 
 
 def checked_count(value: Any, name: str, least: int) -> int:
-    """Return an option's value as int; raise TypeError if it is no integer, ValueError if it is below `least`."""
+    """Return the value of an option as int; raise TypeError if it is no integer, ValueError if it is below `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an instance of int, got {value!r}.")
     if value < least:

@@ -25,14 +25,14 @@ from cprime.search.full import FullLookup
 
 _OTHERS = 3  # number of other centers per point that have a bound of their own
 _FEW_MOVE = 0.15  # bounds are used once at most this share of the points is reassigned in an iteration
-_FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in up to _LOW dimensions, and in more
+_FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in at most _LOW dimensions, and in more
 _LOW = 4  # in at most so many dimensions, a center has few near centers
-_UP = 1 + 1e-6  # factor for upper bounds, for the relative rounding error of a float64 sum of squares
+_UP = 1 + 1e-6  # factor of upper bounds that allows for the relative rounding error of a float64 sum of squares
 
 
 @dataclass(frozen=True)
 class ComparingLookup:
-    """Search among all components that also counts reassigned points; once they are few, `Bounded` uses bounds."""
+    """Search among all components that also counts reassigned points; once these are few, `Bounded` uses bounds."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -47,8 +47,8 @@ class ComparingLookup:
 class BoundedLookup:
     """Search by bounds on distances; all centers are evaluated for points whose bounds do not suffice.
 
-    others (C, 3): initial bounds `DistanceBounds.others` on distances to 3 other centers; row c is for points that
-        have no bounds yet and whose nearest center is c. None if all points have bounds
+    others (C, 3): ids of the 3 other centers with a bound of their own, for points that have no bounds yet; row c is
+        for points whose nearest center is c. None if all points have bounds
     """
 
     moves: Moves
@@ -73,12 +73,12 @@ class BoundedLookup:
 @storable("search.BoundedState")
 @dataclass(frozen=True)
 class BoundedState:
-    """State of `Bounded`.
+    """State of the search `Bounded`, which skips centers by bounds on distances.
 
     bounding: whether bounds are in use    centers (C, D): centers of the last pass
     neighbors (C, G): indices of the nearest centers of each center
-    others (C, 3): initial bounds on distances to 3 other centers; row c is for points whose nearest center is c. It is
-    None except before the first pass with bounds
+    others (C, 3): ids of 3 other centers whose distances are bounded first; row c is for points whose nearest center is
+    c. None except before the first pass with bounds
     """
 
     bounding: bool = False
@@ -163,7 +163,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """Return `kernels.Moves`, values that update distance bounds after each center has moved by at most `drift` (C,).
+    """Return the `Moves` by which distance bounds are updated after each center has moved by at most `drift` (C,).
 
     lists, squared (C, G): indices of the nearest centers of each center, and squared distances to them
     """

@@ -8,19 +8,19 @@ from cprime.block import ActiveSet
 from cprime.components import Components
 from cprime.kernels import Rows, posterior
 
-_Z = 1.959963984540054  # quantile of the standard normal distribution for 95 % intervals
+_Z = 1.959963984540054  # quantile of the standard normal distribution that gives 95 % intervals
 
 
 def certify(points: Rows, kept: ActiveSet, components: Components, scale: float | None) -> dict[str, Any]:
-    """Compare the active sets of sampled points with those that an exact search finds.
+    """Return measures of quality of the active sets of sampled points, by comparison with an exact search.
 
     points (m, D)    kept: active sets K(n) of these points
     scale: factor (negative) by which costs become log-probabilities, None for k-means
 
     Returns a dictionary with `n_points` and these values, each with a 95 % interval for the error by sampling points:
     agreement: share of points whose first component in K(n) is the best of all C; its interval is Wilson's
-    relative_excess (k-means): (J − J of exact assignments) / J of exact assignments
-    shortfall (mixtures): F with exact active sets minus F with the given ones [nats per point]
+    relative_excess (k-means): (J − J of exact assignments) / J of exact assignments, for squared error J
+    shortfall (mixtures): free energy F with exact active sets minus F with the given ones [nats per point]
     """
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)

@@ -16,7 +16,7 @@ from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 @dataclass(frozen=True)
 class FullLookup:
-    """Search of n points among all C components, with n·C distances. Previous active sets only affect the time."""
+    """Exact search of n points among all C components, by n·C distances. Previous active sets affect only the time."""
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int

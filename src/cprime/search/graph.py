@@ -31,7 +31,7 @@ from cprime.search.full import FullLookup
 logger = logging.getLogger("cprime")
 
 _STALE = 0.3  # neighbor lists are recomputed once this share of the points has been reassigned
-_AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
+_AUDITS = (4, 5, 6, 10, 15)  # iterations after which sampled points are searched exactly (audits)
 _AUDIT_POINTS = 1024
 _FOUND = 0.94  # required share of points whose best component is found, for lists of the initial length
 _FOUND_BY_LONGER = 0.96  # required share for longer lists; higher, because missed components mislead such fits
@@ -49,7 +49,7 @@ FEW = 2048  # the initial active sets of a mixture of at most so many components
 
 @dataclass(frozen=True)
 class GraphCellLookup:
-    """Search for initial active sets: the best component in the cells near a point, and the best of its neighbor list.
+    """Search for initial active sets: the best component in cells near a point, and the best of that one's neighbors.
 
     cells: index of coarse groups of centers, None if each point already has a component
     lists (C, G − 1): indices of neighbors of each component
@@ -75,7 +75,7 @@ class ListLookup:
 
     lists (C, G − 1): indices of neighbors
     active (C,): mask of the components whose points are searched, None for all
-    turn: number of the pass, which determines the component of K(n) whose neighbors are candidates
+    turn: number of the pass, by which the component of K(n) is chosen whose neighbors are candidates
     cells: index of coarse groups of centers (cells) that adds one candidate per point, or None
     """
 
@@ -132,7 +132,7 @@ class ListLookup:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """Values of the last pass: parameters of the components (snapshot), and indices (m,) of the components that
+    """Values of the last pass: parameters of the components (snapshot), and ids (m,) of the components that
     gained or lost points (touched).
     """
 
@@ -143,7 +143,7 @@ class LastPass:
 @storable("search.GraphState")
 @dataclass(frozen=True)
 class GraphState:
-    """State of `Graph` in a fit.
+    """State of the search `Graph` in a fit.
 
     n_neighbors, first_n_neighbors: G, the length of lists, and its initial value
     lists (C, G − 1): indices of neighbors, without the component itself
@@ -290,7 +290,7 @@ class Graph(Value):
         return state, m * C
 
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
-        """Update neighbor lists after jumps: component one[i] was moved into the cluster cut[i].
+        """Return the state with neighbor lists updated after jumps: component one[i] was moved into the cluster cut[i].
 
         Component one[i] gets the list of cut[i], and is put first in the lists of its near neighbors. All lists are
         recomputed only after many points have been reassigned. share: fraction of points that the jumps reassigned
@@ -330,7 +330,7 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return lists (C, L) in which all but the 8 nearest neighbors are replaced by random components, all distinct."""
+    """Return neighbor lists (C, L) in which all but the 8 nearest are replaced by distinct random components."""
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
@@ -342,14 +342,17 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return for each point the nearer of two components, (n,): before[n], and the one that `cells` finds near it."""
+    """Return the nearer of two components for each point: before[n], and one from a search of cells near the point.
+
+    The result is (n,).    cells: index of coarse groups of centers
+    """
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
     return np.ascontiguousarray(components.search_lists(points, no_lists, both, 1).kept[:, 0])
 
 
 def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
-    """Insert component ids[i] at the front of lists[rows[i]] and drop the last entry, in place.
+    """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and drop the last entry, in place.
 
     A list that contains this component already, or is the component's own list, stays unchanged.
     """

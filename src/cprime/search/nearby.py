@@ -13,7 +13,7 @@ from cprime.search.base import Lookup, SearchStats
 
 _FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components, evaluating all is about as fast as a search
 _NEIGHBORS = 65  # length of neighbor lists, the component itself included
-_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk along lists: _WIDTH · n_kept, at least _LEAST_WIDTH
+_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk: _WIDTH · n_kept, at least _LEAST_WIDTH
 _ROUNDS = 4  # maximum number of neighbor lists that are searched for a row
 _ROWS = 2**16  # rows searched at a time
 
@@ -50,7 +50,10 @@ class Nearby:
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return the `width` best components found by walks on the neighbor graph, and their costs: (n, width) each."""
+        """Return the `width` best components of each point that walks on the graph of neighbor `lists` find.
+
+        Returns ids and costs, (n, width) each. A step evaluates the neighbors of the best component found so far.
+        """
         met = self.near.find(points, width)[0]
         met[met[:, 0] < 0, 0] = 0
         asked = np.zeros(met.shape, dtype=bool)
@@ -71,7 +74,7 @@ class Nearby:
 
 @dataclass(frozen=True)
 class CellIndexLookup:
-    """Search that finds the nearest centers of each point of a batch in the coarse cells of centers near the point."""
+    """Search that finds the nearest centers of each point of a batch in coarse cells (groups) of centers near it."""
 
     near: CenterIndex
 

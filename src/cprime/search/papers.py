@@ -25,7 +25,7 @@ from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
-_VALUES = 2**22  # number of entries of a block of the table from which neighbors of least mean distance are selected
+_VALUES = 2**22  # number of mean distances in a block of the table from which neighbors are selected
 _RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
 _LONGEST_WARMUP = 100  # most E-steps before the first M-step with n_warmup="auto"
 
@@ -46,7 +46,7 @@ class RandomSetLookup:
 
 @dataclass(frozen=True)
 class PapersCellLookup:
-    """Search for initial active sets: the best component in cells near a point, and the best of its neighbor list."""
+    """Search for initial active sets: the best component in cells near a point, and the best of its neighbors."""
 
     cells: Cells
     lists: NDArray[np.int32]
@@ -100,7 +100,7 @@ def _matrix(evidence: Evidence) -> csr_array:
 @storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
-    """State of `Papers`: lists (C, G − 1) of G − 1 neighbors, and sums (C, C) of distances to candidates, last pass."""
+    """State of the search `Papers`: neighbor lists (C, G − 1), and sums (C, C) of the last pass's distances."""
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
@@ -109,7 +109,7 @@ class PapersState:
 @storable("search.Papers")
 @dataclass(frozen=True)
 class Papers(Value):
-    """Search of var-GMM-X or var-GMM-S (for C′ = 1: var-k-means-X or -S) by Forster & Lücke.
+    """Search of the algorithms var-GMM-X and var-GMM-S (for C′ = 1: var-k-means-X and -S) of Forster & Lücke (2018).
 
     Parameters
     ----------
@@ -199,7 +199,8 @@ class Papers(Value):
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
     """Return for each component the other components of least mean distance, eq. (8) of Forster & Lücke 2018.
 
-    The result is (C, min(n_neighbors, C) − 1), padded with −1.    evidence: the matrix that `_matrix` returns
+    The result is (C, min(n_neighbors, C) − 1) ids, padded with −1.
+    evidence: sparse complex matrix (C, C) of sums over points: weighted distances (real part), weights (imaginary part)
     """
     C = evidence.shape[0]
     G = min(n_neighbors, C)

@@ -2,7 +2,7 @@
 
 A job is a frozen, picklable value. It is called with a block of points and their active sets (an `ActiveSet`: best
 components, costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The
-order in which its partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
+order in which partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ P = TypeVar("P", bound=Additive)
 class Job(Protocol[P_co]):
     """Function of one pass: called with each block of points; it returns new active sets or None, and a partial result.
 
-    Partial results of several blocks are merged by addition."""
+    Partial results of several blocks are merged by addition.
+    """
 
     @property
     def reads(self) -> bool:
@@ -44,7 +45,7 @@ class Job(Protocol[P_co]):
 
 
 class RowSample(NamedTuple):
-    """A few rows of the data in the requested order: X (m, D), with weights (m,) or None, and with active sets."""
+    """A few rows of the data in the requested order: X (m, D), their weights (m,) or None, and their active sets."""
 
     X: Rows
     sample_weight: NDArray[np.float64] | None
@@ -52,7 +53,7 @@ class RowSample(NamedTuple):
 
 
 class Data(Protocol):
-    """All points of the data, in chunks, with the active sets from before and from after the last pass."""
+    """All points of the data, in chunks, with their active sets from before and from after the last pass."""
 
     sizes: tuple[int, ...]  # number of points of each chunk
     n_points: int  # N
@@ -66,12 +67,12 @@ class Data(Protocol):
 
     @property
     def n_weighted(self) -> int:
-        """Return the number of points of positive weight; N if the data have no weights."""
+        """Return the number of points of positive weight; the number of all points if there are no weights."""
         ...
 
     @property
     def n_bytes(self) -> int:
-        """Return the number of bytes of all rows, if they were in memory together."""
+        """Return the number of bytes that all rows need if they are in memory together."""
         ...
 
     @property
@@ -85,14 +86,17 @@ class Data(Protocol):
         ...
 
     def read_by(self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None) -> Data:
-        """Set the function `rows` that converts arrays to `Rows`; return self.
+        """Set the function that converts arrays to `Rows` objects; return self.
 
         gaps: whether values may be missing    n_features: number of columns of these rows; None if it does not change
         """
         ...
 
     def each(self, job: Job[P]) -> P:
-        """Run a job on all chunks and return the merged partial results; replace the active sets if `job.keeps`."""
+        """Run a job (function of a pass) on all chunks; return the merged partial results.
+
+        The active sets of all points are replaced by those that the job returns if `job.keeps` is true.
+        """
         ...
 
     def commit(self) -> None:
@@ -119,7 +123,7 @@ class Data(Protocol):
         ...
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-        """Assign a few points, given by their row indices, to the given components, with cost 0."""
+        """Assign a few points, given by their row indices `rows`, to `components`, with cost 0."""
         ...
 
     def labels(self) -> Any:
@@ -135,7 +139,9 @@ class Data(Protocol):
         *,
         numbered: bool = False,
     ) -> Any:
-        """Apply a function to all rows, a few at a time; return one array (N,) or (N, width), or sparse rows.
+        """Return the results of a function for all rows: one array (N,) or (N, width), or sparse rows.
+
+        The function is called with a few rows at a time.
 
         width: number of columns of the result; None for an array (N,)
         dtype: dtype of the result; if the function returns several arrays, a tuple of dtypes, and `map` returns a tuple
@@ -145,7 +151,7 @@ class Data(Protocol):
         ...
 
     def spilled(self, folder: Path) -> AbstractContextManager[None]:
-        """Store active sets in files of a folder within this context, and delete them at the end.
+        """Context manager that stores active sets in files of a folder, and deletes the files at its end.
 
         Raises
         ------
@@ -155,19 +161,19 @@ class Data(Protocol):
         ...
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield for each chunk the active sets and the order of its points, which a checkpoint stores."""
+        """Yield for each chunk of data a `Chunk`, the active sets and the order of its points, for checkpoints."""
         ...
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Restore the active sets and orders that `chunks` yielded; if the iterable raises, nothing changes."""
+        """Restore the active sets and orders of points in `chunks`; if the iterable raises, nothing changes."""
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" tells how another process can open the data."""
+        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict with "data" and "weights", each only if it is an array that is in no file."""
+        """Return a dict of the data's arrays, "data" and "weights"; an array that is in a file is left out."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:

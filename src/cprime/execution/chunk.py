@@ -28,7 +28,7 @@ class Chunk:
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """Return a dictionary of the chunk's arrays (order, and those of the active sets) by name."""
+        """Return a dictionary of the chunk's arrays by name: the order of its points, and arrays of the active sets."""
         kept = {} if self.kept is None else self.kept.arrays
         return kept if self.order is None else {**kept, "order": self.order}
 
@@ -50,7 +50,8 @@ class Chunk:
         X, sample_weight: all rows of the chunk and their weights in the original order
         first: index of the chunk's first row in the data
         n_before: number of points of positive weight before the chunk; None if all points have positive weight
-        prepare: function of X, the order, `first` and the weights that returns the block's rows; None only reorders
+        prepare: function of X, the order, `first` and the weights that returns the block's rows; if None, rows are only
+        reordered
         """
         order = None if self.order is None else self.order.astype(np.int64)
         if prepare is not None:
@@ -61,7 +62,10 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """Return the chunk of n points in original order, without active sets or, if `top_k`, with best components."""
+        """Return the chunk of n points in original order, as a fit begins.
+
+        keep: whether active sets are reduced to the best component of each point; if not, they are removed
+        """
         if not keep or self.kept is None:
             return Chunk()
         return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))
@@ -71,7 +75,7 @@ class Chunk:
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the permutation (n,) that sorts the points of the chunk by their best component."""
+        """Return the positions (n,) of the chunk's points in the order of their best components."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 
@@ -83,7 +87,7 @@ class Chunk:
         return Chunk(self.kept.at(places), order)
 
     def at(self, rows: NDArray[np.int64]) -> ActiveSet:
-        """Return the active sets of some rows, given by their original indices in the chunk."""
+        """Return the active sets of some rows, given by their original indices `rows` in the chunk."""
         assert self.kept is not None
         return self.kept.at(self._places(rows))
 
@@ -112,7 +116,7 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
-    """Return the active sets of n rows, assembled from parts; None if there are no parts.
+    """Return the active sets of n rows, assembled from parts `kept`; None if there are no parts.
 
     kept: pairs (positions of some rows in the result, active sets of these rows)
     """

@@ -52,7 +52,7 @@ def _as_array(X: Any, name: str) -> Any:
 
 
 def _numeric(X: Any, name: str) -> Any:
-    """Return a Dask table or series with its columns converted to NumPy's number types.
+    """Return a Dask dataframe or series with its columns converted to NumPy's number types.
 
     Other numeric types, and bool columns beside columns of numbers, become floats.
     Raises ValueError, naming the columns and their types, if columns are not numeric.
@@ -130,7 +130,7 @@ class DaskSource(Source):
         out[...] = self._rows[rows].compute()
 
     def fingerprint(self) -> bytes:
-        """Return the hash that a cluster also computes for these data, so a fit can be resumed with or without one."""
+        """Return a hash of the data, the same as on a cluster, so that a fit can be resumed with or without one."""
         found, begin = blake2b(digest_size=32), 0
         for i, n in enumerate(self.sizes):
             weights = self.weights(begin, begin + n)

@@ -11,7 +11,7 @@ from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, table
 
 
 def rows_of_lists(X: Any) -> Any:
-    """Return the collection's column of lists as a Dask array; return a collection without lists unchanged.
+    """Return a Dask dataframe's or series' column of lists as a Dask array; without lists, return X unchanged.
 
     Raises ValueError if there are other numeric columns beside the lists, or if Dask has converted lists to text.
     """
@@ -42,7 +42,7 @@ def _array(frame: Any, width: int, dtype: np.dtype) -> Any:
 
 
 def _matrix(table: Any, width: int, dtype: np.dtype) -> NDArray:
-    """Return the lists of a partition as a matrix (n, width); raise ValueError if a length or type differs."""
+    """Return a partition's lists of numbers as a matrix (n, width); raise ValueError if a length or type differs."""
     if not len(table):
         return np.empty((0, width), dtype)
     found = matrix_of_lists(table_of(table))

@@ -1,10 +1,10 @@
 """Data of a Dask array or dataframe whose passes run on the workers of a cluster.
 
-One task processes a group of consecutive chunks. Group sizes are a power of two, so that partial results are merged in
-the same pairs as in a local fit. The rows and active sets of a group stay in the memory of the workers. A job (the
-function of a pass) is an argument of all tasks or, if it is large, the result of one task. Tasks merge partial results
-until few are left. If a worker is lost, Dask recomputes its results, including the passes since the last write to disk:
-this takes time and does not change the result.
+One task processes a group of consecutive chunks. The number of chunks in a group is a power of two, so that partial
+results are merged in the same pairs as in a local fit. The rows and active sets of a group stay in the memory of the
+workers. A job (the function of a pass) is an argument of all tasks or, if it is large, the result of one task. Tasks
+merge partial results until few are left. If a worker is lost, Dask recomputes its results, including the passes since
+the last write to disk: this takes time and does not change the result.
 """
 
 import logging
@@ -76,11 +76,12 @@ class Distributed:
         self._heavy: NDArray[np.int64] | None = None  # number of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
-        """Set the function that transforms all rows before a model uses them, and return the data."""
+        """Set the function `prepare` that transforms all rows before a model uses them, and return self."""
         self._reading = self._reading._replace(prepare=prepare)
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":
+        """Set the function that converts arrays to `Rows` objects, and the number of columns of these; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
@@ -183,7 +184,7 @@ class Distributed:
         *,
         numbered: bool = False,
     ) -> Any:
-        """Return the results of a function for every block of rows, as lazy Dask arrays."""
+        """Return the results of a function, called for every block of rows, as lazy Dask arrays (one per result)."""
         if out is not None:
             raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
         if isinstance(dtype, tuple):
@@ -237,7 +238,7 @@ class Distributed:
 
     @property
     def _given(self) -> list[Any]:
-        """Return for each group of chunks a future of its blocks, with rows in the original order."""
+        """Return for each group of chunks a Dask future of its blocks (rows, weights), with rows in original order."""
         if self._blocks is None:
             before = None
             if self.weighted:
@@ -256,7 +257,7 @@ class Distributed:
     def _from_rows(
         self, function: Callable[..., Any], *args: Any, before: NDArray[np.int64] | None = None
     ) -> list[Any]:
-        """Call a function for each group of chunks on the cluster, and return the futures of the results.
+        """Call a function for each group of chunks on the cluster, and return the Dask futures of the results.
 
         The function's arguments are the group's rows and weights, the index of the group's first row, the further
         arguments `args`, and the group's entry of `before` (one value per group).
@@ -311,7 +312,7 @@ class Distributed:
         return found
 
     def _cut(self, kept: list[Any]) -> list[Any]:
-        """Write the active sets of all groups to files, and return futures that read these files.
+        """Write the active sets of all groups of chunks to files, and return Dask futures that read these files.
 
         Results lost with a worker are then recomputed from these files. Without a folder that all workers can access,
         the argument `kept` (futures of the active sets) is returned.

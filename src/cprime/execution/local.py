@@ -32,7 +32,7 @@ class Local:
 
     The blocks of an array in memory, and of a file of one chunk, are cached, also after rows were sorted by component.
 
-    checked: whether rows are known to be finite and their squares representable; if not, the first read checks this
+    checked: whether rows are known to be finite, with squares in the range of the dtype; if not, the first read checks
     spread: whether to check that the squared differences of rows do not underflow, as a fit requires
     """
 
@@ -61,18 +61,19 @@ class Local:
         self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Local":
-        """Set the function that transforms all rows before a model uses them, and return the data."""
+        """Set the function `prepare` that transforms all rows before a model uses them, and return self."""
         self._prepare, self._blocks = prepare, {}
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
+        """Set the function that converts arrays to `Rows` objects, and the number of columns of these; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
         return self
 
     def _made(self, read: Any) -> Rows:
-        """Convert an array that the source has read to rows of the data's dtype."""
+        """Return an array that the source has read as a `Rows` object with the data's dtype."""
         rows = self._rows(read)
         return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
 
@@ -203,7 +204,7 @@ class Local:
         *,
         numbered: bool = False,
     ) -> Any:
-        """Return the results of a function for all rows, applied to one piece after another; see `Data.map`."""
+        """Return an array of the results of a function for all rows, called for one piece of rows after another."""
         several = isinstance(dtype, tuple)
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
@@ -220,7 +221,7 @@ class Local:
         return values if several else values[0]
 
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
-        """Yield all rows in their original order, in pieces of bounded memory; n_bytes: size of one row's result.
+        """Yield all rows in original order, in pieces of bounded memory; n_bytes: bytes of one row's result.
 
         Rows in memory are transformed for the model piece by piece. After the last piece, the source's files are
         checked for changes.
@@ -243,7 +244,7 @@ class Local:
 
     @contextmanager
     def spilled(self, folder: Path) -> Iterator[None]:
-        """Store active sets in files of a folder within this context, and delete them at the end."""
+        """Context manager that stores active sets in files of a folder, and deletes the files at its end."""
         try:
             with Spill(folder) as self._spill:
                 self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
@@ -253,24 +254,27 @@ class Local:
             self.begin(keep=False)
 
     def _placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """Return the chunk with its arrays in files, if the context `spilled` is active; arrays of `before` stay."""
+        """Return the chunk with its arrays moved to files if active sets are stored in files, otherwise unchanged.
+
+        Arrays that the chunk shares with `before`, its previous value, are not moved.
+        """
         return chunk if self._spill is None else self._spill.placed(chunk, before)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield for each chunk the active sets and the order of its points, which a checkpoint stores."""
+        """Yield for each chunk of data a `Chunk`, the active sets and the order of its points, for checkpoints."""
         yield from self._chunks
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Restore the active sets and orders that `chunks` yielded; if the iterable raises, nothing changes."""
+        """Restore the active sets and orders of points in `chunks`; if the iterable raises, nothing changes."""
         restored = [self._placed(chunk, Chunk()) for chunk in chunks]
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" tells how another process can open the data."""
+        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict with "data" and "weights", each only if it is an array that is in no file."""
+        """Return a dict of the data's arrays, "data" and "weights"; an array that is in a file is left out."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:
@@ -292,7 +296,7 @@ class Local:
         return begin, begin + self.sizes[i]
 
     def _each_block(self, reads: bool) -> Iterator[Block]:
-        """Yield the blocks in order. Blocks not in memory are read while the previous one is used.
+        """Yield the blocks of all chunks in order. Blocks not in memory are read while the previous one is used.
 
         reads: whether the rows are needed; if not, blocks have no columns
         """
@@ -332,7 +336,7 @@ class Local:
             check_spread(self._spread, self.dtype, self.source.name)
 
     def _check(self, X: Rows, begin: int) -> None:
-        """Raise ValueError unless rows are finite and the dtype can hold their squares; begin: first row's index"""
+        """Raise ValueError unless rows are finite and their squares in the dtype's range; begin: first row's index."""
         if self._origin is None or np.isnan(self._origin).any():  # no value of some column is known yet
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)

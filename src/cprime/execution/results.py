@@ -21,7 +21,7 @@ _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares t
 
 
 def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of the pieces into which a range of rows is cut, so that a piece has bounded memory.
+    """Yield begin and end of the pieces into which rows begin … end − 1 are cut, so that a piece has bounded memory.
 
     n_bytes: number of bytes of a row or of its result
     """
@@ -85,7 +85,7 @@ class _ResultFile:
 
 @contextmanager
 def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _ResultFile]]:
-    """Yield a list of outputs for results (n_rows,) or (n_rows, width), one per dtype, for use in this context.
+    """Context manager that yields a list of outputs for results (n_rows,) or (n_rows, width), one per dtype.
 
     Files are complete only after the end of the context.
 

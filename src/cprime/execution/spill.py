@@ -1,8 +1,8 @@
 """Storage of active sets outside of memory, as arrays in memory maps of files in a folder.
 
-The files have no names, so none is left behind however the process ends; if the system has no such files, they have
-names and are deleted when they are closed. A file is deleted with its last array. This module does not depend on passes
-or the EM loop.
+The files have no names, so none is left behind however the process ends. On systems without files without names, files
+have names and are deleted when they are closed. A file is deleted with its last array. This module does not depend on
+passes or the EM loop.
 """
 
 import os
@@ -35,7 +35,7 @@ class Spill:
         self._files: dict[str, _MappedFile] = {}  # by name of arrays (such as "ids"): the file that takes new ones
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.
+        """Return the chunk with its arrays copied to files, except those shared with its previous value `before`.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class Reading(NamedTuple):
 
 
 class RowFunction:
-    """Function of an array that checks its rows, transforms them, and returns the result of `function` as dtype `out`.
+    """Function of an array that checks and transforms its rows, and returns the result of `function` as dtype `out`.
 
     numbered: whether `function` is also called with the index of the first row
     """
@@ -124,7 +124,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """Return the number of positive weights."""
+    """Return how many of the weights are positive."""
     return int(np.count_nonzero(weights > 0))
 
 
@@ -141,8 +141,9 @@ def merged(parts: list[Any]) -> Any:
 
 
 def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
-    """Run a job on a group of chunks; return the merged partial result, with new active sets if `job.keeps`.
+    """Run a job (function of a pass) on a group of chunks; return the merged partial result.
 
+    If `job.keeps`, return a `GroupState` with this result and the job's new active sets.
     held: active sets of the group    blocks: rows and weights of its chunks
     """
     after, parts = [], []
@@ -173,8 +174,9 @@ def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
 
 
 def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, NDArray]]) -> Any:
-    """Return X, weights and active sets of some rows of a group of chunks.
+    """Return rows X, weights and active sets of some rows of a group of chunks.
 
+    blocks: rows and weights of the chunks    held: active sets of the group
     inside: pairs (index of a chunk, indices of rows in this chunk)
     """
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
@@ -200,7 +202,7 @@ def labels(held: GroupState, i: int) -> NDArray[np.int32]:
 
 
 def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype) -> list[bytes]:
-    """Return a hash of each chunk's rows and weights."""
+    """Return a list of hashes, one of each chunk's rows and weights."""
     out = []
     for i, X in enumerate(rows):
         found = blake2b(np.ascontiguousarray(X, dtype=dtype), digest_size=32)

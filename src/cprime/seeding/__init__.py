@@ -149,7 +149,8 @@ def place(
 ) -> NDArray:
     """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
 
-    If the method computes a center near each point, this center becomes the active set of the point in `data`.
+    If the initialization computes a center near each point, this center becomes the point's active set in `data`.
+    make_rng: function that returns a random number generator
     """
     data.begin(keep=False)
     if isinstance(init, str):

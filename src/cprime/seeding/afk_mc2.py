@@ -3,7 +3,7 @@
 Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1.
 Each new center is the last state of a chain of m proposals from
     q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
-where w_n is the weight of row n, d the distance and x_1 the first center. The chain's target distribution is
+where w_n is the weight of row x_n, d the distance and x_1 the first center. The target distribution of the chain is
 ∝ w_n d(x_n, chosen)², where d(x, chosen) is the distance to the nearest chosen center. So a proposal y replaces the
 state x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, with u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
@@ -111,9 +111,9 @@ def choose_by_afk_mc2(
     chain_length: int = 20,
     n_threads: int | None = None,
 ) -> NDArray:
-    """Choose C distinct rows by Metropolis chains, and return their indices (C,) int64.
+    """Choose C distinct rows by Metropolis chains (AFK-MC²), and return their indices (C,) int64.
 
-    X (n, D) float32 or float64; sample_weight (n,) float64 or None
+    X (n, D) float32 or float64; sample_weight (n,) float64 or None; chain_length: number of proposals per chain
     """
     indices = np.empty(n_clusters, dtype=np.int64)
     indices[0] = draw_first(len(X), sample_weight, rng)
@@ -165,7 +165,7 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 
     Return None if all proposals coincide with chosen centers. Arguments, (m,) each, one entry per proposal:
     distances: squared distance to the nearest chosen center    density: g of the proposal distribution
-    thresholds: uniform random numbers in [0, 1) with which acceptance ratios are compared
+    thresholds: uniform random numbers in [0, 1); a proposal is accepted if its acceptance ratio is greater
     """
     importance = (distances / density).tolist()
     state, current = 0, importance[0]
@@ -179,7 +179,8 @@ class _ExactDraw:
     """Draws of rows with probability proportional to w_n d(x_n, nearest chosen center)², the target of the chains.
 
     These exact draws replace a chain whose proposals all coincide with chosen centers.
-    closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen centers, updated on use
+    w_n: weight of row x_n    closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen
+    centers, updated on use
     """
 
     def __init__(self, X: Rows, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:

@@ -20,7 +20,7 @@ from cprime.sources import unmasked
 
 @dataclass(frozen=True)
 class OwnStart:
-    """Initialization by an internal function, which returns centers (C, D) in the data's dtype and is not random."""
+    """Initialization by an internal function that is not random and returns centers (C, D) in the data's dtype."""
 
     centers: Callable[[], NDArray]
 
@@ -29,12 +29,12 @@ class OwnStart:
 
 
 def is_given(init: Any) -> bool:
-    """Return whether `init` contains centers itself (array, estimator), so that all initializations are the same."""
+    """Return whether `init` contains centers (array, fitted estimator), so that all initializations are equal."""
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
 def in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
-    """Return X and the weights if all rows are one chunk in memory; raise ValueError otherwise.
+    """Return the rows X and their weights if all rows are one chunk in memory; raise ValueError otherwise.
 
     what: name, in the error message, of the initialization that needs the data in memory
     """
@@ -107,7 +107,7 @@ def _is_estimator(init: Any) -> bool:
 
 
 def _centers_of(estimator: Any) -> ArrayLike:
-    """Return the centers or means of a fitted estimator."""
+    """Return the attribute `cluster_centers_` or `means_` of a fitted estimator."""
     for name in ("cluster_centers_", "means_"):
         if hasattr(estimator, name):
             return getattr(estimator, name)

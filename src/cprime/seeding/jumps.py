@@ -1,10 +1,10 @@
 """Initialization by jumps: k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
 
-A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error.
-With few clusters, later iterations cannot repair a bad initialization. This initialization ends near the best known
-optimum of the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at
-least 500), one from each of as many segments of the data. If the data have fewer than twice as many rows, the sample is
-all rows. Many jumps are tried on the sample, a few on all rows.
+A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error,
+the sum of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
+benchmarks, this initialization ends near the best known optimum, in less time than k-means takes after k-means++. The
+sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
+than twice as many rows, the sample is all rows. Many jumps are tried on the sample, a few on all rows.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iter
 
 @dataclass(frozen=True)
 class Errors:
-    """Job that computes for each of m sets of centers the error Σ_n w_n ‖x_n − μ‖², with the nearest center μ: (m,)."""
+    """Job that computes the error Σ_n w_n ‖x_n − μ‖² (nearest center μ) for each of m sets of centers: (m,)."""
 
     sets: tuple[Floats, ...]
 

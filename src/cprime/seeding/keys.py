@@ -1,8 +1,8 @@
 """Weighted draws of rows without replacement, in one pass over data in any number of chunks.
 
-Each row gets a key log E_n − log w_n, with a random E_n from the standard exponential distribution. The rows with the m
-smallest keys are distinct rows drawn by weight (Efraimidis & Spirakis 2006, algorithm A). They are found from the m
-smallest keys of each chunk.
+Each row of weight w_n gets a key log E_n − log w_n, with a random E_n from the standard exponential distribution. The
+rows with the m smallest keys are m distinct rows drawn by weight (Efraimidis & Spirakis 2006, algorithm A). They are
+found from the m smallest keys of each chunk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SmallestRows:
 class FindSmallestKeys:
     """Job that draws n distinct rows with probability proportional to weight: those with the smallest random keys.
 
-    Rows of zero weight come last. Returns no active sets, and `SmallestRows`.
+    Rows of zero weight come last. The partial result is the indices and keys of the drawn rows (`SmallestRows`).
     """
 
     key: Key
@@ -60,7 +60,7 @@ class FindSmallestKeys:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Number n of rows with positive weight, and the indices of the first of these rows, at most `most`."""
+    """Number n of rows with positive weight, and the indices of the first of these rows (at most `most` of them)."""
 
     n: int
     rows: NDArray[np.int64]

@@ -17,10 +17,10 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-_MOST_STEPS = 8  # largest number of centers for which candidate rows are drawn together
+_MOST_STEPS = 8  # candidate rows are drawn together for at most so many centers
 _CENTERS_PER_STEP = 16  # candidates are drawn together for one center per 16 chosen centers
 _SPARE = 8  # one extra candidate per this many candidates, to replace rejected ones
-_MOST_BYTES = 2**28  # most bytes of distances to proposed candidates
+_MOST_BYTES = 2**28  # maximum number of bytes of distances to proposed candidates
 
 
 def kmeans_plusplus(
@@ -107,9 +107,9 @@ def choose_by_kmeans_plusplus(
 ) -> NDArray:
     """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
-    Candidates for several centers are drawn together, so that X is read once for all of them. The probability is
-    proportional to weight times squared distance to the nearest center at that time. When a later center is chosen, a
-    candidate is accepted with probability (squared distance now) / (squared distance when drawn). So accepted
+    D² sampling draws rows with probability proportional to weight times squared distance to the nearest chosen center.
+    Candidates for several centers are drawn together, so that X is read once for all of them. When a later center is
+    chosen, a candidate is accepted with probability (squared distance now) / (squared distance when drawn). So accepted
     candidates are distributed like new draws (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
@@ -154,7 +154,7 @@ def choose_by_kmeans_plusplus(
 
 
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
-    """Return the peak memory of `choose_by_kmeans_plusplus` in bytes, besides the rows."""
+    """Return the peak memory of k-means++ seeding in bytes, besides the rows."""
     n_trials = 2 + int(math.log(n_clusters))
     n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
     alive = 1 if n_proposed == n_trials else 2  # while a larger array is allocated, the old one still exists
@@ -164,7 +164,7 @@ def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return how many candidates are drawn together.
+    """Return how many candidate rows are drawn together, for one or more centers.
 
     n_chosen: number of chosen centers    n_trials: candidates per center
     n_bytes: size of the array of distances to one candidate
@@ -174,7 +174,7 @@ def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """Return for how many centers candidates are drawn together: at first few, because distances then change most.
+    """Return for how many centers candidates are drawn together: few at first, when distances change most.
 
     n_bytes: size of the array of distances to all candidates of one center
     """
@@ -182,9 +182,10 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
 
 
 def order_of_values(X: Rows) -> NDArray:
-    """Return indices (n,) that sort the rows by value, so that a weight of 2 has the same effect as a repeated row.
+    """Return indices (n,) that sort the rows by a fixed random projection of their values.
 
-    Rows are sorted by a fixed random projection. Their input order matters only for different rows of equal projection.
+    In this order, random draws with a weight of 2 are the same as with a repeated row. The original order matters only
+    for different rows of equal projection.
     """
     direction = np.random.RandomState(0).standard_normal((X.shape[1],))
     return np.argsort(X.projected(direction), kind="stable")

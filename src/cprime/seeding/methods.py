@@ -1,4 +1,4 @@
-"""Initializations as values: each has its options, and a method that chooses starting centers.
+"""Initializations as objects: each has its options as attributes, and a method that chooses starting centers.
 
 A name such as ``init="k-means++"`` stands for a value with default options, `KMeansPlusPlus()`.
 """
@@ -38,7 +38,7 @@ class Method(Protocol):
 
 
 def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
-    """Return the rows that a function of X and the weights chooses from data in memory: (C, D)."""
+    """Return the rows that the function `choose` of X and the weights chooses from data in memory: (C, D)."""
     X, weights = in_memory(data, f"init={name!r}")
     return X[choose(X, weights)].dense()
 
@@ -49,8 +49,8 @@ class KMeansPlusPlus(Options):
     """Initialization by k-means++: each center is a row drawn with probability ∝ weight times squared distance.
 
     The distance is that to the nearest center chosen so far. The greedy form is a choice of this library, as of
-    scikit-learn: of several rows drawn for each center it takes the one that decreases J most. Its starts are better
-    than those of the published algorithm, which is ``KMeansPlusPlus(greedy=False)``.
+    scikit-learn: of several rows drawn for each center it takes the one that decreases the error J most. It gives
+    better starting centers than the published algorithm, which is ``KMeansPlusPlus(greedy=False)``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class KMeansPlusPlus(Options):
 @storable("seeding.AFKMC2")
 @dataclass(frozen=True)
 class AFKMC2(Options):
-    """Initialization by AFK-MC²: k-means++ whose draws are replaced by Metropolis chains, for two passes over the data.
+    """Initialization by AFK-MC²: k-means++ with Metropolis chains in place of exact draws, in two passes over the data.
 
     Parameters
     ----------
@@ -148,7 +148,9 @@ class Random(Options):
 @storable("seeding.TwoLevel")
 @dataclass(frozen=True)
 class TwoLevel(Options):
-    """Initialization in two levels: rows are spread over coarse cells of the data by their share of the error.
+    """Initialization in two levels: coarse cells (groups of rows), and in each cell a share of the centers.
+
+    Cells with a larger sum of squared distances get more centers.
 
     Parameters
     ----------
@@ -178,14 +180,14 @@ class TwoLevel(Options):
 @storable("seeding.KMeansParallel")
 @dataclass(frozen=True)
 class KMeansParallel(Options):
-    """Initialization by k-means||: rounds of independent draws, for data in memory, in files or on a cluster.
+    """Initialization by k-means||: rounds of independent draws of rows, for data in memory, in files or on a cluster.
 
     Parameters
     ----------
     n_rounds : int, default=5
         Number of rounds r.
     oversampling : float, default=2.0
-        Expected number of candidates drawn in a round, divided by C: ℓ/C.
+        Expected number ℓ of candidates drawn in a round, divided by C.
 
     References
     ----------
@@ -243,5 +245,5 @@ METHODS: dict[str, Method] = {
 
 
 def name_of(init: object) -> str | None:
-    """Return the name of an initialization that is given by name or as a value; None for given centers, a function."""
+    """Return the name of an initialization given by name or as a `Method`; None for given centers or a function."""
     return init if isinstance(init, str) else init.name if isinstance(init, Method) else None

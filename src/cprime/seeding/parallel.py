@@ -3,7 +3,7 @@
 The first candidate is one random point. In each of five rounds, every point becomes a candidate with probability
 ℓ w d² / Σ w d², where w is its weight, d its distance to the nearest candidate so far, and ℓ the expected number of new
 candidates per round. Greedy k-means++ then chooses centers among the candidates, each weighted by the total weight of
-the points nearest to it. Six passes read the data, with about N·ℓ distances each.
+the points nearest to it. Six passes read the data of N points, with about N·ℓ distances each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class UpdateNearest:
     """Job that updates the nearest candidate of every point after new candidates `more` were added.
 
     The partial result (m + 1,) is Σ w d² (w: weight of a point, d: distance to its nearest candidate), followed by the
-    total weight of the points nearest to each of all m candidates. first: number of candidates before `more`
+    total weight of the points nearest to each of all m candidates.    first: number of candidates before `more`
     """
 
     more: Floats
@@ -52,7 +52,7 @@ class UpdateNearest:
 
 @dataclass(frozen=True)
 class Draw:
-    """Job that draws each point independently with probability `rate` · w d², and returns the row indices.
+    """Job that draws each point independently with probability `rate` · w d², and returns the drawn row indices.
 
     w: weight of the point    d: its distance to the nearest candidate    key, column: source of the random numbers
     """

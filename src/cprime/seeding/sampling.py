@@ -11,7 +11,7 @@ from sklearn.utils.random import sample_without_replacement
 
 
 def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
-    """Convert uniform numbers in [0, 1) to indices drawn with probability proportional to given weights.
+    """Return indices drawn with probability proportional to given weights, from uniform numbers in [0, 1).
 
     cumulative (n,) float64: cumulative sums of the weights, last entry > 0. Returns indices in the shape of `uniform`;
     an index of zero weight is never drawn.
@@ -32,8 +32,8 @@ def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.Random
 def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
     """Draw distinct rows one after another, each with probability proportional to its weight.
 
-    Rows of weight zero come last, in random order. Returns indices (n_draws,) int64. The rows with the smallest
-    E_n / w_n, with E_n standard exponential, have this distribution (Efraimidis & Spirakis 2006, algorithm A).
+    Rows of weight zero come last, in random order. Returns indices (n_draws,) int64. The method takes the rows with the
+    smallest E_n / w_n, with weights w_n and standard exponential E_n (Efraimidis & Spirakis 2006, algorithm A).
     """
     if sample_weight is None:
         indices = sample_without_replacement(n_rows, n_draws, random_state=rng)
@@ -52,9 +52,9 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Extend the chosen row indices to n_clusters distinct ones, after all other rows coincide with chosen rows.
+    """Return the chosen row indices, extended to n_clusters distinct ones; used if all other rows equal chosen rows.
 
-    chosen (k,) int64. Returns (n_clusters,) int64, which starts with `chosen`.
+    chosen (k,) int64. The result (n_clusters,) int64 starts with `chosen`; further rows are random.
     """
     if sample_weight is None:
         drawn = draw_distinct(n_rows, n_clusters, None, rng)

@@ -27,7 +27,7 @@ from cprime.seeding.validation import check_data, warn_of_duplicates
 
 _CANDIDATES = 4  # number of candidate rows drawn per center
 _TRIALS = 3  # number of candidates from which greedy sampling chooses a center
-_MOST_CANDIDATES = 2048  # most candidates in one run of greedy sampling
+_MOST_CANDIDATES = 2048  # maximum number of candidates in one run of greedy sampling
 _MOST_OFFERED = 16  # a cell with over 16 times the mean number of centers is searched approximately
 
 
@@ -39,7 +39,9 @@ def two_level(
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
-    """Choose rows of X as starting centers, in coarse cells of rows, more centers in cells of larger distortion.
+    """Choose rows of X as starting centers, a number from each of about √C coarse cells (groups of rows).
+
+    Cells with a larger sum of squared distances (distortion) get more centers.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     """Set the active set of each point to the nearest center of the point's own cell.
 
     In a cell with very many centers, the search is approximate: it uses coarse cells of these centers.
-    owner (C,): index of the cell of each center
+    cells: centers of the coarse cells    owner (C,): index of the cell to which each center belongs
     """
     limit = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
     share = np.bincount(owner, minlength=len(cells))
@@ -201,7 +203,7 @@ class CandidatesByCell:
     """Rows drawn as candidates for centers, sorted by cell and row.
 
     counts (n_cells,): number of candidates of each cell    rows (m,): row indices of all candidates
-    keys (m,): random keys of the candidates; the smallest keys of a cell decide which are drawn
+    keys (m,): random keys of the candidates; in each cell, the rows with the smallest keys are drawn
     ratios (m,): weight / (draw probability) of the candidates    most (n_cells,): upper limits of `counts`
     """
 
@@ -262,7 +264,8 @@ class Candidates:
 class Labelled:
     """Job that assigns every point to the nearest of the centers in its own cell.
 
-    offered (n_cells, m): indices of the centers of each cell, padded by −1
+    The nearest center becomes the active set of the point.
+    offered (n_cells, m): indices of the centers in each cell, padded by −1
     crowds: for each cell with very many centers, the indices of these centers and a structure for approximate search
     """
 
@@ -284,7 +287,7 @@ class Labelled:
 
 
 def _spread(X: Rows, weights: NDArray) -> float:
-    """Estimate Σ_n w_n ‖x_n − mean‖² [data unit²] from about ten thousand rows, because it needs little precision."""
+    """Return an estimate of Σ_n w_n ‖x_n − mean‖² [data unit²] from about ten thousand rows."""
     step = -(-len(X) // 10_000)
     rows, w = X[::step], weights[::step]
     if not w.any():
@@ -297,8 +300,10 @@ def _spread(X: Rows, weights: NDArray) -> float:
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:
     """Return the number of centers for each cell: proportional to distortion^(d/(d+2)), rounded by largest remainder.
 
-    The sum is n_clusters, and each number is at most `available`. The total distortion decreases with the number of
-    cells k as k^(−2/d), so the intrinsic dimension d follows from its values for one cell (`spread`) and for all cells.
+    distortion (n_cells,): sum of squared distances to the center of each cell    available (n_cells,): upper limits of
+    the result, the numbers of points of positive weight    The sum of the result is n_clusters. The total distortion
+    decreases with the number of cells k as k^(−2/d), so the intrinsic dimension d is computed from the totals for one
+    cell (`spread`) and for all cells.
     """
     total = distortion.sum()
     if total > 0 and spread > total and len(distortion) > 1:

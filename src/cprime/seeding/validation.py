@@ -24,7 +24,7 @@ def check_data(
     sample_weight: ArrayLike | None,
     random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[Rows, NDArray | None, np.random.RandomState]:
-    """Check the arguments that all seeding functions have; return X, weights (float64 or None) and a `RandomState`.
+    """Check the common arguments of seeding functions; return X, weights (float64 or None) and a `RandomState`.
 
     X is returned as float32 or float64.
     """

@@ -34,6 +34,16 @@ def sampled(cls):
     return lambda rng: model.sample(5, random_state=rng)[0]
 
 
+def discrete(cls):
+    counts = np.abs(X).astype(int)
+    return lambda rng: cls(9, init_params="random", max_iter=1, random_state=rng).fit(counts).means_
+
+
+def discrete_sampled(cls):
+    model = cls(3, random_state=0).fit(np.abs(X).astype(int))
+    return lambda rng: model.sample(50, random_state=rng)[0]
+
+
 def annotated(tool, start):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 
@@ -46,6 +56,8 @@ def annotated(tool, start):
 
 RANDOM = {"n_clusters": 9, "init": "random", "max_iter": 1}
 CALLS = {
+    "cprime.CategoricalMixture": lambda: discrete(cprime.CategoricalMixture),
+    "cprime.CategoricalMixture.sample": lambda: discrete_sampled(cprime.CategoricalMixture),
     "cprime.ConditionalMixtures.sample": lambda: (
         lambda rng: cprime.GaussianMixture(3, random_state=0).fit(X).condition([1], X[:5, 1:]).sample(random_state=rng)
     ),
@@ -58,7 +70,10 @@ CALLS = {
     "cprime.GaussianMixture.sample": lambda: sampled(cprime.GaussianMixture),
     "cprime.KMeans": lambda: fitted(cprime.KMeans, "cluster_centers_", **RANDOM),
     "cprime.KMeans.impute": lambda: imputed(cprime.KMeans),
+    "cprime.KMedians": lambda: fitted(cprime.KMedians, "cluster_centers_", **RANDOM),
     "cprime.KMedoids": lambda: fitted(cprime.KMedoids, "cluster_centers_", **RANDOM),
+    "cprime.PoissonMixture": lambda: discrete(cprime.PoissonMixture),
+    "cprime.PoissonMixture.sample": lambda: discrete_sampled(cprime.PoissonMixture),
     "cprime.SoftKMeans": lambda: fitted(cprime.SoftKMeans, "cluster_centers_", **RANDOM),
     "cprime.StudentTMixture": lambda: fitted(
         cprime.StudentTMixture, "means_", n_components=9, init_params="random", max_iter=1

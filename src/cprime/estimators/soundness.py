@@ -24,7 +24,8 @@ NEEDED = {
     "SoftKMeans": (*_EM, "stiffness_", "inertia_"),
     "GaussianMixture": _MIXTURE,
     "StudentTMixture": _MIXTURE,
-    "DiscreteMixture": _MIXTURE,
+    "PoissonMixture": _MIXTURE,
+    "CategoricalMixture": _MIXTURE,
     "KMeans1D": ("boundaries_", "inertia_"),
     "KMedians": ("inertia_", "n_iter_", "converged_", "history_"),
     "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
@@ -36,7 +37,7 @@ NEEDED = {
 _COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
 _COLUMNS = dict.fromkeys(
-    ("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture", "DiscreteMixture"), _EM_COLUMNS
+    ("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture", "PoissonMixture", "CategoricalMixture"), _EM_COLUMNS
 ) | {
     "KMedians": ("inertia", "n_moved", "seconds"),
     "FuzzyKMeans": ("objective", "n_distances", "seconds"),

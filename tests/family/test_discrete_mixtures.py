@@ -68,7 +68,7 @@ def test_densities_are_those_of_the_formulas(kind):
 
 @pytest.mark.parametrize("n_active", [None, 2, 1])
 def test_every_iteration_is_truncated_em(kind, n_active):
-    """From given parameters, each iteration is that of EM in plain NumPy (C′ = C), or of truncated EM."""
+    """Each iteration from given parameters is that of EM (C′ = C) or of truncated EM in plain NumPy."""
     make, data = kind
     X, C = data(400), 4
     w = np.random.default_rng(5).integers(0, 3, 400)

@@ -81,7 +81,7 @@ def test_k_means_c_prime_and_em(X, n_active):
 @pytest.mark.parametrize("n_warmup", [0, 4])
 @pytest.mark.parametrize("n_explore", [0, 1])
 def test_var_k_means_and_var_gmm(X, lists, n_active, n_neighbors, n_warmup, n_explore):
-    """With C′ = 1 < G these are var-k-means-X and -S, with C′ = G var-GMM-X and -S; n_explore=1 is "G+1"."""
+    """var-k-means-X and -S have C′ = 1 < G, var-GMM-X and -S have C′ = G; n_explore=1 is "G+1"."""
     seed, N = seed_of(3), len(X)
     key = Key(seed)
     search = Papers(lists, n_neighbors=n_neighbors, n_explore=n_explore, start="random", n_warmup=n_warmup)

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 # Least and greatest absolute values of data. Within these bounds, squares in float32, and fourth powers in float64
 # (needed for variances of estimates), neither overflow nor underflow, also when summed.
-# The smallest variances, which are squares of the data's resolution, are computed in float64.
+# Variances have a lower bound, the square of the spacing of floats at the data; it is computed in float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # an array of text is decoded with up to so many characters per item, even if all items are shorter
+_WIDTH = 64  # a stored array of text may declare items of up to this many characters, although they are shorter
 _classes: dict[str, Any] = {}  # storable classes by their names in files
 _names: dict[Any, str] = {}
 

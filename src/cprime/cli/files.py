@@ -62,8 +62,8 @@ class Request:
 class InputData:
     """Input data of a command after opening.
 
-    source: the selected data    stored: the source with all its columns and rows
-    rows: indices of the rows in `source`, None for all
+    stored: all columns and rows of the file    source: the columns and rows of `stored` that were selected
+    rows: indices of these rows in `stored`; None if all are selected
     """
 
     source: Source

@@ -40,7 +40,8 @@ _HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has 
 class Settings:
     """Options of a k-means run.
 
-    tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means, eq. (21) of Lücke & Forster 2019
+    tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means (Lücke & Forster 2019,
+    eq. 21): a point is reassigned only to a center that is nearer by the factor 1 + ε
     incremental: whether the sums Σ w x of clusters may be updated for reassigned points only
     least_shift [data unit²]: if given, it replaces `tol`: Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this
     """

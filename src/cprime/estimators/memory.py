@@ -101,7 +101,7 @@ class PlannedRows:
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
-        """Return the description of an array of this shape that is not in memory yet."""
+        """Return the rows of an array of which only shape and dtype are known, to estimate the memory of a fit."""
         source = ShapeSource(shape, dtype, resident=True)
         return cls(Local(source), _n_bytes_stored(source))
 
@@ -117,7 +117,7 @@ class PlannedRows:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether the rows can be read in chunks of another size."""
+        """Return whether rows are read in chunks whose size can be chosen."""
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:

@@ -84,7 +84,7 @@ def _refuse_missing(names: set[str]) -> None:
 def _sizes(estimator: Any, kind: str) -> _Sizes:
     """Check the centers (or medoids) and the covariance type of an estimator; return the sizes that these imply.
 
-    kind: name of the estimator's base class, by which checks are listed
+    kind: name of the estimator's class, a key of `NEEDED`
     """
     mixture = NEEDED[kind] is _MIXTURE
     name = "means_" if mixture else "cluster_centers_"

@@ -60,7 +60,7 @@ class MissingPatterns(NamedTuple):
 def gaps_of(observed: Mask) -> list[MissingPatterns]:
     """Return the rows with missing values, grouped by pattern (set of missing columns), as a list of `MissingPatterns`.
 
-    All rows of one item have equally many missing values.
+    Patterns with the same number of missing columns are in one `MissingPatterns`.
 
     observed (n, D): mask of the values that are not missing
     """

@@ -65,9 +65,9 @@ class Conditional:
         return out
 
     def _moved(self, X: Floats, c: int) -> NDArray[np.float64]:
-        """Return the shift B_c (x_o − μ_o) (n, M) of the conditional mean of component c, with regression matrix B_c.
+        """Return the shift B_c (x_o − μ_o) (n, m) of the conditional mean of component c, with regression matrix B_c.
 
-        X (n, k): values x_o of the k known columns
+        X (n, k): values x_o of the k known columns    m: number of unknown columns
         """
         moved = np.subtract(X, self.given.centers[c], dtype=np.float64)
         for slope in reversed(self.slopes):

@@ -37,7 +37,7 @@ class MeanEstimator(Protocol):
     """Interface: a callable that returns the expectations under a density Q of all columns of a function of points."""
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the expectation under Q, as a `Means`, of every column that the function `columns` returns."""
+        """Return expectations under the density Q as a `Means`: one for each function of x that `columns` computes."""
 
 
 class Quadrature:
@@ -58,7 +58,7 @@ class Quadrature:
         self.lower, self.widths = edges[:-1], np.diff(edges)
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the integral under Q, as a `Means`, of every column that the function `columns` returns."""
+        """Return integrals under the density Q as a `Means`: one for each function of x that `columns` computes."""
 
         def integrand(t: float) -> Floats:
             X = (self.lower + t * self.widths)[:, np.newaxis]
@@ -104,7 +104,7 @@ class Sample:
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 
     def __call__(self, columns: Columns) -> Means:
-        """Return the mean over the points, as a `Means`, of every column that the function `columns` returns."""
+        """Return means over the points as a `Means`: one for each function of x that `columns` computes."""
         found = columns(self.X, self.log_q)
         values = found.mean(axis=0)
         half = norm.ppf((1 + _CONFIDENCE) / 2) * found.std(axis=0, ddof=1) / np.sqrt(len(found))

@@ -1,6 +1,6 @@
 """Storage of active sets outside of memory, as arrays in memory maps of files in a folder.
 
-The files have no names, so none is left behind however the process ends. On systems without files without names, files
+The files have no names, so none is left behind however the process ends. If the system has no nameless files, the files
 have names and are deleted when they are closed. A file is deleted with its last array. This module does not depend on
 passes or the EM loop.
 """

@@ -2,8 +2,8 @@
 
 Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the protocol of the classes
 of data rows. `Dense` is for rows of float arrays, `StoredRows` for narrow types (uint8, float16), `SparseRows` for
-sparse rows, and
-`Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain functions.
+sparse rows, and `Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain
+functions.
 """
 
 from cprime.kernels.bounds import DistanceBounds, Moves

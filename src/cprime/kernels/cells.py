@@ -50,8 +50,8 @@ class CenterCells:
 
         A cell is a group of centers near a cell center. First the cell whose cell center is nearest to the row is
         searched. The search continues in the `n_searched` nearest cells, but skips cells that cannot contain a center
-        nearer than the farthest of the n_kept found so far. Nearest cells are determined up to rounding. The first two
-        results are (n, n_kept), nearest first, padded with −1 and infinity.
+        nearer than the farthest of the n_kept found in the first cell. Nearest cells are determined up to rounding. The
+        first two results are (n, n_kept), nearest first, padded with −1 and infinity.
         """
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")

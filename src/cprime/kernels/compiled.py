@@ -35,7 +35,8 @@ def assign_by_parts(
 ) -> int:
     """Compute the E-step of k-means by two kernels one after the other: `nearest`, then `accumulate`.
 
-    Nearest centers, squared distances, counts, sums and numbers of rows are written to the arrays kept ... members.
+    Nearest centers, squared distances, counts, sums and numbers of rows are written to the arrays `kept` to `members`.
+    Return the number of rows of positive weight whose nearest center changed.
     """
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)

@@ -127,8 +127,8 @@ def expect_all_twin(
 ) -> None:
     """Compute an exact E-step with one variance in NumPy, from an (n, C) table of squared distances.
 
-    Sums of responsibilities and of rows, and per row the least squared distance, the mean excess over it and
-    log Σ_c exp(−d²/2σ²), are written to the given arrays.
+    Sums of responsibilities and of rows are written to `counts` and `sums`. Per row, the least squared distance m, the
+    mean excess of squared distances d² over m, and log Σ_c exp((m − d²)/2σ²) are written to the other arrays.
     """
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
@@ -151,9 +151,10 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
 def log_sum_exp_twin(
     X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
 ) -> tuple[NDArray, NDArray]:
-    """Write log Σ_c exp(−d²_nc/2σ²) of every row to `log_sum`; return responsibilities and squared distances (n, C).
+    """Write log Σ_c exp((m_n − d²_nc)/2σ²) of every row to `log_sum`, and m_n = min_c d²_nc to `least`.
 
-    Exponents are relative to the nearest component of each row, so results stay finite for σ² → 0.
+    d_nc is the distance of row n to center c. Return responsibilities and squared distances, (n, C) each. Because
+    exponents are relative to the nearest component, results stay finite for σ² → 0.
     """
     squared = costs_of(X, centers)
     least[:] = squared.min(axis=1)

@@ -151,7 +151,7 @@ class StoredRows(CoreTable):
         """Return rows divided by their Euclidean lengths, in the order of the indices `order`, and the lengths (n,).
 
         The stored rows are not copied, because kernels divide when they read. A copy in a wider type is made only if
-        some row is too short for exact division, or if rows are divided by `lengths` already.
+        some row's length is so small that its square underflows, or if rows are divided by `lengths` already.
         """
         rows, lengths = self if order is None else self.ordered(order), np.empty(len(self))
         if rows.lengths is None:

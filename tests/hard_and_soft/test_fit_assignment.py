@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 from sklearn.mixture import GaussianMixture as ScikitLearn
 
 from cprime import GaussianMixture, KMeans
-from cprime.theory import Gaussians, fit_assignment, partition_loss, posterior_loss
+from cprime.theory import Gaussians, fit_assignment, partition, partition_loss, posterior_loss
 
 ALGORITHMS = [("hard", "equal"), ("hard", "free"), ("soft", "equal"), ("soft", "free"), ("posterior", "equal")]
 START = Gaussians.spherical([[0, 0], [3, 0], [0, 4]], 1.0, [0.3, 0.3, 0.4])
@@ -183,3 +183,31 @@ def test_wrong_arguments_are_named(changes, message):
 def test_the_start_must_be_gaussians():
     with pytest.raises(TypeError, match="start must be Gaussians"):
         fit_assignment(data(), 3)
+
+
+ASSIGNMENTS = [("hard", "equal"), ("hard", "free"), ("soft", "equal"), ("soft", "free"), ("posterior", "equal")]
+
+
+@pytest.mark.parametrize(("assignment", "weights"), ASSIGNMENTS)
+def test_a_weight_is_a_repetition_and_a_weight_of_zero_no_point(assignment, weights):
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(size=(120, 2)), rng.normal(size=(120, 2)) + 3])
+    w, start = rng.integers(0, 3, 240), Gaussians.spherical([[0.0, 0.0], [2.0, 3.0]], [1.0, 1.5])
+    given = {"assignment": assignment, "weights": weights, "max_iter": 12}
+    one = fit_assignment(X, start, sample_weight=w, **given)
+    other = fit_assignment(np.repeat(X, w, axis=0), start, **given)
+    np.testing.assert_allclose(one.losses, other.losses, rtol=1e-7)
+    np.testing.assert_allclose(one.components.means, other.components.means, rtol=1e-4)
+    assert not np.allclose(one.components.means, fit_assignment(X, start, **given).components.means, atol=1e-3)
+
+
+@pytest.mark.parametrize(("assignment", "weights"), ASSIGNMENTS)
+def test_blocks_of_rows_change_no_more_than_rounding(assignment, weights, monkeypatch):
+    X = np.random.default_rng(3).normal(size=(300, 2))
+    start = Gaussians.spherical([[0.0, 0.0], [1.0, 1.0], [50.0, 50.0], [60.0, 60.0]], [1.0, 1.0, 1.0, 1.0])
+    given = {"assignment": assignment, "weights": weights, "max_iter": 9}
+    whole = fit_assignment(X, start, **given)
+    monkeypatch.setattr(partition, "_VALUES", 100)
+    parts = fit_assignment(X, start, **given)
+    np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-7)
+    np.testing.assert_allclose(parts.components.means, whole.components.means, rtol=1e-4, atol=1e-6)

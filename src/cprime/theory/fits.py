@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from cprime.estimators.validation import check_choice, check_integer, check_real
+from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
-from cprime.theory.partition import WEIGHTS, log_posterior, winners
+from cprime.theory.partition import WEIGHTS, blocks, log_posterior, winners
 from cprime.theory.posterior import descend
 
 COVARIANCES = ("full", "spherical")
@@ -66,11 +66,12 @@ def fit_assignment(
     max_iter: int = 1000,
     tol: float = 1e-9,
     reg_covar: float = 1e-6,
+    sample_weight: Any = None,
 ) -> AssignmentFit:
     """Fit Gaussians, each with its own covariance, by hard, soft or posterior assignment, from given parameters.
 
-    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Sections and
-    equations are those of Kearns, Mansour & Ng.
+    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Its "posterior" is
+    another algorithm, stochastic EM. Sections and equations are those of Kearns, Mansour & Ng.
 
     P_b is the Gaussian density of component b, α_b its weight.
 
@@ -79,6 +80,8 @@ def fit_assignment(
     - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the fraction of points.
     - "soft": EM, with equal or free weights.
     - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient.
+
+    Arrays of N×C numbers are computed in blocks of rows, so memory is O(C D² + N D).
 
     In hard assignment, a component without points has no maximum likelihood fit. Its covariance and weight stay
     unchanged. Its mean is set to the point at which its score is closest to the score of the best component.
@@ -100,6 +103,8 @@ def fit_assignment(
         deviation, and to the log standard deviations.
     reg_covar : float, default=1e-6
         Lower bound of the eigenvalues of a covariance, in data unit².
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts the point twice; None is 1 for each. A point of weight 0 has no effect.
 
     Returns
     -------
@@ -125,6 +130,8 @@ def fit_assignment(
     check_real(tol, "tol", 0.0)
     check_real(reg_covar, "reg_covar", 0.0)
     X = checked(X, dtype=np.float64)
+    given = check_weights(sample_weight, X)
+    X, given = (X, np.ones(len(X))) if given is None else (X[given > 0], given[given > 0])
     if not isinstance(start, Gaussians):
         raise TypeError(f"start must be Gaussians, got {start!r}: only their refit by maximum likelihood is known.")
     if X.shape[1] != start.n_features:
@@ -136,13 +143,29 @@ def fit_assignment(
     if assignment == "posterior":
         if weights == "free":
             raise ValueError("weights must be 'equal' where assignment='posterior', got 'free'.")
-        path, losses, converged = descend(X, start, covariance_type == "spherical", max_iter, tol, reg_covar)
+        path, losses, converged = descend(X, given, start, covariance_type == "spherical", max_iter, tol, reg_covar)
         return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
-    return _alternate(X, start, assignment == "hard", weights, covariance_type, max_iter, tol, reg_covar)
+    return _alternate(X, given, start, assignment == "hard", weights, covariance_type, max_iter, tol, reg_covar)
+
+
+@dataclass
+class _Statistics:
+    """Sums over the points for a refit: loss, counts (C,), and moments of x about the present means.
+
+    first (C, D): Σ w p (x − μ)    second (C, D, D): Σ w p (x − μ)(x − μ)ᵀ, p the responsibilities
+    n_moved: number of points whose best component differs from that of the labels before
+    """
+
+    loss: float
+    counts: Floats
+    first: Floats
+    second: Floats
+    n_moved: int
 
 
 def _alternate(
     X: Floats,
+    sample_weight: Floats,
     start: Gaussians,
     hard: bool,
     weights: str,
@@ -152,62 +175,85 @@ def _alternate(
     reg_covar: float,
 ) -> AssignmentFit:
     """Alternate assignment and refit until no label changes (hard) or the loss falls by less than tol (soft)."""
-    path, losses = [start], []
-    before: NDArray[np.intp] | None = None
-    converged = False
+    path: list[Gaussians] = [start]
+    losses: list[float] = []
+    labels = np.full(len(X), -1, dtype=np.intp)
     while True:
-        components = path[-1]
-        log_p = components.log_densities(X)
-        scores = log_p + log_weights(components.weights)
-        if hard:
-            labels = winners(scores)
-            own = log_p if weights == "equal" else scores
-            losses.append(-float(np.take_along_axis(own, labels[:, np.newaxis], axis=1).mean()))
-            responsibilities = np.eye(len(components.means))[labels]
-            converged = before is not None and bool((labels == before).all())
-            before = labels
-        else:
-            losses.append(-float(logsumexp(scores, axis=1).mean()))
-            responsibilities = np.exp(log_posterior(scores))
-            converged = len(losses) > 1 and losses[-2] - losses[-1] < tol
+        sums = _summed(X, sample_weight, path[-1], hard, weights, labels)
+        losses.append(sums.loss)
+        small = len(losses) > 1 and losses[-2] - losses[-1] < tol
+        converged = sums.n_moved == 0 if hard else small
         if converged or len(path) > max_iter:
-            return AssignmentFit(components, path, losses, len(path) - 1, converged)
-        path.append(_refit(X, responsibilities, scores, components, weights, covariance_type, reg_covar))
+            return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
+        path.append(_refit(X, sums, path[-1], weights, covariance_type, reg_covar))
+
+
+def _summed(
+    X: Floats, sample_weight: Floats, components: Gaussians, hard: bool, weights: str, labels: NDArray[np.intp]
+) -> _Statistics:
+    """Assign the points to the components, block by block, and return the sums; `labels` (N,) become the new labels."""
+    C, D = components.means.shape
+    log_alpha = log_weights(components.weights)
+    sums = _Statistics(0.0, np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D)), 0)
+    for rows in blocks(len(X), C * D):
+        log_p, w = components.log_densities(X[rows]), sample_weight[rows]
+        scores = log_p + log_alpha
+        if hard:
+            best = winners(scores)
+            own = log_p if weights == "equal" else scores
+            sums.loss -= float(w @ np.take_along_axis(own, best[:, np.newaxis], axis=1)[:, 0])
+            sums.n_moved += int(np.count_nonzero(labels[rows] != best))
+            labels[rows], shares = best, np.eye(C)[best]
+        else:
+            sums.loss -= float(w @ logsumexp(scores, axis=1))
+            shares = np.exp(log_posterior(scores))
+        shares *= w[:, np.newaxis]
+        sums.counts += shares.sum(axis=0)
+        for b in range(C):
+            centered = X[rows] - components.means[b]
+            sums.first[b] += shares[:, b] @ centered
+            sums.second[b] += (shares[:, b, np.newaxis] * centered).T @ centered
+    sums.loss /= float(sample_weight.sum())
+    return sums
 
 
 def _refit(
-    X: Floats,
-    responsibilities: Floats,
-    scores: Floats,
-    before: Gaussians,
-    weights: str,
-    covariance_type: str,
-    reg_covar: float,
+    X: Floats, sums: _Statistics, before: Gaussians, weights: str, covariance_type: str, reg_covar: float
 ) -> Gaussians:
-    """Return Gaussians with means and covariances weighted by responsibilities, and with new weights if they are free.
+    """Return Gaussians of maximum likelihood for the sums, with new weights if they are free.
 
-    responsibilities, scores (n, C): scores are log α_b P_b(x_n)    before: the Gaussians of the previous iteration
-
-    The mean of a component without points is set to the point at which its score is closest to the best score, to a
-    different point for each such component.
+    Each component without points moves to the point at which its score is closest to the best score, a different point
+    for each.
     """
-    counts = responsibilities.sum(axis=0)
+    counts, D = sums.counts, before.n_features
     means, covariances = before.means.copy(), before.covariances.copy()
     for b in np.flatnonzero(counts):
-        means[b] = responsibilities[:, b] @ X / counts[b]
-        centered = X - means[b]
-        covariance = (responsibilities[:, b, np.newaxis] * centered).T @ centered / counts[b]
+        shift = sums.first[b] / counts[b]
+        means[b] = before.means[b] + shift
+        covariance = sums.second[b] / counts[b] - np.outer(shift, shift)
         if covariance_type == "spherical":
-            covariance = np.trace(covariance) / X.shape[1] * np.eye(X.shape[1])
+            covariance = np.trace(covariance) / D * np.eye(D)
         values, vectors = np.linalg.eigh(covariance)
         covariances[b] = (vectors * np.maximum(values, max(reg_covar, np.finfo(float).tiny))) @ vectors.T
     empty = np.flatnonzero(counts == 0)
-    behind = scores.max(axis=1, keepdims=True) - scores[:, empty]
-    for column, b in zip(behind.T, empty, strict=True):
-        nearest = column.argmin()
-        means[b] = X[nearest]
-        behind[nearest] = np.inf
+    means[empty] = X[_nearest_by_score(X, before, empty)]
     if weights == "equal":
         return Gaussians(means, covariances, before.weights)
     shares = np.where(counts > 0, counts / counts.sum(), before.weights)
     return Gaussians(means, covariances, shares / shares.sum())
+
+
+def _nearest_by_score(X: Floats, components: Gaussians, empty: NDArray[np.intp]) -> list[int]:
+    """Return for each component in `empty` the point whose best score exceeds its own least, each point once."""
+    least, numbers = np.empty((0, len(empty))), np.empty((0, len(empty)), dtype=np.intp)
+    for rows in blocks(len(X), len(components.means) * components.n_features) if len(empty) else ():
+        scores = components.log_densities(X[rows]) + log_weights(components.weights)
+        gaps = np.concatenate([least, scores.max(axis=1, keepdims=True) - scores[:, empty]])
+        own = np.broadcast_to(np.arange(rows.start, rows.start + len(scores))[:, np.newaxis], (len(scores), len(empty)))
+        order = np.argsort(gaps, axis=0, kind="stable")[: len(empty)]
+        least = np.take_along_axis(gaps, order, axis=0)
+        numbers = np.take_along_axis(np.concatenate([numbers, own]), order, axis=0)
+    chosen: list[int] = []
+    for column in numbers.T.tolist():
+        chosen.append(next(n for n in column if n not in chosen))
+    return chosen

@@ -3,6 +3,8 @@
 The soft assignment of EM is not a partition; its responsibilities are the probabilities of posterior assignment.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -11,6 +13,14 @@ from cprime.theory.mixtures import Floats
 
 ASSIGNMENTS = ("hard", "posterior")
 WEIGHTS = ("equal", "free")
+_VALUES = 2**22  # number of values of a block of rows
+
+
+def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
+    """Yield slices of consecutive rows, for which arrays of n_values numbers per row take little memory."""
+    step = max(1, _VALUES // n_values)
+    for begin in range(0, n_rows, step):
+        yield slice(begin, begin + step)
 
 
 def winners(log_scores: Floats) -> NDArray[np.intp]:

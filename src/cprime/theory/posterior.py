@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import xlogy
 
 from cprime.theory.mixtures import Floats, Gaussians
-from cprime.theory.partition import log_posterior
+from cprime.theory.partition import blocks, log_posterior
 
 
 def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
@@ -158,16 +158,16 @@ class _Coordinates:
 
 
 def descend(
-    X: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
+    X: Floats, weights: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
-    """Minimize the mean posterior loss of Gaussians on X by L-BFGS-B, beginning with `start`.
+    """Minimize the weighted mean posterior loss of Gaussians on X by L-BFGS-B, beginning with `start`.
 
     Return the Gaussians after each step, their losses [nats per point], and whether the optimizer converged.
 
     Data and means are shifted and scaled by the mean and the spread of the start, so that the result does not depend on
     scale and origin of the data.
     """
-    n, D = X.shape
+    D, share = X.shape[1], weights / weights.sum()
     unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)
     X, start = (X - origin) / unit, Gaussians((start.means - origin) / unit, start.covariances / unit**2)
     coordinates = _Coordinates(start.n_components, D, spherical)
@@ -175,16 +175,19 @@ def descend(
 
     def objective(vector: Floats) -> tuple[float, NDArray[np.float64]]:
         means, factors = parameters = coordinates.parameters(vector)
-        centered = X[np.newaxis] - means[:, np.newaxis]
-        scaled = centered @ factors
         log_scale = np.log(np.einsum("cii->ci", factors)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
-        loss, derivatives = posterior_loss((log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T)
-        share = derivatives.T / n
-        by_means = np.einsum("cij,cj->ci", factors, np.einsum("cn,cnj->cj", share, scaled))
-        by_factors = -np.einsum("cn,cni,cnj->cij", share, centered, scaled)
-        inverse_diagonals = 1 / np.einsum("cii->ci", factors)
-        by_factors += share.sum(axis=1)[:, np.newaxis, np.newaxis] * inverse_diagonals[:, np.newaxis] * np.eye(D)
-        return float(loss.mean()), coordinates.gradient(parameters, by_means, by_factors)
+        total, by_means, by_factors = 0.0, np.zeros(means.shape), np.zeros(factors.shape)
+        for rows in blocks(len(X), len(means) * D):
+            centered = X[rows][np.newaxis] - means[:, np.newaxis]
+            scaled = centered @ factors
+            loss, derivatives = posterior_loss((log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T)
+            slope = share[rows] * derivatives.T
+            total += float(share[rows] @ loss)
+            by_means += np.einsum("cij,cj->ci", factors, np.einsum("cn,cnj->cj", slope, scaled))
+            by_factors -= np.einsum("cn,cni,cnj->cij", slope, centered, scaled)
+            inverse_diagonals = 1 / np.einsum("cii->ci", factors)
+            by_factors += slope.sum(axis=1)[:, np.newaxis, np.newaxis] * inverse_diagonals[:, np.newaxis] * np.eye(D)
+        return total, coordinates.gradient(parameters, by_means, by_factors)
 
     begin = coordinates.vector(start)
     visited = [begin]

@@ -62,7 +62,7 @@ class GaussianMixture(Imputing, Conditionals, Mixture):
         Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
         component (classification EM); with weights="equal" this is the K-means of Kearns et al., for any densities.
         "posterior" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
-        whose lower bound may fall.
+        whose lower bound may fall. The posterior partition of Kearns et al. is `theory.fit_assignment`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data":
         random points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans"; with several starts it is

@@ -1,14 +1,15 @@
 """Coresets: small weighted samples that represent a data set.
 
-Source: Bachem, Lucic & Krause, "Scalable k-means clustering via lightweight coresets" (KDD 2018). For any centers, the
-cost of the sample is an unbiased estimate of the cost of all points. A coreset reduces the number of points, truncation
-the number of components per point; they can be combined.
+Sources: Bachem, Lucic & Krause, "Scalable k-means clustering via lightweight coresets" (KDD 2018), and "Practical
+coreset constructions for machine learning" (2017). For any centers, the cost of the sample is an unbiased estimate of
+the cost of all points. A coreset reduces the number of points, truncation the number of components per point; they can
+be combined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +17,14 @@ from sklearn.utils.validation import _check_sample_weight
 
 from cprime._narrow import is_narrow
 from cprime._random import check_random_state
+from cprime.kernels import as_rows
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
 from cprime.sources.checked import checked
 from cprime.sources.foreign import plain, unmasked
 
-__all__ = ["Coreset", "lightweight"]
+__all__ = ["Coreset", "lightweight", "sensitivity"]
 
 
 def __dir__() -> list[str]:
@@ -118,6 +121,98 @@ def lightweight(
     >>> bool(km.score(X) > 1.01 * best.score(X))  # −J of all data, within 1 %
     True
     """
+    data, w, rng = _checked(X, m, sample_weight, random_state)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = _squares_about_mean(data, w)
+        total, spread = w.sum(), w @ squares
+    if not np.isfinite([total, spread]).all():
+        raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
+    ratio = np.full(len(data), 1 / total)  # q_n / w_n; equal points are drawn by weight only
+    if spread > 0:
+        ratio += squares / spread
+        ratio /= 2
+    return _drawn(data, w, ratio, m, rng)
+
+
+def sensitivity(
+    X: ArrayLike,
+    m: int,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+) -> Coreset:
+    """Draw a coreset for k-means of C clusters: m points, by a bound on their share of the cost of any C centers.
+
+    The bound comes from C centers B drawn by k-means++. With d_n the distance of point n to the nearest of them, b that
+    center's cell, W_b the weight of the cell, α = 16 (log C + 2) and c = Σ w d²/W, point n is drawn with probability
+    proportional to w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight that makes the cost
+    unbiased: algorithm 2 of [1]_. Small clusters are represented better than by `lightweight`, which does not know
+    them; this needs C distances per point instead of one, and the number of clusters beforehand.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Finite data, in memory.
+    m : int
+        Number of draws.
+    n_clusters : int
+        C, the number of clusters for which the coreset is made, at most the number of points.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; None is 1 for each. A point of weight 0 is never drawn.
+    random_state : int, RandomState, Generator or None, default=None
+        An int makes the draws reproducible.
+
+    Returns
+    -------
+    coreset : Coreset
+        `points` (m, n_features), `weights` (m,) and `indices` (m,).
+
+    Raises
+    ------
+    ValueError
+        If X is empty, not two-dimensional or not finite, squared distances of its rows overflow, m or n_clusters is out
+        of its range, a weight is negative, or all weights are zero.
+    TypeError
+        If m or n_clusters is not an integer.
+
+    References
+    ----------
+    .. [1] O. Bachem, M. Lucic and A. Krause, "Practical coreset constructions for machine learning", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.coresets import sensitivity
+    >>> X = np.concatenate([np.random.default_rng(0).normal(size=(10_000, 2)), [[90.0, 90.0]] * 3])
+    >>> coreset = sensitivity(X, 100, 2, random_state=0)
+    >>> bool((coreset.points > 80).any())  # the cluster of three points is represented
+    True
+    """
+    data, w, rng = _checked(X, m, sample_weight, random_state)
+    check_count("n_clusters", n_clusters)
+    if n_clusters > len(data):
+        raise ValueError(f"n_clusters={n_clusters} must be at most n_samples={len(data)}.")
+    rows = as_rows(data)
+    chosen = choose_by_kmeans_plusplus(rows, n_clusters, w, rng, n_local_trials=1)
+    cells, squares = (found[:, 0] for found in rows.nearest(rows[chosen].dense()))
+    squares = squares.astype(np.float64)
+    masses = np.bincount(cells, w, n_clusters)
+    total, error = w.sum(), np.bincount(cells, w * squares, n_clusters)
+    if not np.isfinite([total, error.sum()]).all():
+        raise ValueError("X must have finite squared distances, and sample_weight a finite sum.")
+    masses[masses == 0] = np.inf  # cells of points of weight 0, which are not drawn
+    ratio = (4 * total / masses)[cells]
+    if error.sum() > 0:
+        alpha, mean = 16 * (np.log(n_clusters) + 2), error.sum() / total
+        ratio += alpha * squares / mean + (2 * alpha * error / (masses * mean))[cells]
+    return _drawn(data, w, ratio / (w @ ratio), m, rng)
+
+
+def _checked(
+    X: ArrayLike, m: int, sample_weight: ArrayLike | None, random_state: Any
+) -> tuple[NDArray, NDArray[np.float64], np.random.RandomState]:
+    """Return the data as a checked array, the weights (n,) and the source of random numbers."""
     with np.errstate(invalid="ignore"):  # sums over infinite numbers would warn
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
@@ -131,15 +226,11 @@ def lightweight(
         )
         if not w.any():
             raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = _squares_about_mean(data, w)
-        total, spread = w.sum(), w @ squares
-    if not np.isfinite([total, spread]).all():
-        raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
-    ratio = np.full(len(data), 1 / total)  # q_n / w_n; equal points are drawn by weight only
-    if spread > 0:
-        ratio += squares / spread
-        ratio /= 2
+    return data, w, rng
+
+
+def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: np.random.RandomState) -> Coreset:
+    """Draw m rows with probabilities w · ratio, which sum to 1, and return them with weights 1 / (m ratio)."""
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
     points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
     return Coreset(points, 1 / (m * ratio[indices]), indices)

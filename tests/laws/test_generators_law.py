@@ -81,6 +81,7 @@ CALLS = {
     "cprime.StudentTMixture.sample": lambda: sampled(cprime.StudentTMixture),
     "cprime.XMeans": lambda: fitted(cprime.XMeans, "cluster_centers_"),
     "cprime.coresets.lightweight": lambda: lambda rng: coresets.lightweight(X, 10, random_state=rng)[0],
+    "cprime.coresets.sensitivity": lambda: lambda rng: coresets.sensitivity(X, 10, 3, random_state=rng)[0],
     "cprime.datasets.birch": lambda: lambda rng: datasets.birch(2, random_state=rng).data,
     "cprime.datasets.birch_random": lambda: lambda rng: datasets.birch_random(3, random_state=rng).data,
     "cprime.datasets.clusters": lambda: lambda rng: datasets.clusters(20, 3, 2, random_state=rng).data,

@@ -7,21 +7,36 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.datasets import read_song
 from reproduction.base import Missing
 
 _FILES = {"KDD": "kddcup04_protein.npz", "MSD": "msd_sample.npz"}
+_SONG = "YearPredictionMSD.txt"
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("CPRIME_DATA", "../shared/data"))
+
+
+def has_song() -> bool:
+    """Return whether the folder has the file of SONG in full size, from the UCI repository."""
+    return (_folder() / _SONG).is_file()
 
 
 @cache
 def load(name: str) -> NDArray[np.float32]:
-    """Return the rows of "KDD" (145,751 × 74) or "MSD" (a sample of SONG, 130,290 × 90), read only once.
+    """Return the rows of "KDD" (145,751 × 74) or "MSD", read only once.
+
+    "MSD" is SONG (515,345 × 90) if the folder has the file YearPredictionMSD.txt, else a sample of it (130,290 × 90).
 
     Raises
     ------
     Missing
         If the file does not exist.
     """
-    path = Path(os.environ.get("CPRIME_DATA", "../shared/data")) / _FILES[name]
+    if name == "MSD" and has_song():
+        return np.ascontiguousarray(read_song(_folder() / _SONG).data)
+    path = _folder() / _FILES[name]
     if not path.is_file():
         raise Missing(f"{name} needs the file {path}, which does not exist (CPRIME_DATA names another folder)")
     with np.load(path, allow_pickle=False) as arrays:

@@ -119,3 +119,22 @@ def test_photographs_are_assembled_of_overlapping_patches(rng):
     for given, shape in ((rows, (3, 3)), (np.ones((2, 3)), (2, 3)), (rows, (1, 3))):
         with pytest.raises(ValueError, match="patches must be all square ones of a photograph of shape"):
             assembled(given, shape)
+
+
+def test_readers_of_downloads(tmp_path):
+    """Small files of the formats of the two public data sets: labels are separated from features."""
+    rng = np.random.default_rng(0)
+    song = np.column_stack([rng.integers(1922, 2012, 5), rng.normal(size=(5, 90)).round(5)])
+    lines = [",".join([str(int(row[0])), *(f"{value:.5f}" for value in row[1:])]) for row in song]
+    (tmp_path / "YearPredictionMSD.txt").write_text("\n".join(lines))
+    found = datasets.read_song(tmp_path / "YearPredictionMSD.txt")
+    np.testing.assert_allclose(found.data, song[:, 1:], rtol=1e-6)
+    assert found.target.tolist() == song[:, 0].tolist()
+    kdd = np.column_stack([rng.integers(1, 99, (4, 2)), [0, 1, 0, 1], rng.normal(size=(4, 74)).round(2)])
+    (tmp_path / "bio_train.dat").write_text("\n".join("\t".join(f"{value:g}" for value in row) for row in kdd))
+    found = datasets.read_kdd(tmp_path / "bio_train.dat")
+    np.testing.assert_allclose(found.data, kdd[:, 3:], rtol=1e-6)
+    assert found.target.tolist() == [0, 1, 0, 1]
+    assert found.data.dtype == np.float32
+    with pytest.raises(ValueError, match=r"bio_train.dat must have 91 columns|could not convert"):
+        datasets.read_song(tmp_path / "bio_train.dat")

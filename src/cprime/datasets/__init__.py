@@ -1,14 +1,15 @@
-"""Data sets that are part of every installation: photographs in patches, generated clusters, and Old Faithful.
+"""Data sets of every installation (photographs in patches, generated clusters, Old Faithful), and readers of others.
 
 Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and further known quantities.
 """
 
 from cprime.datasets.clustered import clusters
+from cprime.datasets.downloads import read_kdd, read_song
 from cprime.datasets.gaussians import birch, birch_random
 from cprime.datasets.geyser import old_faithful
 from cprime.datasets.photographs import assembled, patches
 
-__all__ = ["assembled", "birch", "birch_random", "clusters", "old_faithful", "patches"]
+__all__ = ["assembled", "birch", "birch_random", "clusters", "old_faithful", "patches", "read_kdd", "read_song"]
 
 
 def __dir__() -> list[str]:

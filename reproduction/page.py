@@ -7,8 +7,8 @@ from reproduction.report import HEADINGS, Count, Report, count, shown
 
 _INTRODUCTION = """# Tables and figures of the sources, recomputed
 
-This page is made from the JSON files beside it by `python -m reproduction`, and not edited. Each file has the statistics
-behind the rows (means, standard errors, best runs), how they came about, and all that the picture shows."""
+This page is made from the JSON files beside it by `python -m reproduction`, and not edited. Each file has the
+statistics behind the rows (means, standard errors, best runs), how they came about, and all that the picture shows."""
 _WITHOUT_NUMBERS = """## Tables and figures without numbers
 
 These illustrate an algorithm, and have no numbers to compare; the package draws them of any fit, or tests them.

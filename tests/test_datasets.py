@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from cprime import datasets
 from cprime.datasets import assembled, birch, birch_random, old_faithful, patches
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from scipy.stats import poisson
 from sklearn.base import clone
@@ -207,3 +208,21 @@ def test_binary_columns_and_hard_assignment():
 def test_bad_input_is_named(fit, message):
     with pytest.raises(ValueError, match=message):
         fit()
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
+def test_sparse_counts_are_those_of_the_dense_array(search):
+    """A partial search may start from other sets, because distances of small counts are often equal up to rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(0.15, 2, size=(12, 40))[rng.integers(12, size=900)])
+    given = {"search": search, "n_active": 3, "max_iter": 8, "tol": 0, "random_state": 0}
+    given |= {"rates_init": X[:12] + 0.1, "weights_init": np.full(12, 1 / 12)}
+    dense, sparse = (PoissonMixture(12, **given).fit(kind(X)) for kind in (np.asarray, csr_array))
+    exact = isinstance(search, Full)
+    np.testing.assert_allclose(sparse.rates_, dense.rates_, rtol=1e-9, atol=1e-9 if exact else 1e-2)
+    np.testing.assert_allclose(sparse.lower_bounds_, dense.lower_bounds_, rtol=1e-9 if exact else 1e-3)
+    np.testing.assert_allclose(sparse.score_samples(csr_array(X)), sparse.score_samples(X), rtol=1e-9)
+    assert (sparse.predict(csr_array(X)) == sparse.predict(X)).all()
+    assert np.isfinite(PoissonMixture(12, random_state=0).fit(csr_array(X)).lower_bound_)
+    with pytest.raises(ValueError, match="integer codes of 0, 1, 2, … in column 3"):
+        PoissonMixture(2).fit(csr_array([[0, 0, 1, 0.5], [1, 0, 0, 2]]))

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from cprime.block import ActiveSet, Block
 from cprime.estimators.mixture import Mixture
+from cprime.kernels import SparseRows
 from cprime.model.categorical import check_codes
 from cprime.search import Search
 
 
 @dataclass(frozen=True)
 class LargestCounts:
-    """Partial result of `CheckCounts`: the largest number of each column (D,)."""
+    """Partial result of `CheckCounts`: the largest number of each column (D,); zeros for sparse rows."""
 
     largest: NDArray[np.float64]
 
@@ -35,9 +36,15 @@ class CheckCounts:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LargestCounts]:
-        X = block.X.dense()
-        check_codes(X, None, self.names)
-        return None, LargestCounts(X.max(axis=0).astype(np.float64))
+        X = block.X
+        if isinstance(X, SparseRows):
+            values = X.entries[0]
+            wrong = (values < 0) | (values != np.floor(values))
+            if wrong.any():
+                check_codes(X[X.owners[[wrong.argmax()]]].dense(), None, self.names)
+            return None, LargestCounts(np.zeros(X.shape[1]))
+        check_codes(X.dense(), None, self.names)
+        return None, LargestCounts(X.dense().max(axis=0).astype(np.float64))
 
 
 class DiscreteMixture(Mixture):

@@ -15,6 +15,8 @@ from cprime.search import Search
 class PoissonMixture(DiscreteMixture):
     """Mixture of independent Poisson counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
 
+    Rows may be sparse (CSR), for example counts of words.
+
     Parameters
     ----------
     n_components : int, default=1
@@ -133,6 +135,11 @@ class PoissonMixture(DiscreteMixture):
             verbose=verbose,
         )
         self.rates_init = rates_init
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @property
     def means_init(self) -> Any:

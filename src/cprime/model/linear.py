@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.components import Components, Ids
-from cprime.kernels import Dense, Floats, Rows
+from cprime.kernels import Dense, Floats, Rows, SparseRows
 from cprime.model.base import Family, means_of
 from cprime.model.interface import Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
@@ -41,8 +41,22 @@ class LinearCosts(Components):
         self.parameters, self.offsets, self.centers = parameters, offsets, centers
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        found: Floats = self.offsets[ids] - 2 * np.einsum("nm,nhm->nh", points.dense(), self.parameters[ids])
+        if isinstance(points, SparseRows):
+            values, columns = points.entries
+            terms = values[:, np.newaxis] * self.parameters[ids[points.owners], columns[:, np.newaxis]]
+            sums = [np.bincount(points.owners, column, len(points)) for column in terms.T]
+            products = np.column_stack(sums)
+        else:
+            products = np.einsum("nm,nhm->nh", points.dense(), self.parameters[ids])
+        found: Floats = self.offsets[ids] - 2 * products
         return found
+
+    def _products(self, points: Rows) -> Floats:
+        """Return z·θ_c of each row and component: (n, C)."""
+        if isinstance(points, SparseRows):
+            products: Floats = points.given() @ self.parameters.T
+            return products
+        return points.products(self.parameters)
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
         C = len(self.parameters)
@@ -50,7 +64,7 @@ class LinearCosts(Components):
         step = max(1, _VALUES // C)
         for begin in range(0, len(points), step):
             rows = slice(begin, begin + step)
-            every = self.offsets - 2 * points[rows].products(self.parameters)
+            every = self.offsets - 2 * self._products(points[rows])
             order = np.argsort(every, axis=1, kind="stable")[:, :n_kept]
             kept[rows], costs[rows] = order, np.take_along_axis(every, order, axis=1)
         return kept, costs

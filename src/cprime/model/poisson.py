@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 from scipy.special import gammaln, ndtr
 from scipy.stats import poisson
 
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.kernels import Dense, Floats, Rows
+from cprime.kernels import Dense, Floats, Rows, SparseRows
 from cprime.model.linear import Linear
 from cprime.model.weights import Weights
 
@@ -32,6 +33,10 @@ class Poisson(Linear):
         return np.column_stack([np.log(rates), np.full(len(rates), -1.0)]), rates.sum(axis=1)
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        if isinstance(X, SparseRows):
+            counts = X.as_type(np.float64).given()
+            logs = np.bincount(X.owners, gammaln(X.entries[0].astype(np.float64) + 1), len(X))
+            return SparseRows.from_scipy(csr_array(hstack([counts, logs[:, np.newaxis]], format="csr")))
         counts = np.asarray(X.dense(), dtype=np.float64)
         return Dense(np.column_stack([counts, gammaln(counts + 1).sum(axis=1)]))
 

@@ -9,7 +9,8 @@ from scipy.stats import poisson
 from sklearn.base import clone
 
 import cprime
-from cprime import CategoricalMixture, PoissonMixture, open_data
+from cprime import CategoricalMixture, PoissonMixture, open_data, selection
+from cprime.report import report_of
 from cprime.search import Full, Graph, Papers
 
 pytestmark = [
@@ -226,3 +227,23 @@ def test_sparse_counts_are_those_of_the_dense_array(search):
     assert np.isfinite(PoissonMixture(12, random_state=0).fit(csr_array(X)).lower_bound_)
     with pytest.raises(ValueError, match="integer codes of 0, 1, 2, … in column 3"):
         PoissonMixture(2).fit(csr_array([[0, 0, 1, 0.5], [1, 0, 0, 2]]))
+
+
+def test_the_number_of_components_is_found_by_sweeps():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(2, 3, size=(4, 5))[rng.integers(4, size=1500)])
+    sweep = selection.sweep(PoissonMixture(), X, range(1, 7), random_state=0)
+    assert sweep.best_n_components("bic") == 4
+    tables, own = [rng.dirichlet(np.full(k, 0.3), size=3) for k in (2, 3, 5, 4, 4)], rng.integers(3, size=3000)
+    Y = np.column_stack([(rng.random((3000, 1)) > np.cumsum(p, axis=1)[own, :-1]).sum(axis=1) for p in tables])
+    sweep = selection.sweep(CategoricalMixture(), Y, range(1, 7), random_state=0)
+    assert sweep.best_n_components("bic") == sweep.best_n_components() == 3
+    with pytest.raises(ValueError, match="rates_init must not be given"):
+        selection.sweep(PoissonMixture(rates_init=[[1.0] * 5]), X, [1, 2])
+
+
+def test_a_report_is_written(kind):
+    make, data = kind
+    X = data()
+    report = report_of(make(4, random_state=0).fit(X), X)
+    assert make.__name__ in report.html

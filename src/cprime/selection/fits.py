@@ -4,9 +4,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
+from cprime.estimators import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
 
-Mixture = KMeans | GaussianMixture | StudentTMixture
+ACCEPTED = "a KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture"
+Mixture = KMeans | GaussianMixture | StudentTMixture | PoissonMixture | CategoricalMixture
 
 
 def centers_of(fit: Mixture) -> NDArray:

@@ -17,7 +17,7 @@ from cprime._random import check_random_state
 from cprime._style import BLUE, frame
 from cprime.estimators import KMeans
 from cprime.estimators.validation import check_integer
-from cprime.selection.fits import Mixture, size_of
+from cprime.selection.fits import ACCEPTED, Mixture, size_of
 from cprime.selection.tables import frame_of, text_of
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def stability(
     X : array-like or sparse array (k-means only) of shape (n_samples, n_features)
     n_clusters : int or iterable of int
         Numbers of clusters to compare, each at least 2, because one cluster is always stable.
-    estimator : KMeans, GaussianMixture or StudentTMixture, default=None
+    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture, default=None
         Template; its number of clusters and `random_state` are replaced. None is ``KMeans()``.
     n_resamples : int, default=20
         Number of random divisions.
@@ -179,7 +179,7 @@ def stability(
     template = KMeans() if estimator is None else estimator
     if not isinstance(template, Mixture):
         name = type(template).__name__
-        raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {name}.")
+        raise TypeError(f"estimator must be {ACCEPTED}, got {name}.")
     given = [n_clusters] if np.ndim(n_clusters) == 0 else n_clusters  # type: ignore[arg-type]
     numbers = sorted({check_integer(C, "n_clusters", 2) for C in given})  # type: ignore[union-attr]
     if not numbers:

@@ -13,7 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cprime._random import check_random_state
-from cprime.estimators import KMeans
+from cprime.estimators import CategoricalMixture, KMeans, PoissonMixture
+from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import data_for, model_of
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
@@ -21,12 +22,16 @@ from cprime.execution import rows_of
 from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
-from cprime.selection.fits import Mixture, centers_of, size_of, start_from
+from cprime.selection.fits import ACCEPTED, Mixture, centers_of, size_of, start_from
 from cprime.selection.results import Sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.sources import Source, is_source_like, open_data
 
 _SAMPLE = 2**17  # for data read from files, the number of rows in memory from which start centers are improved
+_STARTS = (  # arguments whose values are for one number of components
+    *("init", "init_params", "weights_init", "means_init", "precisions_init"),
+    *("rates_init", "probabilities_init"),
+)
 CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
@@ -76,7 +81,7 @@ def sweep(
 
     Parameters
     ----------
-    estimator : KMeans, GaussianMixture or StudentTMixture
+    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture
         Estimator to fit; it is cloned and not changed. Its number of components, number of initializations and random
         state are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture,
         as in its method `bounds`.
@@ -127,6 +132,9 @@ def sweep(
     else:
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
+    if isinstance(estimator, CategoricalMixture) and isinstance(estimator.n_categories, str):
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # a part of X may lack some categories
+        estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
     fit: Mixture | None = None
@@ -149,10 +157,8 @@ def sweep(
 
 def _check_estimator(estimator: Any) -> None:
     if not isinstance(estimator, Mixture):
-        raise TypeError(
-            f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {type(estimator).__name__}."
-        )
-    for name in ("init", "init_params", "weights_init", "means_init", "precisions_init"):
+        raise TypeError(f"estimator must be {ACCEPTED}, got {type(estimator).__name__}.")
+    for name in _STARTS:
         value = estimator.get_params().get(name)
         if value is not None and not isinstance(value, float | int) and (is_given(value) or isinstance(value, list)):
             raise ValueError(f"{name} must not be given for one number of components in a sweep, got {value!r}.")
@@ -181,6 +187,8 @@ def _best_fit(
     clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
+    if isinstance(best, DiscreteMixture):  # moved centers are no rates or probabilities
+        return best
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:
         centers = centers_of(before)
@@ -232,8 +240,19 @@ def _everything(fit: Mixture) -> dict[str, Any]:
     """
     if isinstance(fit, KMeans):
         return start_from(fit, fit.cluster_centers_)
+    if isinstance(fit, PoissonMixture):
+        return {"rates_init": fit.rates_, "weights_init": _sum_to_one(fit.weights_)}
+    if isinstance(fit, CategoricalMixture):
+        return {"probabilities_init": fit.probabilities_, "weights_init": _sum_to_one(fit.weights_)}
     precisions = getattr(fit, "precisions_", None)
     return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": precisions}
+
+
+def _sum_to_one(weights: NDArray) -> NDArray[np.float64]:
+    """Return weights in float64 whose sum is 1 beyond the rounding of float32."""
+    exact = weights.astype(np.float64)
+    found: NDArray[np.float64] = exact / exact.sum()
+    return found
 
 
 def _free_energy(fit: Mixture) -> float:

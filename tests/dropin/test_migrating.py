@@ -28,7 +28,7 @@ def needing(*what: str | None) -> object:
 
 def cells() -> list[tuple[str, ...]]:
     """Return the rows of the table: a description and the code of each column, "" if a cell is empty."""
-    table = SECTIONS["The same in each"]
+    table = SECTIONS["Corresponding calls"]
     rows = [line[1:-1].split("|") for line in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:]]
     assert all(len(row) == 4 for row in rows)
     return [tuple(cell.strip(" `") for cell in row) for row in rows]

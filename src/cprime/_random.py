@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     LISTS = 8
     JUMPS = 9
     MISSING = 10
+    SIZES = 11
 
 
 @storable("_random.Key")

@@ -340,3 +340,19 @@ def test_a_fit_feeds_the_progress_bar(terminal, cprime, write, X, tmp_path):
     n_iter = json.loads(outcome.out)["n_iter"]
     assert f"{n_iter}/300" in terminal.getvalue()
     assert package.load(path).callbacks is None
+
+
+def test_sizes_of_clusters_are_bounded(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    outcome = cprime("fit", write("x.npy", X), *OPTIONS, "--size-max", "1.2x", "--size-min", "5", "--json", "-o", path)
+    assert outcome.code == 0, outcome.err
+    loaded = load(path)
+    sizes = np.bincount(loaded.labels_, minlength=9)
+    assert (loaded.size_max, loaded.size_min) == ("1.2x", 5)
+    assert 5 <= sizes.min() <= sizes.max() <= 24
+    for wrong in ("2y", "-3", "x"):
+        outcome = cprime("fit", write("y.npy", X), *OPTIONS, "--size-max", wrong, "-o", path)
+        assert outcome.code == 2
+        assert "is not a number of points, or a multiple of the mean size" in " ".join(outcome.err.split())
+    outcome = cprime("fit", write("y.npy", X), *OPTIONS, "-m", "gmm", "--size-max", "9", "-o", path)
+    assert "needs -m kmeans" in outcome.err

@@ -32,6 +32,8 @@ class FitOptions:
     k: int
     model: str = "kmeans"
     metric: str | None = None
+    size_max: int | str | None = None
+    size_min: int | str | None = None
     n_active: int | str | None = None
     covariance_type: str | None = None
     n_factors: int | str | None = None
@@ -186,6 +188,8 @@ def estimator_of(options: FitOptions) -> Any:
         "n_threads": options.threads,
         "random_state": options.seed,
         "metric": options.metric,
+        "size_max": options.size_max,
+        "size_min": options.size_min,
         "covariance_type": options.covariance_type,
         "n_factors": options.n_factors,
         "dof": options.dof,

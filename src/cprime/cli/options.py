@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from cprime.cli.panels import Amount, Argument, Bytes, ColumnNames, CountOr, Option, StartName, WholeNumber
+from cprime.cli.panels import Amount, Argument, Bound, Bytes, ColumnNames, CountOr, Option, StartName, WholeNumber
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
 MODELS_OF = {  # for each option that not all models have: the models that have it
     **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
-    "metric": ("kmeans",),
+    **dict.fromkeys(("metric", "size_max", "size_min"), ("kmeans",)),
     "n_factors": ("gmm",),
     "dof": ("student-t",),
 }
@@ -171,6 +171,8 @@ mixture = together(
         otherwise="euclidean",
         help="kmeans: distance.",
     ),
+    option("--size-max", panel="Model", type=Bound(), metavar="N|1.2x", help="kmeans: most points of a cluster."),
+    option("--size-min", panel="Model", type=Bound(), metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
     option(
         "--n-active",
         panel="Model",

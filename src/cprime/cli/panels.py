@@ -101,6 +101,20 @@ class WholeNumber(click.ParamType):
         return int(value)
 
 
+class Bound(click.ParamType):
+    """Type of an option value that is a number of points, or a text such as "1.2x", a multiple of the mean size."""
+
+    name = "bound"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        text = str(value)
+        if _is_whole(text):
+            return int(text)
+        if re.fullmatch(r"(\d+(\.\d+)?|\.\d+)x", text) is None:
+            self.fail(f'{value!r} is not a number of points, or a multiple of the mean size such as "1.2x".')
+        return text
+
+
 class Amount(click.ParamType):
     """Type of an option value that is a finite, nonnegative number or one of the given words."""
 

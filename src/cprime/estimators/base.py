@@ -192,6 +192,9 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         """Return the initialization of the centers, and the function that makes the starting parameters from them."""
         raise NotImplementedError
 
+    def _finish(self, data: Data) -> None:
+        """Change the result of a fit before it is stored; a subclass with such a step defines it."""
+
     def _say_end(self, fit: em.Run) -> None:
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
@@ -204,6 +207,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
                 logger.info(line)
             fit = self._best_run(data, init, first_model, plan, key, given)
             self._set_run(fit, plan.n_kept)
+            self._finish(data)
         self._say_end(fit)
         self._end_checkpoint()
         return self

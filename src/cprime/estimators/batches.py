@@ -1,14 +1,55 @@
-"""Search by cells (groups of nearby centers), which `KMeans.partial_fit` uses if there are many clusters."""
+"""Online k-means: the step of `KMeans.partial_fit`, which searches cells of centers if there are many clusters."""
 
+from time import perf_counter
 from typing import Any
 
-from cprime.estimators.validation import resolve_search
+import numpy as np
+
+from cprime import em
+from cprime._random import Key, seed_of
+from cprime.estimators.validation import check_decay, check_integer, resolve_init, resolve_search
 from cprime.execution import Data
-from cprime.kernels import Floats
+from cprime.kernels import Floats, computing
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Graph
+from cprime.search.nearby import CellIndexLookup
 
 MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
+
+
+def update_by_batch(k_means: Any, X: Any, sample_weight: Any) -> Any:
+    """Assign a batch of points and move the centers toward the means of their points; return the estimator."""
+    begin = perf_counter()
+    C = check_integer(k_means.n_clusters, "n_clusters", 1)
+    decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
+    data = k_means._opened(X, sample_weight, reset=first)
+    if data.gaps:
+        raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
+    counts, rows = (np.zeros(C), em.history([])) if first else (k_means.counts_, k_means.history_)
+    key = Key(seed_of(k_means.random_state), iteration=len(rows))
+    with computing(k_means.n_threads):
+        if first:
+            init = resolve_init(k_means.init, C, data, quick=True)
+            model = k_means._first_model(data, k_means._centers(data, init, key), True)
+            data.begin(keep=False)
+        else:
+            model = k_means._parameters()
+        cells = followed(k_means, model.centers) if in_cells(k_means, data) else None
+        look = em.ALL if cells is None else CellIndexLookup(cells.near)
+        model, counts, won = em.k_means_step(model, counts, data, decay, look)
+        J, labels = won.error, data.labels()
+        assert labels is not None
+        k_means.labels_, k_means.inertia_ = labels, J
+        k_means.lower_bound_ = em.hard_free_energy(model, J, won.weight)
+    row = ("online", k_means.lower_bound_, J, won.n_distances, won.n_weighted, perf_counter() - begin)
+    k_means._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
+    k_means.converged_, k_means.n_relocated_ = False, 0
+    k_means.neighbors_ = k_means.certificate_ = None
+    k_means.final_assignment_ = "exact" if cells is None else "found"
+    if cells is not None:
+        k_means._followed = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
+        k_means.structure_ = k_means._followed.as_dict()
+    return k_means
 
 
 def in_cells(k_means: Any, data: Data) -> bool:

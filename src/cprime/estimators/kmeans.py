@@ -1,17 +1,16 @@
 """k-means: truncated EM in which the active set of a point is its nearest center (C′ = 1)."""
 
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em, storage
-from cprime._random import Key, seed_of
 from cprime._warnings import warn_if_few
+from cprime.estimators import sizes
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel
-from cprime.estimators.batches import followed, in_cells
+from cprime.estimators.batches import update_by_batch
 from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
@@ -20,22 +19,20 @@ from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_choice,
     check_common,
-    check_decay,
     check_integer,
     check_real,
     resolve_exchange,
-    resolve_init,
     resolve_regroup,
     resolve_search,
 )
 from cprime.estimators.watching import with_callbacks
 from cprime.execution import Data
-from cprime.kernels import as_rows, computing
+from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
+from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.search import Full, Graph, Search
-from cprime.search.nearby import CellIndexLookup
 
 
 @storage.register
@@ -91,6 +88,11 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
         (eq. 21 of Lücke & Forster). 0 is k-means. `labels_` and `predict` return the nearest center that the search
         finds.
+    size_max, size_min : int, str or None, default=None
+        Bounds of the number of points of each cluster: a number, or a text such as "1.2x", that multiple of N/C,
+        rounded up for `size_max` and down for `size_min`. After the free fit, points are assigned within the bounds at
+        the least cost (within 0.01 %), and centers become the means of their points, until J no longer falls. `predict`
+        returns the nearest center. Needs complete rows that are not in a Dask collection.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
@@ -164,6 +166,9 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         relative_excess_interval. None after a full search.
     n_relocated_ : int
         Number of times that an empty cluster got a new center, over all iterations.
+    n_displaced_, size_cost_ : int, float
+        With bounded sizes: the number of training points that are not with their nearest center, and the relative
+        excess of J over that of the nearest centers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.
@@ -200,6 +205,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         metric: str = "euclidean",
         epsilon: float = 0.0,
         exchange: bool | str = "auto",
+        size_max: int | str | None = None,
+        size_min: int | str | None = None,
         missing: str = "error",
         learning_decay: float = 1.0,
         certificate: int = 1000,
@@ -222,6 +229,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.metric = metric
         self.epsilon = epsilon
         self.exchange = exchange
+        self.size_max = size_max
+        self.size_min = size_min
         self.missing = missing
         self.learning_decay = learning_decay
         self.certificate = certificate
@@ -261,7 +270,27 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         """
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
-        return self._fit_to(self._opened(within_memory(self, X), sample_weight, reset=True), (X, y, sample_weight))
+        data = self._opened(within_memory(self, X), sample_weight, reset=True)
+        if self._bounded:
+            sizes.check_data(data)
+            sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
+        return self._fit_to(data, (X, y, sample_weight))
+
+    @property
+    def _bounded(self) -> bool:
+        return self.size_max is not None or self.size_min is not None
+
+    def _finish(self, data: Data) -> None:
+        for name in ("n_displaced_", "size_cost_"):  # remove those of an earlier fit
+            self.__dict__.pop(name, None)
+        if self._bounded:
+            bounds = sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
+            sizes.balance(self, data, *bounds)
+
+    def _means_of(self, found: sizes.LabeledSums, centers: NDArray) -> NDArray:
+        """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""
+        means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
+        return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
         return self.init, self._first_model
@@ -321,38 +350,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             `labels_`, `inertia_` and `lower_bound_` are those of this batch, for the centers before the update;
             `final_assignment_` says whether they are exact. `history_` has one more row.
         """
-        begin = perf_counter()
         check_common(self)
-        C = check_integer(self.n_clusters, "n_clusters", 1)
-        decay, first = check_decay(self.learning_decay), not hasattr(self, "cluster_centers_")
-        data = self._opened(X, sample_weight, reset=first)
-        if data.gaps:
-            raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        key = Key(seed_of(self.random_state), iteration=len(rows))
-        with computing(self.n_threads):
-            if first:
-                init = resolve_init(self.init, C, data, quick=True)
-                model = self._first_model(data, self._centers(data, init, key), True)
-                data.begin(keep=False)
-            else:
-                model = self._parameters()
-            cells = followed(self, model.centers) if in_cells(self, data) else None
-            look = em.ALL if cells is None else CellIndexLookup(cells.near)
-            model, counts, won = em.k_means_step(model, counts, data, decay, look)
-            J, labels = won.error, data.labels()
-            assert labels is not None
-            self.labels_, self.inertia_ = labels, J
-            self.lower_bound_ = em.hard_free_energy(model, J, won.weight)
-        row = ("online", self.lower_bound_, J, won.n_distances, won.n_weighted, perf_counter() - begin)
-        self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
-        self.converged_, self.n_relocated_ = False, 0
-        self.neighbors_ = self.certificate_ = None
-        self.final_assignment_ = "exact" if cells is None else "found"
-        if cells is not None:
-            self._followed = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
-            self.structure_ = self._followed.as_dict()
-        return self
+        return update_by_batch(self, X, sample_weight)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))

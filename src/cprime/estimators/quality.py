@@ -97,6 +97,11 @@ def remarks(estimator: Any) -> list[str]:
     poor = advice(estimator)
     if poor is not None:
         lines.append(poor)
+    if hasattr(estimator, "n_displaced_"):
+        lines.append(
+            f"bounds of the sizes: {estimator.n_displaced_:,} points are not with their nearest center, J is "
+            f"{estimator.size_cost_:.2%} above that of the nearest centers"
+        )
     if hasattr(estimator, "preparation_"):
         lines.append("data are scaled or filled as those of the fit were (preparation_); centers are in these units")
     n_active, C = getattr(estimator, "n_active_", None), _n_components(estimator)

@@ -229,8 +229,12 @@ class Local:
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
+                places = None if block.order is None else np.argsort(block.order)  # of the rows in original order
                 for begin, end in cuts(0, len(block), n_bytes):
-                    yield block.X if end - begin == len(block) else block.X[begin:end]
+                    if places is not None:
+                        yield block.X[places[begin:end]]
+                    else:
+                        yield block.X if end - begin == len(block) else block.X[begin:end]
             return
         self.source.verify()
         for i in range(len(self.sizes)):

@@ -1,0 +1,158 @@
+"""Assignment of points to clusters of bounded size: min Σ_n cost(n, a(n)) with lower_c ≤ |{n: a(n) = c}| ≤ upper_c.
+
+This is a transport problem, solved by an auction with ε-scaling (Bertsekas 1988). Each cluster has a price λ_c, and a
+point is with the cluster of least cost + price among its candidates, up to ε. Prices of clusters that are too large
+rise, and those points leave that lose least; prices of clusters that are too small, or that have a positive price
+without being full, fall. At the end the sum of costs exceeds the least one by at most N·ε.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import Floats
+
+Ids = NDArray[np.int32]
+Sizes = NDArray[np.int64]
+Costs = NDArray[np.float64]
+
+_ACCURACY = 1e-4  # ε at the end, relative to the mean cost
+_FIRST = 0.1  # ε at the beginning, relative to the greatest cost, because prices may become as great
+_SCALING = 5.0  # factor by which ε falls
+_RESOLUTION = 1e-9  # least ε, relative to the greatest cost, so that rounding does not swallow it
+_GREATEST_PRICE = 4.0  # relative to the greatest cost; with some of the clusters as candidates, more are needed then
+
+
+class Infeasible(ValueError):
+    """Error that is raised if the candidates of the points allow no assignment within the bounds."""
+
+
+def assign(ids: Ids, costs: Floats, lower: Sizes, upper: Sizes, prices: Costs | None = None) -> tuple[Ids, Costs]:
+    """Return the cluster of each point (N,) with the least total cost within the bounds, and the prices (C,).
+
+    The total cost exceeds the least one by at most 0.01 %.
+
+    ids (N, K): distinct candidates of each point, −1 for none    costs (N, K): their costs, not negative
+    prices (C,): prices to begin with, of a similar problem, or None
+    Raises `Infeasible` if no assignment to candidates is within the bounds.
+    """
+    auction = _Auction(ids, costs, lower, upper, prices)
+    resolution = max(_RESOLUTION * auction.greatest, float(np.finfo(np.float64).tiny))
+    last = max(_ACCURACY * float(auction.costs.min(axis=1).mean()), resolution)
+    eps = max(_FIRST * auction.greatest, last)
+    eps = eps if prices is None else min(_SCALING**2 * last, eps)
+    while True:
+        auction.settle(eps)
+        if eps <= last:
+            return auction.labels, auction.prices
+        eps = max(eps / _SCALING, last)
+        auction.improve(eps)
+
+
+class _Auction:
+    """State of an auction: the place (N,) of each point's cluster among its candidates, sizes (C,) and prices (C,)."""
+
+    def __init__(self, ids: Ids, costs: Floats, lower: Sizes, upper: Sizes, prices: Costs | None) -> None:
+        self.lower, self.upper, self.C = lower, upper, len(lower)
+        self.ids = np.maximum(ids, 0)
+        self.costs = np.where(ids < 0, np.inf, costs.astype(np.float64))
+        self.prices = np.zeros(self.C) if prices is None else prices.copy()
+        self.place = (self.costs + self.prices[self.ids]).argmin(axis=1)
+        self.labels = self.ids[np.arange(len(ids)), self.place].astype(np.int32)
+        self.sizes = np.bincount(self.labels, minlength=self.C)
+        clusters = np.where(ids < 0, self.C, ids).ravel()
+        order = np.argsort(clusters, kind="stable")[: np.count_nonzero(ids >= 0)]
+        self.rows, self.ranks = np.divmod(order, ids.shape[1])  # of all pairs of point and candidate, by candidate
+        self.begins = np.searchsorted(clusters[order], np.arange(self.C + 1))
+        self.greatest = float(self.costs.max(initial=0.0, where=np.isfinite(self.costs)))
+        self.limit = np.inf if ids.shape[1] >= self.C else _GREATEST_PRICE * self.greatest
+
+    def values(self, rows: NDArray[np.intp]) -> Costs:
+        """Return cost + price of the present cluster of some points."""
+        found: Costs = self.costs[rows, self.place[rows]] + self.prices[self.labels[rows]]
+        return found
+
+    def move(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> None:
+        """Move points to the clusters at these places among their candidates."""
+        after = self.ids[rows, places]
+        np.subtract.at(self.sizes, self.labels[rows], 1)
+        np.add.at(self.sizes, after, 1)
+        self.place[rows], self.labels[rows] = places, after
+
+    def improve(self, eps: float) -> None:
+        """Move every point that loses more than ε to its best candidate, before prices settle with a smaller ε."""
+        values = self.costs + self.prices[self.ids]
+        best = values.argmin(axis=1)
+        every = np.arange(len(best))
+        moves = np.flatnonzero(self.values(every) > values[every, best] + eps)
+        self.move(moves, best[moves])
+
+    def settle(self, eps: float) -> None:
+        """Change assignment and prices until sizes are within their bounds and prices fit the sizes."""
+        while True:
+            self._raise_prices(eps)
+            if not self._lower_prices(eps):
+                return
+            if np.abs(self.prices).max() > self.limit:
+                raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
+
+    def _raise_prices(self, eps: float) -> None:
+        """Raise the prices of clusters that are too large, or above their lower bound at a negative price.
+
+        Prices rise so far that the surplus points, those that lose least, prefer other candidates; negative ones rise
+        to 0 at most, unless the cluster is above its upper bound.
+        """
+        while True:
+            over = (self.sizes > self.upper) | ((self.prices < 0) & (self.sizes > self.lower))
+            if not over.any():
+                return
+            rows = np.flatnonzero(over[self.labels])
+            values = self.costs[rows] + self.prices[self.ids[rows]]
+            own = np.take_along_axis(values, self.place[rows, np.newaxis], axis=1)[:, 0]
+            np.put_along_axis(values, self.place[rows, np.newaxis], np.inf, axis=1)
+            best = values.argmin(axis=1)
+            regret = values[np.arange(len(rows)), best] - own
+            order = np.lexsort((-regret, self.labels[rows]))
+            rows, best, regret = rows[order], best[order], regret[order]
+            cluster = self.labels[rows]
+            rank = np.arange(len(rows)) - np.searchsorted(cluster, cluster)
+            must = rank >= self.upper[cluster]
+            may = (self.prices[cluster] < 0) & (rank >= self.lower[cluster])
+            leaves = must | (may & (regret <= -self.prices[cluster]))
+            if not np.isfinite(regret[must]).all():
+                raise Infeasible("points without another candidate are in a cluster that is too large")
+            rise = np.zeros(self.C)
+            np.maximum.at(rise, cluster[leaves], np.maximum(regret[leaves], 0) + eps)
+            forced, stays = np.zeros((2, self.C), dtype=bool)
+            forced[cluster[must]] = stays[cluster[may & ~leaves]] = True
+            to_zero = np.where(stays, -self.prices, np.minimum(rise, -self.prices))
+            self.prices += np.where((self.prices < 0) & over & ~forced, to_zero, rise)
+            self.move(rows[leaves], best[leaves])
+            if self.prices.max() > self.limit:
+                raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
+
+    def _lower_prices(self, eps: float) -> bool:
+        """Lower prices of clusters that are too small, or not full at a positive price; return whether there are any.
+
+        A price falls so far that as many points as are needed, those that gain most, prefer the cluster; a positive
+        one falls to 0 at most, unless the cluster is below its lower bound.
+        """
+        short = (self.sizes < self.lower) | ((self.prices > 0) & (self.sizes < self.upper))
+        for c in np.flatnonzero(short).tolist():
+            needed = int(self.lower[c] - self.sizes[c])
+            wanted = needed if needed > 0 else int(self.upper[c] - self.sizes[c])
+            part = slice(self.begins[c], self.begins[c + 1])
+            rows, ranks = self.rows[part], self.ranks[part]
+            outside = self.labels[rows] != c
+            rows, ranks = rows[outside], ranks[outside]
+            if needed > len(rows):
+                raise Infeasible(f"cluster {c} is a candidate of too few points")
+            discount = self.costs[rows, ranks] + self.prices[c] - self.values(rows)
+            some = np.argsort(discount, kind="stable")[: wanted + 1]
+            fall = eps + (discount[some[min(wanted, len(some) - 1)]] if len(some) else np.inf)
+            if needed <= 0:
+                fall = min(fall, float(self.prices[c]))
+            fall = max(float(fall), 0.0)
+            taken = some[:wanted][discount[some[:wanted]] <= fall]
+            self.prices[c] -= fall
+            self.move(rows[taken], ranks[taken])
+        return bool(short.any())

@@ -1,0 +1,165 @@
+"""k-means with bounded sizes: bounds are hard, the assignment is the cheapest, J falls, and bad bounds are named."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse import coo_array, csr_array, vstack
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+
+import cprime
+from cprime import KMeans, open_data
+from cprime.transport import Infeasible, assign
+
+
+def groups(n, D=3, C=6, seed=0):
+    """Return groups of very different sizes, (n, D)."""
+    rng = np.random.default_rng(seed)
+    return 5 * rng.normal(size=(C, D))[rng.choice(C, n, p=rng.dirichlet(np.full(C, 0.7)))] + rng.normal(size=(n, D))
+
+
+def sizes(labels, C):
+    return np.bincount(labels, minlength=C)
+
+
+BOTH = {"size_max": "1.5x", "size_min": "0.5x"}
+
+
+def least_cost(costs, lower, upper):
+    """Return the least cost of an assignment within the bounds, by linear programming."""
+    n, C = costs.shape
+    each = coo_array((np.ones(n * C), (np.repeat(np.arange(n), C), np.arange(n * C))), shape=(n, n * C))
+    total = coo_array((np.ones(n * C), (np.tile(np.arange(C), n), np.arange(n * C))), shape=(C, n * C))
+    limits = np.concatenate([upper, -lower])
+    found = linprog(costs.ravel(), A_ub=vstack([total, -total]), b_ub=limits, A_eq=each, b_eq=np.ones(n), bounds=(0, 1))
+    return found.fun
+
+
+@pytest.mark.parametrize(("n", "C"), [(24, 4), (300, 8)])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_assignment_has_the_least_cost(n, C, seed):
+    rng = np.random.default_rng(seed)
+    costs = cdist(rng.normal(size=(n, 2)) * [3, 1], rng.normal(size=(C, 2)), "sqeuclidean")
+    ids, mean = np.tile(np.arange(C, dtype=np.int32), (n, 1)), n // C
+    for low, high in [(0, mean + 1), (mean, mean + 1), (mean // 2, 2 * mean), (mean // 4, n), (mean, n)]:
+        lower, upper = np.full(C, low), np.full(C, high)
+        labels, prices = assign(ids, costs, lower, upper)
+        found = sizes(labels, C)
+        assert (found >= low).all()
+        assert (found <= high).all()
+        total, least = costs[np.arange(n), labels].sum(), least_cost(costs, lower, upper)
+        assert least * (1 - 1e-9) <= total <= least * 1.001
+        dual = (costs + prices).min(axis=1).sum() - np.maximum(prices, 0) @ upper + np.maximum(-prices, 0) @ lower
+        assert total <= dual * 1.001 + 1e-9
+
+
+def test_bounds_of_each_cluster_and_short_lists():
+    rng = np.random.default_rng(0)
+    costs = cdist(rng.normal(size=(60, 2)), rng.normal(size=(5, 2)), "sqeuclidean")
+    ids = costs.argsort(axis=1)[:, :3].astype(np.int32)
+    lower, upper = np.array([0, 5, 20, 0, 3]), np.array([60, 9, 40, 10, 60])
+    labels, _ = assign(ids, np.take_along_axis(costs, ids.astype(int), axis=1), lower, upper)
+    assert (sizes(labels, 5) >= lower).all()
+    assert (sizes(labels, 5) <= upper).all()
+    with pytest.raises(Infeasible):
+        assign(ids[:, :1], np.ones((60, 1)), lower, np.full(5, 12))
+
+
+@pytest.mark.parametrize(("n", "C"), [(60, 5), (12, 3)])
+def test_tiny_fits_agree_with_the_assignment_problem(n, C):
+    """With equal sizes, the labels are those of `linear_sum_assignment` for the final centers, within 0.1 % of J."""
+    X = groups(n)
+    km = KMeans(C, size_min=n // C, size_max=n // C, random_state=0).fit(X)
+    slots = np.repeat(cdist(X, km.cluster_centers_, "sqeuclidean"), n // C, axis=1)
+    rows, columns = linear_sum_assignment(slots)
+    assert (sizes(km.labels_, C) == n // C).all()
+    assert km.inertia_ <= 1.001 * slots[rows, columns].sum()
+
+
+@pytest.mark.parametrize(("search", "metric"), [("full", "euclidean"), ("full", "cosine"), ("graph", "euclidean")])
+@pytest.mark.parametrize(("n", "C"), [(200, 7), (1800, 40)])
+@pytest.mark.parametrize("bounds", [{"size_max": "1.2x"}, {"size_min": "0.8x"}, BOTH], ids=str)
+def test_bounds_are_hard(search, metric, n, C, bounds):
+    X = groups(n, D=5).astype(np.float32)
+    free = KMeans(C, search=search, metric=metric, random_state=0).fit(X)
+    km = clone(free).set_params(**bounds).fit(X)
+    found = sizes(km.labels_, C)
+    high = int(np.ceil(float(bounds.get("size_max", "inf x")[:-1]) * n / C)) if "size_max" in bounds else n
+    low = int(float(bounds["size_min"][:-1]) * n / C) if "size_min" in bounds else 0
+    assert low <= found.min()
+    assert found.max() <= high
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    squared = np.square(rows.astype(float) - km.cluster_centers_[km.labels_]).sum()
+    assert km.inertia_ == pytest.approx(squared, rel=1e-4)
+    assert km.n_displaced_ == np.count_nonzero(km.predict(X) != km.labels_)
+    assert km.size_cost_ == pytest.approx(km.inertia_ / -km.score(X) - 1, abs=1e-4)
+    assert km.counts_.tolist() == found.tolist()
+    assert not hasattr(free.fit(X), "n_displaced_")
+
+
+def test_chunks_weights_and_sparse_rows(tmp_path):
+    X, w = groups(900).astype(np.float32), np.random.default_rng(1).integers(0, 3, 900)
+    np.save(tmp_path / "X.npy", X)
+    given = {"size_max": "1.1x", "random_state": 0, "init": X[:9], "tol": 0}
+    whole = KMeans(9, **given).fit(X, sample_weight=w)
+    assert sizes(whole.labels_, 9).max() <= 110  # points count, whatever their weight
+    assert whole.counts_.sum() == w.sum()
+    chunked = KMeans(9, **given).fit(open_data(tmp_path / "X.npy", chunk_rows=100), sample_weight=w)
+    assert sizes(chunked.labels_, 9).max() <= 110
+    assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=0.02)
+    sparse = KMeans(9, **given).fit(csr_array(np.where(np.abs(X) > 1, X, 0)))
+    assert sizes(sparse.labels_, 9).max() <= 110
+    threads = [KMeans(9, n_threads=n, **given).fit(X).cluster_centers_.tobytes() for n in (1, 4)]
+    assert threads[0] == threads[1]
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize(
+    "X", [np.zeros((40, 2)), np.repeat([[0.0], [1.0], [1e6]], [36, 3, 1], axis=0)], ids=["equal", "far"]
+)
+def test_degenerate_data(X):
+    for bounds in [{"size_max": "1x"}, {"size_min": "1x"}, {"size_max": 10, "size_min": 6}]:
+        found = sizes(KMeans(4, random_state=0, **bounds).fit(X).labels_, 4)
+        assert found.min() >= (10 if bounds != {"size_max": 10, "size_min": 6} else 6)
+        assert found.max() <= 10 or "size_max" not in bounds
+
+
+def test_a_model_is_saved_with_its_sizes(tmp_path):
+    X = groups(300)
+    km = KMeans(6, size_max="1.2x", random_state=0, checkpoint=str(tmp_path / "c")).fit(X)
+    km.save(tmp_path / "m")
+    loaded = cprime.load(tmp_path / "m")
+    assert (loaded.size_max, loaded.n_displaced_, loaded.size_cost_) == ("1.2x", km.n_displaced_, km.size_cost_)
+    assert "1.2x" in repr(loaded)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "message"),
+    [
+        ({"size_max": 3}, ValueError, r"size_max=3 allows 5 \* 3 = 15 points in n_clusters=5 clusters, there are 40"),
+        ({"size_min": 9}, ValueError, r"size_min=9 needs 5 \* 9 = 45 points in n_clusters=5 clusters, there are 40"),
+        ({"size_min": "1.3x"}, ValueError, "size_min='1.3x' needs"),
+        ({"size_min": 8, "size_max": "1x"}, None, ""),
+        (
+            {"size_max": "twice"},
+            ValueError,
+            "size_max must be a number of points or a text such as \"1.2x\", got 'twice'",
+        ),
+        ({"size_max": 1.5}, TypeError, "size_max must be an integer or a text"),
+        ({"size_min": -1}, ValueError, "size_min == -1, must be >= 0"),
+    ],
+)
+def test_bad_bounds_are_named(bounds, error, message):
+    fit = KMeans(5, random_state=0, **bounds).fit
+    if error is None:
+        assert sizes(fit(groups(40)).labels_, 5).tolist() == [8] * 5
+        return
+    with pytest.raises(error, match=message):
+        fit(groups(40))
+
+
+def test_missing_values_are_refused():
+    X = groups(40)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="size_max and size_min need complete rows"):
+        KMeans(5, missing="marginal", size_max="2x").fit(X)

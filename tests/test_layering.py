@@ -31,7 +31,7 @@ LAYERS = (
     ),
     ("estimators",),
     ("storage", "checkpoints"),
-    ("em", "fuzzy", "medoids"),
+    ("em", "fuzzy", "medoids", "transport"),
     ("seeding",),
     ("execution",),
     ("search", "model"),

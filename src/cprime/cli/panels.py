@@ -108,7 +108,7 @@ class Bound(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         text = str(value)
-        if _is_whole(text):
+        if _is_whole(text) and int(text) >= 0:
             return int(text)
         if re.fullmatch(r"(\d+(\.\d+)?|\.\d+)x", text) is None:
             self.fail(f'{value!r} is not a number of points, or a multiple of the mean size such as "1.2x".')

@@ -66,8 +66,8 @@ def test_bounds_of_each_cluster_and_short_lists():
 
 
 @pytest.mark.parametrize(("n", "C"), [(60, 5), (12, 3)])
+def test_tiny_fits_agree_with_the_assignment_problem(n, C):
     """Labels of equal sizes are those of `linear_sum_assignment` for the final centers, within 0.1 % of J."""
-    """With equal sizes, the labels are those of `linear_sum_assignment` for the final centers, within 0.1 % of J."""
     X = groups(n)
     km = KMeans(C, size_min=n // C, size_max=n // C, random_state=0).fit(X)
     slots = np.repeat(cdist(X, km.cluster_centers_, "sqeuclidean"), n // C, axis=1)

@@ -3,6 +3,7 @@
 Poisson and categorical components are of this form. The sufficient statistics are Σ q and Σ q x of each component.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -80,7 +81,7 @@ class LinearCosts(Components):
 
 
 @dataclass(frozen=True)
-class Linear(Family):
+class Linear(Family, ABC):
     """Base of the families; a subclass defines θ and a (`natural`), the transformation `embed`, and draws.
 
     centers (C, D): mean of the rows under each component    weights (C,): π, or None for 1/C each
@@ -92,14 +93,14 @@ class Linear(Family):
     scale_free: ClassVar[bool] = True
 
     @property
+    @abstractmethod
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the natural parameters θ (C, m), and a (C,), of log p(x given c) = z(x)·θ_c − a_c."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def variances(self) -> NDArray[np.float64]:
         """Return the variance of each column under each component: (C, D)."""
-        raise NotImplementedError
 
     @property
     def n_parameters(self) -> int:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,15 @@ class SumLabeled:
         own = self.labels[block.rows(np.arange(len(block)))][:, np.newaxis]
         found = block.X.accumulate(own, None, block.sample_weight, n_components=self.n_clusters)
         return None, LabeledSums(*found)
+
+
+class _Result(NamedTuple):
+    """Assignment within the bounds: J, the centers (C, D), the labels (N,), and the weight of each cluster (C,)."""
+
+    inertia: float
+    centers: Floats
+    labels: NDArray[np.int32]
+    counts: NDArray[np.float64]
 
 
 def resolve_bounds(size_min: Any, size_max: Any, n_points: int, n_clusters: int) -> tuple[int, int]:
@@ -109,10 +118,8 @@ def balance(k_means: Any, data: Data, lower: int, upper: int) -> None:
     """
     bounds = np.full(k_means.n_clusters, lower), np.full(k_means.n_clusters, upper)
     weights = data.source.weights(0, data.n_points)  # type: ignore[attr-defined]
-    best = min(
-        (_alternate(k_means, data, weights, bounds, start) for start in _starts(k_means, data)), key=itemgetter(0)
-    )
-    J, centers, labels, counts = best
+    results = (_alternate(k_means, data, weights, bounds, start) for start in _starts(k_means, data))
+    J, centers, labels, counts = min(results, key=attrgetter("inertia"))
     ids, squared = _candidates(data, centers, 1)
     nearest, free = ids[:, 0], squared[:, 0].astype(np.float64)
     least = float((free if weights is None else weights * free).sum())
@@ -132,9 +139,9 @@ def _starts(k_means: Any, data: Data) -> Iterator[Floats]:
     if is_given(k_means.init):
         yield k_means._first_model(data, place(data, k_means.n_clusters, k_means.init, _no_random), True).centers
         return
-    X, weights = whole
+    (X, weights), seed = whole, seed_of(k_means.random_state)
     for run in range(_STARTS):
-        rng = Key(seed_of(k_means.random_state), run).random_state(Purpose.SIZES)
+        rng = Key(seed, run).random_state(Purpose.SIZES)
         yield X[choose_by_kmeans_plusplus(X, k_means.n_clusters, weights, rng)].dense()
 
 
@@ -144,26 +151,28 @@ def _no_random() -> np.random.RandomState:
 
 def _alternate(
     k_means: Any, data: Data, weights: NDArray[np.float64] | None, bounds: tuple[Sizes, Sizes], centers: Floats
-) -> tuple[float, Floats, NDArray[np.int32], NDArray[np.float64]]:
-    """Alternate assignment within the bounds and means until J hardly falls; return J, centers, labels and counts."""
-    C, prices, before, n_candidates = k_means.n_clusters, None, math.inf, _CANDIDATES
+) -> _Result:
+    """Alternate assignment within the bounds and means until J hardly falls; return the best state."""
+    C, prices, n_candidates = k_means.n_clusters, None, _CANDIDATES
     n_iter, tol, n_pairs = k_means.max_iter, k_means.tol, data.n_points * C
     if n_pairs >= _LARGE:
         n_iter, tol = min(n_iter, _MOST_ITERATIONS), max(tol, _LEAST_FALL)
     elif n_pairs <= _SMALL:
         tol = min(tol, 1e-5)
+    best: _Result | None = None
     for iteration in range(1, n_iter + 1):
         labels, costs, prices, n_candidates = _within_bounds(data, centers, weights, *bounds, prices, n_candidates)
         J = float(costs.sum())
         logger.info("sizes, iteration %d: J %.6g within the bounds", iteration, J)
         found = data.each(SumLabeled(labels, C))
-        if before - J <= tol * J:
+        settled = best is not None and best.inertia - J <= tol * J
+        if best is None or best.inertia > J:
+            best = _Result(J, centers, labels, found.counts)
+        if settled:
             break
-        before, last = J, centers
         centers = k_means._means_of(found, centers)
-    else:
-        centers = last
-    return J, centers, labels, found.counts
+    assert best is not None
+    return best
 
 
 def _candidates(data: Data, centers: Floats, n_candidates: int) -> tuple[NDArray[np.int32], Floats]:

@@ -13,7 +13,7 @@ from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 
 class VariationDistance(NamedTuple):
-    """Variation distance ∫ |P_i(x) − P_j(x)| dx between every two component densities P_i and P_j.
+    """Variation distance ∫ abs(P_i(x) − P_j(x)) dx between every two component densities P_i and P_j.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class VariationDistance(NamedTuple):
 
 
 def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: Any = None) -> VariationDistance:
-    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between all densities P_i, P_j: eq. (33) of Kearns et al.
+    """Compute V(P_i, P_j) = `∫ abs(P_i(x) − P_j(x)) dx` between all densities P_i, P_j: eq. (33) of Kearns et al.
 
     Parameters
     ----------

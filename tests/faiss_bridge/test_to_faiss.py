@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cprime import FuzzyKMeans, KMeans, KMedoids, SoftKMeans
+from cprime import FuzzyKMeans, KMeans, KMedians, KMedoids, SoftKMeans
 from cprime.datasets import clusters
 
 MAKERS = {
@@ -37,6 +37,8 @@ def test_other_metrics_and_a_missing_library_are_named(monkeypatch):
     X = clusters(60, 3, 2, random_state=0).data
     with pytest.raises(ValueError, match="metric='euclidean' or 'cosine', got 'manhattan'"):
         KMedoids(3, metric="manhattan").fit(X).to_faiss()
+    with pytest.raises(ValueError, match="metric='euclidean' or 'cosine', got 'cityblock'"):
+        KMedians(3, random_state=0).fit(X).to_faiss()
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r'pip install "cprime\[faiss\]"'):
         KMeans(3, random_state=0).fit(X).to_faiss()

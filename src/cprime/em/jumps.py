@@ -70,8 +70,8 @@ class ProjectedSums:
         assert kept is not None
         X, winners, w = block.X, kept.winners, block.sample_weight
         if self.step > 1:
-            piece = np.flatnonzero(block.numbers() % self.step == 0)
-            X, winners, w = X[piece], winners[piece], None if w is None else w[piece]
+            sample = np.flatnonzero(block.numbers() % self.step == 0)
+            X, winners, w = X[sample], winners[sample], None if w is None else w[sample]
         winners = np.ascontiguousarray(winners)
         p = X.along(self.centers, self.directions, winners)
         p = (p > 0).astype(np.float64) if self.above else p / self.scale

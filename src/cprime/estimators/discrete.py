@@ -10,7 +10,6 @@ from cprime.block import ActiveSet, Block
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import SparseRows
 from cprime.model.categorical import check_codes
-from cprime.search import Search
 
 
 @dataclass(frozen=True)
@@ -58,53 +57,6 @@ class DiscreteMixture(Mixture):
     reg_covar = 0.0
     momentum = False
     max_memory = None
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        weights: str = "free",
-        n_active: int | str | None = "auto",
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
-        assignment: str = "soft",
-        init_params: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        weights_init: Any = None,
-        learning_decay: float = 1.0,
-        warm_start: bool = False,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
-        checkpoint: Any = None,
-        spill: Any = None,
-        callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.weights = weights
-        self.n_active = n_active
-        self.search = search
-        self.n_neighbors = n_neighbors
-        self.assignment = assignment
-        self.init_params = init_params
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.weights_init = weights_init
-        self.learning_decay = learning_decay
-        self.warm_start = warm_start
-        self.certificate = certificate
-        self.final_assignment = final_assignment
-        self.checkpoint = checkpoint
-        self.spill = spill
-        self.callbacks = callbacks
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
 """k-medians: clusters with the least sum of absolute (L1) distances to their centers, which are medians."""
 
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,8 @@ class KMedians(CopiedCallbacks, Arrays, Prototypes):
     >>> km.cluster_centers_[:, 0].tolist(), km.inertia_
     ([1.0, 51.0], 42.0)
     """
+
+    metric: ClassVar[str] = "cityblock"
 
     def __init__(
         self,

@@ -111,30 +111,28 @@ class PoissonMixture(DiscreteMixture):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_components,
-            weights=weights,
-            n_active=n_active,
-            search=search,
-            n_neighbors=n_neighbors,
-            assignment=assignment,
-            init_params=init_params,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            weights_init=weights_init,
-            learning_decay=learning_decay,
-            warm_start=warm_start,
-            certificate=certificate,
-            final_assignment=final_assignment,
-            checkpoint=checkpoint,
-            spill=spill,
-            callbacks=callbacks,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.n_components = n_components
+        self.weights = weights
+        self.n_active = n_active
+        self.search = search
+        self.n_neighbors = n_neighbors
+        self.assignment = assignment
+        self.init_params = init_params
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.weights_init = weights_init
         self.rates_init = rates_init
+        self.learning_decay = learning_decay
+        self.warm_start = warm_start
+        self.certificate = certificate
+        self.final_assignment = final_assignment
+        self.checkpoint = checkpoint
+        self.spill = spill
+        self.callbacks = callbacks
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

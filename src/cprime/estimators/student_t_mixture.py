@@ -16,7 +16,7 @@ from cprime.model import STUDENT_T
 from cprime.search import Papers, Search
 
 
-def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
+def _outlier_weights(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
     return model.outlier_weights(X, n_kept)
 
 
@@ -245,4 +245,4 @@ n_features_in_, feature_names_in_
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._parameters()
-            return data.map(partial(_pulls, model, self.n_active_), None, model.centers.dtype)
+            return data.map(partial(_outlier_weights, model, self.n_active_), None, model.centers.dtype)

@@ -205,8 +205,8 @@ class _Jumps:
         return gains, halves
 
     def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
-        limit = np.abs(directions).max(axis=1, keepdims=True)
-        scaled = np.divide(directions, limit, out=np.zeros_like(directions), where=limit > 0).astype(origins.dtype)
+        largest = np.abs(directions).max(axis=1, keepdims=True)
+        scaled = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0).astype(origins.dtype)
         return self.X.along(origins, scaled, labels)
 
     def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:

@@ -106,9 +106,9 @@ def normalized_twin(
         out[:] = X
     else:
         gather_twin(X, order, out, n_threads)
-    limit = np.abs(out).max(axis=1, initial=0)
-    limit = np.where(limit > 0, limit, 1).astype(np.float64)
-    scaled = out / limit[:, np.newaxis]
+    largest = np.abs(out).max(axis=1, initial=0)
+    largest = np.where(largest > 0, largest, 1).astype(np.float64)
+    scaled = out / largest[:, np.newaxis]
     of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
-    lengths[:] = limit * of_scaled
+    lengths[:] = largest * of_scaled
     out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

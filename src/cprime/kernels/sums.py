@@ -161,8 +161,8 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
     """
     if X.dtype != np.float32:
         return None
-    piece = X[:: max(1, len(X) // _SOME_ROWS)].dense()
-    largest = np.maximum(np.abs(means).max(axis=0), np.abs(piece).max(axis=0, initial=0))
+    sample = X[:: max(1, len(X) // _SOME_ROWS)].dense()
+    largest = np.maximum(np.abs(means).max(axis=0), np.abs(sample).max(axis=0, initial=0))
     small = (largest > 0) & (largest < _SMALL)
     if not small.any():
         return None

@@ -31,15 +31,15 @@ def solved(target: Doubles) -> Doubles:
     with the logarithm of the left side. So each step reduces the error to 2 % of its previous value.
     """
     target = np.asarray(target, dtype=np.float64)
-    least, limit = gap(np.array([MOST, LEAST]) / 2)
-    wanted = np.clip(target, least, limit)
+    least, greatest = gap(np.array([MOST, LEAST]) / 2)
+    wanted = np.clip(target, least, greatest)
     x = (3 - wanted + np.sqrt(np.square(3 - wanted) + 24 * wanted)) / (12 * wanted)
     for _ in range(_STEPS):
         off = np.log(gap(x) / wanted)
         x = x * np.exp(off / (1 + 6 * x / ((6 * x + 1) * (6 * x + 2))))
         if np.abs(off).max(initial=0.0) <= _CLOSE:
             break
-    return np.where(target >= limit, LEAST, np.where(target <= least, MOST, np.clip(2 * x, LEAST, MOST)))
+    return np.where(target >= greatest, LEAST, np.where(target <= least, MOST, np.clip(2 * x, LEAST, MOST)))
 
 
 def _stirling(x: Doubles) -> Doubles:

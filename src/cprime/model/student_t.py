@@ -170,8 +170,8 @@ class StudentT(OwnCovariance):
         """
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities
-        pulls: NDArray[np.float64] = scaled_responsibilities(self.gaussians, ids, costs, q).scaled.sum(axis=1)
-        return pulls
+        sums: NDArray[np.float64] = scaled_responsibilities(self.gaussians, ids, costs, q).scaled.sum(axis=1)
+        return sums
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return x − μ (n, D) of points x drawn from components `labels` (n,): Gaussian noise divided by √u.

@@ -174,9 +174,9 @@ def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Fl
     reach[:, G] = np.inf
     moved = np.where(lists == np.arange(C)[:, np.newaxis], -np.inf, drift[lists])
     spread[:, 0], spread[:, 1:] = -np.inf, np.maximum.accumulate(moved, axis=1)
-    limit = drift.argmax()
-    spread[:, G] = drift[limit]
-    spread[limit, G] = np.delete(drift, limit).max()
+    farthest = drift.argmax()
+    spread[:, G] = drift[farthest]
+    spread[farthest, G] = np.delete(drift, farthest).max()
     return Moves(drift, reach, spread)
 
 

@@ -44,8 +44,8 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
         exact = posterior(truth, scale).log_sum
         partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        limit = float(short.max()) or 1.0  # divide values by the greatest, so that squares do not overflow
-        name, value, spread = "shortfall", float(short.mean()), limit * np.std(short / limit) / np.sqrt(m)
+        largest = float(short.max()) or 1.0  # divide values by the greatest, so that squares do not overflow
+        name, value, spread = "shortfall", float(short.mean()), largest * np.std(short / largest) / np.sqrt(m)
     result[name] = value
     result[f"{name}_interval"] = [max(value - _Z * float(spread), 0.0), value + _Z * float(spread)]
     return result

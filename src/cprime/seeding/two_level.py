@@ -314,12 +314,12 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
     while (left := n_clusters - share.sum()) > 0:  # redistribute shares above `available`
-        buffer = available > share
-        ideal = np.where(buffer, wanted, 0.0)
+        has_room = available > share
+        ideal = np.where(has_room, wanted, 0.0)
         ideal *= left / ideal.sum()
         more = np.minimum(np.floor(ideal).astype(np.int64), available - share)
         if not more.any():
             more = np.zeros_like(share)
-            more[np.argsort(-ideal, kind="stable")[: min(left, np.count_nonzero(buffer))]] = 1
+            more[np.argsort(-ideal, kind="stable")[: min(left, np.count_nonzero(has_room))]] = 1
         share += more
     return share

@@ -241,18 +241,11 @@ def _everything(fit: Mixture) -> dict[str, Any]:
     if isinstance(fit, KMeans):
         return start_from(fit, fit.cluster_centers_)
     if isinstance(fit, PoissonMixture):
-        return {"rates_init": fit.rates_, "weights_init": _sum_to_one(fit.weights_)}
+        return {"rates_init": fit.rates_, "weights_init": fit.weights_}
     if isinstance(fit, CategoricalMixture):
-        return {"probabilities_init": fit.probabilities_, "weights_init": _sum_to_one(fit.weights_)}
+        return {"probabilities_init": fit.probabilities_, "weights_init": fit.weights_}
     precisions = getattr(fit, "precisions_", None)
     return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": precisions}
-
-
-def _sum_to_one(weights: NDArray) -> NDArray[np.float64]:
-    """Return weights in float64 whose sum is 1 beyond the rounding of float32."""
-    exact = weights.astype(np.float64)
-    found: NDArray[np.float64] = exact / exact.sum()
-    return found
 
 
 def _free_energy(fit: Mixture) -> float:

@@ -44,8 +44,8 @@ class Draws:
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
         if init_size is not None and init_size < len(X):
-            piece = random_state.randint(0, len(X), init_size)
-            X, x_squared_norms, sample_weight = X[piece], x_squared_norms[piece], sample_weight[piece]
+            sample = random_state.randint(0, len(X), init_size)
+            X, x_squared_norms, sample_weight = X[sample], x_squared_norms[sample], sample_weight[sample]
         C = self.n_clusters if n_centroids is None else n_centroids
         return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 

@@ -148,8 +148,8 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Return initial centers, drawn as in scikit-learn from `init_size` random rows."""
         if self._init_size < X.shape[0]:
-            piece = random_state.randint(0, X.shape[0], self._init_size)
-            X, weights = X[piece], weights[piece]
+            sample = random_state.randint(0, X.shape[0], self._init_size)
+            X, weights = X[sample], weights[sample]
         X = as_given(X)
         centers = self._init_centroids(
             X,

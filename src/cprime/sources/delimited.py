@@ -180,8 +180,8 @@ def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
         bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
         counts = {mark: {line.count(mark) for line in bare} for mark in _SEPARATORS}
         even = [mark for mark in ("\t", ";", "|", ",") if len(counts[mark]) == 1 and counts[mark] != {0}]
-        limit = max(_SEPARATORS, key=lambda mark: min(counts[mark], default=0))
-        separator = even[0] if even else limit if min(counts[limit], default=0) else ","
+        commonest = max(_SEPARATORS, key=lambda mark: min(counts[mark], default=0))
+        separator = even[0] if even else commonest if min(counts[commonest], default=0) else ","
     if separator == ",":
         return separator, "."
     cells = [cell.strip(' "') for line in lines for cell in line.split(separator)]

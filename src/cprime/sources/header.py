@@ -107,9 +107,9 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
     """Return whether each number of the first line is farther from its column's values than these are apart."""
-    least, limit = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool((np.maximum(first - limit, least - first) > limit - least).all())
+        return bool((np.maximum(first - greatest, least - first) > greatest - least).all())
 
 
 def _is_whole(cell: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import cprime
 from benchmarks.data import load, random_start
 from benchmarks.rounds import median
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 
 
 def main() -> None:

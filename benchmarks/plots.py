@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 # One color per library; peers of a library differ by marker and line.
 COLORS = {

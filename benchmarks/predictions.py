@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cprime
 from benchmarks.data import load
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 from cprime.kernels import instruction_set
 
 REPETITIONS = 5

@@ -18,14 +18,15 @@ from scipy.optimize import nnls
 
 from benchmarks.cost import EXPANDED, MOST_EXACT, Rates, Sizes
 from cprime import open_data
-from cprime._random import Key
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key
 from cprime.em.expectation import Totals
 from cprime.em.hard import ClusterSums, HardEStep
 from cprime.em.k_means import Exchange, ReassignmentSums, Settings
 from cprime.em.loop import FitPlan, Run, begin, iterate
 from cprime.execution import Local
+from cprime.execution.block import ActiveSet, Block
 from cprime.execution.chunk import Chunk
+from cprime.execution.statistics import Tally
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
@@ -34,7 +35,6 @@ from cprime.neighbors.lists import exact_lists
 from cprime.search import Graph
 from cprime.search.base import SearchStats
 from cprime.search.graph import GraphState, LastPass
-from cprime.statistics import Tally
 
 G = 33
 

@@ -14,7 +14,7 @@ import sklearn.cluster
 
 import cprime
 from benchmarks.text import documents
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 
 
 def _timed(estimator: Any, X: Any) -> tuple[Any, float]:

@@ -53,7 +53,7 @@ def checkpoint(content: bytes) -> None:
     tensors.
     """
     import cprime
-    from cprime import checkpoints
+    from cprime.persistence import checkpoints
 
     folder = _folder / "checkpoint"
     state = folder / "state-00000001"

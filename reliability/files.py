@@ -122,7 +122,7 @@ def _import_all() -> None:
     from importlib import import_module
     from pkgutil import iter_modules
 
-    for room in ("cprime.loading", "cprime.checkpoints", "cprime.sources"):
+    for room in ("cprime.loading", "cprime.persistence.checkpoints", "cprime.sources"):
         module = import_module(room)
         for found in iter_modules(getattr(module, "__path__", ())):
             import_module(f"{room}.{found.name}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cprime._style import BLUE, GREEN, PURPLE, VERMILION, frame
+from cprime._utils.style import BLUE, GREEN, PURPLE, VERMILION, frame
 from reproduction.base import Context, Entry, Result, Row
 from reproduction.bishop import PUBLISHED_STEPS, START, half_steps, record, standardised, steps_by_start
 

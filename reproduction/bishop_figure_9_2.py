@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cprime._style import BLUE, VERMILION, frame, name_curve
+from cprime._utils.style import BLUE, VERMILION, frame, name_curve
 from reproduction.base import Context, Entry, Result, Row
 from reproduction.bishop import PUBLISHED_STEPS, START, half_steps, record, standardised
 

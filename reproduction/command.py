@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from cprime._files import replacing, writable_target
+from cprime._utils.files import replacing, writable_target
 from cprime.cli.errors import say
 from reproduction import ENTRIES, Context, Entry, Missing, entry
 from reproduction.page import page

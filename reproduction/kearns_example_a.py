@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, fit_assignment, kl_divergence, posterior_loss
 from reproduction.base import Context, Entry, Result, Row, compare, standard_error
 from reproduction.kearns import (

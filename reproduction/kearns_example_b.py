@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
+from cprime._utils.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.theory import AssignmentFit, Gaussians, kl_divergence, partition_loss
 from reproduction.base import Context, Entry, Result, Row, compare
 from reproduction.kearns import (

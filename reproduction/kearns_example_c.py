@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.theory import PartitionLoss, partition_loss
 from reproduction.base import Context, Entry, Result, Row, compare
 from reproduction.kearns import (

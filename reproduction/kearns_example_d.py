@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, partition_loss
 from reproduction.base import Context, Entry, Result, Row, compare
 from reproduction.kearns import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, variation_distance
 from reproduction.base import Context, Entry, Result, Row
 from reproduction.kearns import SOURCE, runs, samples

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime._random import Key
+from cprime._utils.random import Key
 from cprime.estimators import GaussianMixture, KMeans, KMeans1D
 from cprime.execution import local
 from cprime.kernels import as_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curves
 from reproduction.base import Context, Entry, Result, Row
 from reproduction.sublinear_curves import reached
 from reproduction.sublinear_runs import ASKED, RUNS, SOURCE, Run, fitted, k_means, large, n_runs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cprime._style import BLUE, VERMILION, frame
+from cprime._utils.style import BLUE, VERMILION, frame
 from reproduction.base import Context, Entry, Missing, Result, Row, compare, standard_error
 from reproduction.data import has_song, load
 from reproduction.sublinear_runs import ASKED, RUNS, SOURCE, Setting, fewest_runs, fitted, k_means, large, n_runs

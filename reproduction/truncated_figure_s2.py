@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.seeding import kmeans_plusplus
 from reproduction import truncated_panels as panels
 from reproduction.base import Context, Entry, Result, Row, compare

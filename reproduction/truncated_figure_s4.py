@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import check_random_state
-from cprime._style import BLACK, VERMILION, frame
+from cprime._utils.random import check_random_state
+from cprime._utils.style import BLACK, VERMILION, frame
 from reproduction.base import Context, Entry, Result, Row
 from reproduction.truncated_runs import estimator, follow
 

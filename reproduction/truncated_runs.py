@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.datasets import birch, birch_random
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.kernels import as_rows

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus as plain_or_greedy
 from sklearn.utils import Bunch
 
-from cprime._random import check_random_state
-from cprime._style import BLUE, VERMILION, frame
+from cprime._utils.random import check_random_state
+from cprime._utils.style import BLUE, VERMILION, frame
 from cprime.seeding import kmeans_plusplus
 from reproduction.base import Context, Entry, Result, Row, compare, standard_error
 from reproduction.dbscan import tuned

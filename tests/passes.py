@@ -1,7 +1,7 @@
 """Repeated passes of a search over the same points, for tests of several folders."""
 
-from cprime._random import Key
-from cprime.block import Block
+from cprime._utils.random import Key
+from cprime.execution.block import Block
 from cprime.kernels import as_rows
 
 KEY = Key(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cprime._random import Key, Purpose, seed_of
+from cprime._utils.random import Key, Purpose, seed_of
 
 
 @pytest.mark.parametrize("random_state", [0, 7, np.int64(7), 2**32 - 1])

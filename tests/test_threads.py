@@ -10,13 +10,14 @@ import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from cprime import KMeans, _threads
-from cprime._threads import allowed_threads, limited, resolve_threads
+from cprime import KMeans
+from cprime._utils import threads as _threads
+from cprime._utils.threads import allowed_threads, limited, resolve_threads
 
 ASK = """
 import sys
 import sklearn.cluster
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 sys.stdout.write(str(resolve_threads(None)))
 """
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from cprime._values import replace
+from cprime._utils.values import replace
 
 
 @dataclass(frozen=True)

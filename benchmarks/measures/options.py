@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from benchmarks.data import SOURCES, Data, MissingData, load
 from benchmarks.peers import PEERS, of_model
 from benchmarks.records import Record
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 
 MIXTURES = ("mixture", "mixture-diag", "mixture-full")  # models evaluated by their likelihood
 

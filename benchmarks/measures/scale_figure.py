@@ -12,7 +12,7 @@ from benchmarks.cost import Cluster, Rates, Sizes
 from benchmarks.records import Record
 from benchmarks.rounds import median
 from benchmarks.simulation import G
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curve, name_curves
+from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curve, name_curves
 
 _COLORS = (GREEN, BLUE, VERMILION, PURPLE)
 

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Ellipse
 
 from cprime import GaussianMixture
-from cprime._style import BLUE, ORANGE, PURPLE
+from cprime._utils.style import BLUE, ORANGE, PURPLE
 from cprime.plots import StepsDisplay
 
 OUTPUT = Path(__file__).parents[1] / "_static" / "em-steps.gif"

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import GaussianMixture
-from cprime._style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from cprime._utils.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 OUTPUT = Path(__file__).parents[1] / "_static" / "family.gif"
 N_ITERATIONS = 20

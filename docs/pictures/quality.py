@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from cprime._style import BLACK, BLUE, SKY, VERMILION, frame
+from cprime._utils.style import BLACK, BLUE, SKY, VERMILION, frame
 
 DOCS = Path(__file__).parents[1]
 RESULTS = DOCS / "benchmarks" / "results.jsonl"

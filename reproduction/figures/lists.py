@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
+from cprime._utils.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 
 _COLORS = (VERMILION, BLUE, GREEN, BLACK)
 _LARGE = 1e6  # larger errors are shown with a power of ten

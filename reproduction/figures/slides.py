@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.plots.plane import draw_ellipses
 
 Floats = NDArray[np.float64]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         SoftKMeans,
         StudentTMixture,
     )
+    from cprime.estimators.planning import Plan, plan
     from cprime.loading import load, resume
-    from cprime.planning import Plan, plan
     from cprime.selection import GMeans, XMeans
     from cprime.sources import open_data
 
@@ -77,7 +77,7 @@ _HOME = {
     "KMeans1D": "cprime.estimators",
     "KMedians": "cprime.estimators",
     "KMedoids": "cprime.estimators",
-    "Plan": "cprime.planning",
+    "Plan": "cprime.estimators.planning",
     "PoissonMixture": "cprime.estimators",
     "SearchQualityWarning": "cprime.estimators",
     "SoftKMeans": "cprime.estimators",
@@ -85,7 +85,7 @@ _HOME = {
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
     "open_data": "cprime.sources",
-    "plan": "cprime.planning",
+    "plan": "cprime.estimators.planning",
     "resume": "cprime.loading",
 }
 _ROOMS = (

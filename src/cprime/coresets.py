@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from cprime._narrow import is_narrow
-from cprime._random import check_random_state
+from cprime._utils.number_types import is_narrow
+from cprime._utils.random import check_random_state
 from cprime.kernels import as_rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import draw

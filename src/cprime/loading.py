@@ -11,9 +11,9 @@ import numpy as np
 
 import cprime.estimators
 import cprime.selection  # noqa: F401
-from cprime import checkpoints
+from cprime.persistence import checkpoints
+from cprime.persistence.model_files import class_of, load
 from cprime.sources import open_data, reopened
-from cprime.storage import class_of, load
 
 __all__ = ["load", "resume"]
 

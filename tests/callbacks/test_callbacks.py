@@ -142,7 +142,7 @@ def test_a_clone_has_callbacks_of_its_own_and_a_file_has_none(X, tmp_path):
 
 
 def test_a_stopped_fit_that_dies_in_its_last_pass_stays_stopped(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
+    monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     stopped = KMeans(6, random_state=0, n_init=2, callbacks=lambda row: row["iteration"] == 2)
     expected = clone(stopped).fit(X)
     monkeypatch.setattr(KMeans, "_finalize", _die)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cprime.checkpoints import folder
+from cprime.persistence.checkpoints import folder
 
 
 @pytest.fixture(autouse=True)

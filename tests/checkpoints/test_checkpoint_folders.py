@@ -11,8 +11,10 @@ import pytest
 from checkpoint_data import assert_same, clustered, content, died, weights_of
 
 import cprime
-from cprime import KMeans, _storable, checkpoints, open_data
-from cprime.checkpoints import folder as folder_of_checkpoints
+from cprime import KMeans, open_data
+from cprime._utils import storable as _storable
+from cprime.persistence import checkpoints
+from cprime.persistence.checkpoints import folder as folder_of_checkpoints
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}
@@ -299,7 +301,7 @@ def test_nothing_here_is_pickled():
 
 
 def test_classes_that_are_not_ours_are_not_made():
-    from cprime._storable import decode, encode
+    from cprime._utils.storable import decode, encode
 
     with pytest.raises(ValueError, match=r"there is no 'os\.system' that can be stored"):
         decode({"object": {"class": "os.system", "fields": {}}}, {})
@@ -319,7 +321,7 @@ ARRAYS = (
 
 @pytest.mark.parametrize("value", VALUES, ids=str)
 def test_values_come_back_as_they_were(value):
-    from cprime._storable import decode, encode
+    from cprime._utils.storable import decode, encode
 
     tensors = {}
     found = decode(encode(value, "x", tensors), tensors)
@@ -329,7 +331,7 @@ def test_values_come_back_as_they_were(value):
 
 @pytest.mark.parametrize("value", ARRAYS, ids=repr)
 def test_arrays_keep_shape_and_dtype(value):
-    from cprime._storable import decode, encode
+    from cprime._utils.storable import decode, encode
 
     tensors = {}
     found = decode(encode(value, "x", tensors), tensors)
@@ -339,7 +341,7 @@ def test_arrays_keep_shape_and_dtype(value):
 
 
 def test_nan_comes_back():
-    from cprime._storable import decode, encode
+    from cprime._utils.storable import decode, encode
 
     assert np.isnan(decode(encode(float("nan"), "x", {}), {}))
 

@@ -7,7 +7,7 @@ from checkpoint_data import Died, assert_same, clustered, died, dying, weights_o
 
 import cprime
 from cprime import GaussianMixture, KMeans, open_data
-from cprime._random import seed_of
+from cprime._utils.random import seed_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("array", "float32", "path of .npy", "folder of parquet", "source", "source in chunks", "file in chunks")

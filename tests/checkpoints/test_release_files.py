@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import cprime
-from cprime import SoftKMeans, _storable
+from cprime import SoftKMeans
+from cprime._utils import storable as _storable
 from cprime.search import Papers
 
 FILES = sorted((Path(__file__).parents[1] / "data").glob("release-*.tar.xz"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cprime._bytes import shown_bytes
+from cprime._utils.messages import shown_bytes
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from cprime import storage
 from cprime.cli import outputs
 from cprime.cli.errors import describe
+from cprime.persistence import model_files
 
 
 @pytest.fixture
@@ -337,7 +337,7 @@ def test_too_little_memory_is_said_in_one_line(fails, model, monkeypatch):
     def fail(*args, **kwargs):
         raise MemoryError("Unable to allocate 1 TiB")
 
-    monkeypatch.setattr(storage, "load_tensors", fail)
+    monkeypatch.setattr(model_files, "load_tensors", fail)
     assert fails("info", model) == "not enough memory: Unable to allocate 1 TiB"
 
 
@@ -345,7 +345,7 @@ def test_a_defect_keeps_its_traceback(cprime, model, monkeypatch):
     def fail(*args, **kwargs):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(storage, "load_tensors", fail)
+    monkeypatch.setattr(model_files, "load_tensors", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         cprime("info", model)
 

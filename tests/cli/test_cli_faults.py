@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprime import KMeans1D, KMedoids, storage
+from cprime import KMeans1D, KMedoids
+from cprime.persistence import model_files
 
 resource = pytest.importorskip("resource", reason="limits as POSIX has them")
 MAIN = "from cprime.cli import main; main()"
@@ -85,12 +86,12 @@ def test_a_disk_that_is_full_while_a_checkpoint_is_written(cprime, source, tmp_p
     assert outcome.err.endswith("(File too large)\n")
     assert not (tmp_path / "m.safetensors").exists()
     assert cprime(*args).code == 0
-    assert storage.load(tmp_path / "m.safetensors").n_clusters == 3
+    assert model_files.load(tmp_path / "m.safetensors").n_clusters == 3
 
 
 def test_a_full_disk_is_an_os_error_with_its_number(model):
     before = content(model.parent)
-    estimator = storage.load(model)
+    estimator = model_files.load(model)
     with small_files(), pytest.raises(OSError, match="File too large") as raised:
         estimator.save(model)
     assert raised.value.errno == 27
@@ -113,7 +114,7 @@ def test_a_reader_that_has_gone_ends_a_command_in_silence(model, forked):
 def test_a_folder_that_may_not_be_written_is_named(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = content(tmp_path)
-    estimator = storage.load(model)
+    estimator = model_files.load(model)
     os.setresuid(65534, 65534, 0)
     try:
         for name in ("new.safetensors", "model.safetensors"):

@@ -7,7 +7,7 @@ from sklearn.cluster._kmeans import _kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
 import cprime.sklearn
-from cprime._random import seeded
+from cprime._utils.random import seeded
 from cprime.sklearn import draws
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cprime._random import Key
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 

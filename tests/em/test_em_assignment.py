@@ -5,10 +5,10 @@ import pytest
 from em_data import KEY, C, D, block, kept, model, plain, points, squares, weights_of
 from scipy.special import logsumexp
 
-from cprime._random import Purpose
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Purpose
 from cprime.em import DrawFromAll, ExactEStep, Hard, HardEStep, SampledAssignment, Soft, assignment_of
 from cprime.em import expectation as module
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows
 from cprime.search import Lookup, SearchStats
 

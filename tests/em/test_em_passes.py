@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from em_data import KEY, C, block, kept, model, plain, points, squares
 
-from cprime.block import ActiveSet, Block
 from cprime.em import EStep, ExactEStep, Hard, HardEStep, Soft, Totals
 from cprime.em.expectation import CostPass, CostTally, HardMoments, NearestStart, moved
 from cprime.em.hard import ClusterSums, Lazy
 from cprime.em.k_means import ReassignmentSums
 from cprime.em.repair import SumByComponent
 from cprime.execution import local
+from cprime.execution.block import ActiveSet, Block
 from cprime.execution.local import Local
+from cprime.execution.statistics import Tally
 from cprime.kernels import as_rows
 from cprime.model import FullCovariance, PooledSpherical
 from cprime.neighbors import Cells
 from cprime.search import Full, SearchStats
 from cprime.sources import open_data
-from cprime.statistics import Tally
 
 weighted = pytest.mark.parametrize("weighted", [False, True])
 LOOK = Full().look(None, model().components(), KEY)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cprime.block import ActiveSet, Block
 from cprime.em import HardEStep
 from cprime.em.repair import FarthestPoints, FindFarthest, relocate_empty
 from cprime.execution import local
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.search import Full

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from em_data import KEY, C, D, block, kept, model, points, squares
 
-from cprime.block import ActiveSet
 from cprime.em import (
     EM,
     Accept,
@@ -29,6 +28,7 @@ from cprime.em import (
 from cprime.em.hard import Lazy
 from cprime.em.k_means import Progress, ReassignmentSums, _all_sums
 from cprime.execution import local
+from cprime.execution.block import ActiveSet
 from cprime.model import Diag, Scatter, TiedSpherical
 from cprime.model.tied_spherical import factors_of
 from cprime.search import Full, SearchStats

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import cprime
 from cprime import KMeans, open_data
-from cprime.transport import Infeasible, assign
+from cprime.em.transport import Infeasible, assign
 
 
 def groups(n, D=3, C=6, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
-from cprime._bytes import bytes_of
+from cprime._utils.messages import bytes_of
 from cprime.sources import Source
 
 MB = 10**6

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from estimator_data import clustered
 
-from cprime import GaussianMixture, KMeans, _threads
+from cprime import GaussianMixture, KMeans
+from cprime._utils import threads as _threads
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),

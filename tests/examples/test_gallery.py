@@ -54,7 +54,7 @@ def test_a_script_stands_alone(name):
 
 def test_the_style_has_the_colors_of_the_displays():
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    from cprime._style import COLORS
+    from cprime._utils.style import COLORS
 
     with pyplot.style.context("cprime.style"):
         cycle = pyplot.rcParams["axes.prop_cycle"].by_key()["color"]

@@ -127,7 +127,7 @@ class Died(Exception):
 @pytest.mark.parametrize(("search", "weighted"), [("full", False), ("graph", True), ("bounded", False)])
 @pytest.mark.long
 def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client, tmp_path, monkeypatch):
-    monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
+    monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     X = clustered()
     given, weights = on_dask(X), da.from_array(weights_of(len(X)), chunks=CHUNK) if weighted else None
     expected = k_means(search=search).fit(in_memory(X), sample_weight=weights_of(len(X)) if weighted else None)
@@ -148,7 +148,7 @@ def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client,
 
 @pytest.mark.long
 def test_a_checkpoint_of_a_cluster_goes_on_without_one(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
+    monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     X = clustered()
     dying = k_means(metric="cosine", checkpoint=str(tmp_path / "folder"))
     dying.set_params(callbacks=_dies_after(4))

@@ -8,8 +8,8 @@ from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered
 from execution_data import random_weights as random_weights_of
 
 from cprime import KMeans
-from cprime.block import ActiveSet
 from cprime.execution import Local
+from cprime.execution.block import ActiveSet
 from cprime.execution.chunk import Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprime.em.k_means import ReassignmentSums
+from cprime.execution.statistics import merge
 from cprime.model.tied_spherical import SphericalMoments
-from cprime.statistics import merge
 
 
 class Noted:

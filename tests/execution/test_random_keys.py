@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from cprime._random import Key, Purpose
-from cprime.block import Block
+from cprime._utils.random import Key, Purpose
+from cprime.execution.block import Block
 from cprime.kernels import Dense
 
 N = 20_000

@@ -19,7 +19,8 @@ from family_data import (
     weighted_means,
 )
 
-from cprime import FuzzyKMeans, GaussianMixture, KMeans, SoftKMeans, fuzzy
+from cprime import FuzzyKMeans, GaussianMixture, KMeans, SoftKMeans
+from cprime.em import fuzzy
 from cprime.seeding import random_rows
 
 RULES = {

@@ -8,7 +8,8 @@ from family_data import DTYPES, clustered
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime import KMedoids, medoids
+from cprime import KMedoids
+from cprime.em import medoids
 
 METHODS = ("fasterpam", "alternate")
 METRICS = {

@@ -9,8 +9,8 @@ from damage import damages
 
 import cprime
 from cprime import KMeans
-from cprime.checkpoints import folder as checkpoints
-from cprime.checkpoints.tensors import read_tensors
+from cprime.persistence.checkpoint_files import read_tensors
+from cprime.persistence.checkpoints import folder as checkpoints
 
 
 class Died(Exception):
@@ -38,7 +38,7 @@ def folder(tmp_path, rng, monkeypatch):
 def test_a_description_cut_short_or_changed_at_any_byte_is_refused(folder):
     for _ in damages(folder / "fit.safetensors"):
         with pytest.raises(ValueError, match=r"fit\.safetensors is damaged"):
-            cprime.checkpoints.read(folder)
+            cprime.persistence.checkpoints.read(folder)
 
 
 @pytest.mark.parametrize("name", ["head.safetensors", "000000.safetensors"])
@@ -51,7 +51,7 @@ def test_a_state_cut_short_or_changed_at_any_byte_is_never_read(name, folder):
 
 def described(folder, **changes):
     """Replace entries of the checkpoint's description; its checksum stays correct."""
-    description = cprime.checkpoints.read(folder) | changes
+    description = cprime.persistence.checkpoints.read(folder) | changes
     checkpoints._describe(folder, description)
 
 

@@ -11,8 +11,8 @@ from damage import damages
 from safetensors.numpy import load_file, save_file
 
 import cprime
-from cprime import storage
 from cprime.estimators.soundness import NEEDED
+from cprime.persistence import model_files
 
 LOAD_ALL = """
 import json, resource, sys
@@ -70,7 +70,7 @@ def test_a_model_with_one_byte_more_is_refused(path):
 
 def test_a_model_of_format_1_is_read_as_before(path, X):
     estimator = cprime.load(path)
-    metadata = {**storage.read_header(path), "format_version": "1"}
+    metadata = {**model_files.read_header(path), "format_version": "1"}
     del metadata["checksum"]
     save_file(load_file(path), path, metadata=metadata)
     np.testing.assert_array_equal(cprime.load(path).predict(X), estimator.predict(X))
@@ -90,11 +90,11 @@ def forged(path, header, data):
     text = header if isinstance(header, str | bytes) else json.dumps(header, separators=(",", ":"))
     text = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    if storage._SEAL.search(text):
+    if model_files._SEAL.search(text):
         header = path.read_bytes()
-        place = 8 + storage._seal_of(text)
+        place = 8 + model_files._seal_of(text)
         path.write_bytes(header[:place] + b"0" * 32 + header[place + 32 :])
-        storage._seal(path)
+        model_files._seal(path)
 
 
 def tensor(**changes):
@@ -279,10 +279,10 @@ CASES = [(name, i) for name, arrays in ARRAYS.items() for i in range(len(arrays)
 def saved_unchecked(estimator, path):
     """Save an estimator that `save` refuses, as another program could write it."""
     with pytest.raises(ValueError, match="as a fit leaves it"):
-        storage.save(estimator, path)
+        model_files.save(estimator, path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(estimator), "_check_fitted", lambda self: None)
-        storage.save(estimator, path)
+        model_files.save(estimator, path)
 
 
 @pytest.mark.parametrize(("name", "i"), CASES)
@@ -315,12 +315,12 @@ def test_parameters_that_no_mixture_has_are_refused_by_name(name, i, X, tmp_path
 
 def test_every_class_that_can_be_stored_says_what_it_needs():
     cprime.load  # noqa: B018, with it all classes are known
-    assert storage._classes.keys() == NEEDED.keys()
+    assert model_files._classes.keys() == NEEDED.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(NEEDED))
 def test_every_estimator_comes_back_and_needs_its_attributes(kind, X, tmp_path):
-    cls, path = storage.class_of(kind), tmp_path / "model.safetensors"
+    cls, path = model_files.class_of(kind), tmp_path / "model.safetensors"
     name = "n_components" if kind.endswith("Mixture") else "n_clusters"
     size = {} if kind in ("XMeans", "GMeans") else {name: 2}
     discrete = kind in ("PoissonMixture", "CategoricalMixture")

@@ -19,8 +19,8 @@ from mixture_data import (
 from scipy.special import logsumexp
 
 from cprime import em, kernels, search
-from cprime._random import Key
-from cprime.block import Block
+from cprime._utils.random import Key
+from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.model.interface import Responsibilities
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
-from cprime._random import Purpose
+from cprime._utils.random import Purpose
 from cprime.kernels.measures import costs_of
 from cprime.model import Diag, FullCovariance, Spherical
 from cprime.neighbors import with_self

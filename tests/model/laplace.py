@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cprime.block import Block
-from cprime.components import Components
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows
 from cprime.model.base import Family
 from cprime.model.covariance import checked_precisions
 from cprime.model.interface import Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
-from cprime.statistics import Sums
+from cprime.neighbors.components import Components
 
 _NEAR = 1e-9  # in scales: points nearer than this have no larger weight
 

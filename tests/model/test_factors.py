@@ -11,11 +11,11 @@ from sklearn.decomposition import FactorAnalysis
 from threadpoolctl import threadpool_limits
 
 from cprime import GaussianMixture, em, load, open_data
-from cprime.block import Block
-from cprime.components import Components
+from cprime.execution.block import Block
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
 from cprime.model.interface import Responsibilities
+from cprime.neighbors.components import Components
 from cprime.search import Graph
 
 C, D, H = 6, 9, 2

@@ -5,10 +5,10 @@ import pytest
 from model_data import CENTERS, SHARES, C, D, known, matrices, points
 from scipy.stats import multivariate_normal
 
-from cprime import components as module
-from cprime.components import Centers
 from cprime.kernels import as_rows
 from cprime.model import Diag, FullCovariance, Spherical
+from cprime.neighbors import components as module
+from cprime.neighbors.components import Centers
 
 
 def of(name, free=True):

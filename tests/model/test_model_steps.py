@@ -5,8 +5,8 @@ import pytest
 from model_data import CENTERS, NAMES, C, D, known, points, weights_of
 from scipy.special import logsumexp
 
-from cprime.block import Block
 from cprime.execution import local
+from cprime.execution.block import Block
 from cprime.kernels import as_rows
 from cprime.model import Scatter, TiedSpherical
 from cprime.model.base import means_of, winner_error

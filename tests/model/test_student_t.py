@@ -10,8 +10,8 @@ from scipy.special import digamma, gammaln, logsumexp
 from scipy.stats import chi2, kstest, multivariate_t
 
 from cprime import StudentTMixture
-from cprime.block import Block
 from cprime.em import EM, MixtureSettings
+from cprime.execution.block import Block
 from cprime.kernels import Dense, posterior
 from cprime.model import STUDENT_T
 from cprime.model.degrees_of_freedom import gap, log_normalizer, solved

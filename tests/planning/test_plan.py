@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 import cprime
 from cprime import GaussianMixture, KMeans, KMedoids, open_data
 from cprime.estimators.memory import PlannedRows, _measured, needed, sizes_of
-from cprime.planning import probe
+from cprime.estimators.planning import probe
 from cprime.search import Graph
 
 MB = 10**6
@@ -145,7 +145,7 @@ def test_the_plan_of_a_limited_fit_has_its_chunks(X, tmp_path):
 
 def test_faster_ways_are_named(monkeypatch):
     monkeypatch.setattr(probe, "foreseen", lambda estimator, rows: probe.CostEstimate(40, 30, 100.0, 50.0))
-    monkeypatch.setattr("cprime.planning.planned.foreseen", probe.foreseen)
+    monkeypatch.setattr("cprime.estimators.planning.planned.foreseen", probe.foreseen)
     plan = cprime.plan(KMeans(200, search="full", n_init=2), (100_000, 4))
     assert plan.passes == 80
     text = "\n".join(plan.suggestions)

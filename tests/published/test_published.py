@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import published
 from cprime import GaussianMixture, KMeans, KMedoids, SoftKMeans
-from cprime._random import Key, Purpose, seed_of
+from cprime._utils.random import Key, Purpose, seed_of
 from cprime.neighbors import random_lists, random_sets
 from cprime.search import Papers
 from cprime.seeding import AFKMC2, afk_mc2, seed

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from cprime import GaussianMixture, KMeans
-from cprime._random import Key
+from cprime._utils.random import Key
 from cprime.kernels import Dense
 from cprime.search import Graph, Papers
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from cprime.block import ActiveSet
-from cprime.components import Centers
+from cprime.execution.block import ActiveSet
 from cprime.kernels import as_rows
+from cprime.neighbors.components import Centers
 from cprime.search.certificate import certify
 
 Z = norm.ppf(0.975)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from search_data import DTYPES, kmeans, random_weights, squared_distances
 
-from cprime._random import Key
-from cprime.block import ActiveSet
+from cprime._utils.random import Key
 from cprime.em import jumps
 from cprime.em.expectation import HardMoments
 from cprime.execution import local
+from cprime.execution.block import ActiveSet
 from cprime.model import TiedSpherical
 from cprime.neighbors import exact_lists, with_self
 

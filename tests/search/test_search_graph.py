@@ -7,10 +7,10 @@ import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import GaussianMixture
-from cprime.block import ActiveSet
-from cprime.components import Centers
+from cprime.execution.block import ActiveSet
 from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Cells, CenterIndex, exact_lists, with_self
+from cprime.neighbors.components import Centers
 from cprime.search import Graph, graph
 from passes import Passes
 

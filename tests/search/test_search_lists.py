@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from search_data import DTYPES, KEY, clustered, squared_distances
 
-from cprime._random import Key, Purpose
-from cprime.components import Centers
+from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, as_rows
 from cprime.kernels.reference import Reference
 from cprime.neighbors import (
@@ -20,6 +19,7 @@ from cprime.neighbors import (
     with_self,
     without_self,
 )
+from cprime.neighbors.components import Centers
 from cprime.search import Papers
 from passes import Passes
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from seeding_data import METHODS, clustered
 
-from cprime._random import Key
+from cprime._utils.random import Key
 from cprime.execution import Local, local
 from cprime.seeding import place
 from cprime.seeding.keys import FindSmallestKeys

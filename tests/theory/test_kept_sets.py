@@ -20,7 +20,7 @@ from theory_data import (
     truncated_posterior,
 )
 
-from cprime.block import ActiveSet
+from cprime.execution.block import ActiveSet
 
 RELATIVE = {np.float32: 2e-6, np.float64: 1e-14}
 

@@ -5,10 +5,10 @@ import pytest
 from theory_data import DTYPES, clustered, model_of, random_weights, squared_distances
 
 from cprime import KMeans
-from cprime._random import Key
-from cprime.block import Block
+from cprime._utils.random import Key
 from cprime.em import HardEStep
 from cprime.em.hard import Lazy
+from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.search import Full
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from cprime import em
-from cprime._random import Key
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.search import Full, Lookup, SearchStats

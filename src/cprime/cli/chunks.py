@@ -1,6 +1,6 @@
 """Number and size of the chunks in which input data are read, as a message on stderr or as a dictionary."""
 
-from cprime._bytes import shown_bytes
+from cprime._utils.messages import shown_bytes
 from cprime.cli.errors import say
 from cprime.sources import Source
 

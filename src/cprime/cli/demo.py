@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cprime import GaussianMixture, KMeans
-from cprime._files import writable_target
+from cprime._utils.files import writable_target
 from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
 from cprime.datasets import assembled, patches

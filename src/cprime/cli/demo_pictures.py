@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from cprime._files import replacing
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._utils.files import replacing
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.estimators.fitted import centers_of
 from cprime.plots.codebook import CodebookDisplay
 from cprime.plots.style import GREY, bare

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cprime._bytes import bytes_of
+from cprime._utils.messages import bytes_of
 from cprime.cli.errors import say
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data

@@ -12,7 +12,7 @@ from typing import Any, Self
 import click
 import numpy as np
 
-from cprime import GaussianMixture, KMeans, StudentTMixture, checkpoints
+from cprime import GaussianMixture, KMeans, StudentTMixture
 from cprime.callbacks import ProgressBar
 from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.errors import say
@@ -20,6 +20,7 @@ from cprime.cli.files import Request, centers_in, for_fit, hinted
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
 from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
+from cprime.persistence import checkpoint_files, checkpoints
 from cprime.sources import is_source_like
 
 _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMixture}
@@ -75,7 +76,7 @@ def fit(
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
     if options.checkpoint is not None:
-        estimator.set_params(checkpoint=checkpoints.Place(options.checkpoint, output))
+        estimator.set_params(checkpoint=checkpoint_files.Place(options.checkpoint, output))
     start = perf_counter()
     with hinted():
         source = for_fit(path, request, options.max_memory)

@@ -3,14 +3,15 @@
 import math
 from pathlib import Path
 
-from cprime import checkpoints, load
+from cprime import load
 from cprime.cli.chunks import chunk_figures
 from cprime.cli.errors import say
 from cprime.cli.files import STDIN, Request, opened
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
+from cprime.persistence import checkpoints
+from cprime.persistence.model_files import read_header
 from cprime.sources.opening import SUFFIXES
-from cprime.storage import read_header
 
 
 def info(name: str, request: Request, *, as_json: bool) -> None:

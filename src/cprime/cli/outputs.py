@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cprime._files import replacing, writable_target
-from cprime._npy import NpyWriter
+from cprime._utils.files import NpyWriter, replacing, writable_target
 from cprime.sources.optional import require
 
 STDOUT = "-"

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cprime._bytes import bytes_of
+from cprime._utils.messages import bytes_of
 
 PANELS = ("Data", "Model", "Search", "Output")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._files import filling
+from cprime._utils.files import filling
 from cprime.cli.outputs import Columns
 from cprime.sources import Source
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from cprime.cli.files import Request, opened
 from cprime.cli.fit import FitOptions, estimator_of
 from cprime.cli.outputs import print_json
-from cprime.planning import plan as planned
+from cprime.estimators.planning import plan as planned
 
 
 def plan(

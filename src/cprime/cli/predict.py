@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import load
-from cprime._files import vacant_folder
+from cprime._utils.files import vacant_folder
 from cprime.callbacks import RowsProgress
 from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.files import InputData, Request, as_of, hinted, opened

@@ -3,11 +3,12 @@
 from pathlib import Path
 from time import perf_counter
 
-from cprime import checkpoints, load
+from cprime import load
 from cprime.cli.fit import fitted, report
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output
 from cprime.cli.summary import summary
 from cprime.loading import data_of, unfitted
+from cprime.persistence import checkpoints
 
 
 def resume(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from sklearn.utils import Bunch
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
 _SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms of sizes and of spreads

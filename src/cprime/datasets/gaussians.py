@@ -5,7 +5,7 @@ import math
 import numpy as np
 from sklearn.utils import Bunch
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
 

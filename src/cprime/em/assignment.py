@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import posterior
 from cprime.model import Model
 from cprime.model.interface import Responsibilities

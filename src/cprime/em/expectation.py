@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
 from cprime.em.assignment import Assignment, SampledAssignment
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Floats, changed
 from cprime.model import Model
 from cprime.model.embedded import rows_of_piece
 from cprime.model.interface import Expected, Responsibilities
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
-from cprime.statistics import Sums, Tally
 
 _BLOCK = 2**20  # number of responsibilities computed at a time if components are drawn from the full posterior
 

@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
-from cprime.components import Components, Reweighted
 from cprime.em.expectation import ReassignmentSums, Totals, moved, tally_of
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Tally
 from cprime.kernels import Rows
 from cprime.model import TiedSpherical
+from cprime.neighbors.components import Components, Reweighted
 from cprime.search import Look, Lookup, SearchStats
 from cprime.search.full import FullLookup
-from cprime.statistics import Tally
 
 
 @dataclass(frozen=True)

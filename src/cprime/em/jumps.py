@@ -15,10 +15,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose
+from cprime._utils.values import replace
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Dense, Floats
 from cprime.model import TiedSpherical
 

@@ -12,18 +12,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.em.expectation import ReassignmentSums, Totals
 from cprime.em.hard import ClusterSums, HardEStep, Lazy, reweighted_centers
 from cprime.em.jumps import jump
 from cprime.em.repair import SumByComponent, relocate_empty
 from cprime.em.stages import Accept, End, Final, Undo
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet
 from cprime.model import Model, TiedSpherical
+from cprime.neighbors.components import Components
 from cprime.search import Look, Search
 
 logger = logging.getLogger("cprime")

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.em.expectation import CostPass, HardMoments, NearestStart
 from cprime.em.stages import Accept, DeferredModel, End, Final, Stage, Undo, Warmup
 from cprime.execution import Data, rows_of
+from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows
 from cprime.model import Model
 from cprime.neighbors import Cells

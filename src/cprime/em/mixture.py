@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.em.assignment import SampledAssignment, assignment_of
 from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
 from cprime.em.stages import Accept, DeferredModel, End, Final, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
+from cprime.execution.block import ActiveSet
+from cprime.execution.statistics import Tally
 from cprime.model import Model
+from cprime.neighbors.components import Components
 from cprime.search import Look
-from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 

@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key
+from cprime._utils.values import replace
 from cprime.em.expectation import Totals
 from cprime.em.mixture import EM
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
 from cprime.model import Model, TiedSpherical
 from cprime.search import Full, Look
 from cprime.search.full import FullLookup

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.values import replace
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats
 from cprime.model import TiedSpherical
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.em.expectation import Totals
 from cprime.execution import Data
 from cprime.execution.base import Job
+from cprime.execution.block import ActiveSet
 from cprime.model import Model
+from cprime.neighbors.components import Components
 from cprime.search import Look, Search
 
 _SETTLED = 0.01  # relative fall of the error below which a warm-up that `settles` ends

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose, seed_of
-from cprime.block import ActiveSet
+from cprime._utils.random import Key, Purpose, seed_of
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows, computing
 from cprime.model import Model
 from cprime.search.certificate import certify

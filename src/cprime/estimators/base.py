@@ -11,10 +11,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import __version__, checkpoints, em
-from cprime._random import Key, Purpose, seed_of
-from cprime._values import replace
-from cprime.checkpoints import Checkpoint, Runs
+from cprime import __version__, em
+from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.values import replace
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
@@ -26,6 +25,8 @@ from cprime.estimators.watching import Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadGaps, computing, instruction_set
 from cprime.model import Model
+from cprime.persistence import checkpoint_files, checkpoints
+from cprime.persistence.checkpoints import Checkpoint, Runs
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
@@ -310,7 +311,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
             "features": tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
             **data.identity(),
             "chunks": tuple(data.sizes),
-            "output": checkpoints.output_of(self.checkpoint),
+            "output": checkpoint_files.output_of(self.checkpoint),
         }
         checkpoint, runs = checkpoints.opened(self.checkpoint, description, data)
         if description["features"] is not None:

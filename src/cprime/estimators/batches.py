@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cprime import em
-from cprime._random import Key, seed_of
+from cprime._utils.random import Key, seed_of
 from cprime.estimators.validation import check_decay, check_integer, resolve_init, resolve_search
 from cprime.execution import Data
 from cprime.kernels import Floats, computing

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from cprime._bytes import bytes_of, shown_bytes
+from cprime._utils.messages import bytes_of, shown_bytes
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.search import Graph
 from cprime.sources import is_source_like

@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import storage
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import CATEGORICAL
 from cprime.model.categorical import OneHot
+from cprime.persistence import model_files
 from cprime.search import Search
 
 
-@storage.register
+@model_files.register
 class CategoricalMixture(DiscreteMixture):
     """Mixture of independent categorical columns: p(x) = Σ_c π_c Π_d p_cd(x_d); latent class analysis.
 

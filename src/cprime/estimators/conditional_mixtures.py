@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional

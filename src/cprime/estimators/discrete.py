@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
 from cprime.estimators.mixture import Mixture
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import SparseRows
 from cprime.model.categorical import check_codes
 

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 
 _COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 

@@ -11,9 +11,9 @@ from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import checkpoints, em
-from cprime._random import check_random_state
-from cprime._warnings import warn
+from cprime import em
+from cprime._utils.messages import warn
+from cprime._utils.random import check_random_state
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer
 from cprime.estimators.entries import kept_entries
@@ -22,6 +22,7 @@ from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import Rows, computing, posterior
 from cprime.model import FAMILIES, Model
+from cprime.persistence import checkpoints
 from cprime.search.nearby import Nearby
 
 

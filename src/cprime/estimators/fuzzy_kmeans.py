@@ -5,9 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from cprime import fuzzy, storage
-from cprime._random import check_random_state
-from cprime.block import Block
+from cprime._utils.random import check_random_state
+from cprime.em import fuzzy
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import FuzzyBase
@@ -21,12 +20,14 @@ from cprime.estimators.validation import (
     check_weights,
 )
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.execution.block import Block
+from cprime.persistence import model_files
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in float64
 
 
-@storage.register
+@model_files.register
 class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from cprime._random import Key, Purpose, seed_of
-from cprime._threads import plain_products
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.threads import plain_products
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, ReadGaps, Rows, computing, posterior
 from cprime.model import Model
-from cprime.statistics import Sums
 
 
 @dataclass(frozen=True)

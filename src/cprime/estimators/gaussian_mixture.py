@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import storage
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
+from cprime.persistence import model_files
 from cprime.search import Search
 
 
@@ -22,7 +22,7 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
     return model.latent(X, best_of(model, X))
 
 
-@storage.register
+@model_files.register
 class GaussianMixture(Imputing, Conditionals, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 

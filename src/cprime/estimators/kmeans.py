@@ -5,8 +5,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import em, storage
-from cprime._warnings import warn_if_few
+from cprime import em
+from cprime._utils.messages import warn_if_few
 from cprime.estimators import sizes
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel
@@ -32,10 +32,11 @@ from cprime.model import TiedSpherical
 from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
+from cprime.persistence import model_files
 from cprime.search import Full, Graph, Search
 
 
-@storage.register
+@model_files.register
 class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     """k-means clustering: truncated EM of a Gaussian mixture in which each point has one active component (C′ = 1).
 

@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from cprime import storage
-from cprime._threads import resolve_threads
-from cprime._warnings import warn_if_few
+from cprime._utils.messages import warn_if_few
+from cprime._utils.threads import resolve_threads
 from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.kernels import cut_line
+from cprime.persistence import model_files
 
 LARGEST_RATIO = 2.0**64
 
 
-@storage.register
+@model_files.register
 class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SavableEstimator):
     """k-means in one dimension: the global minimum of J, computed without any initialization.
 

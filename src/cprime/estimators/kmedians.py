@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from cprime import storage
-from cprime._random import check_random_state
-from cprime._warnings import warn_if_few
+from cprime._utils.messages import warn_if_few
+from cprime._utils.random import check_random_state
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import check_loop, check_real, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 
 _VALUES = 2**22  # number of distances that are computed at a time
@@ -37,7 +37,7 @@ class Medians:
         return self.rows[-1][0]
 
 
-@storage.register
+@model_files.register
 class KMedians(CopiedCallbacks, Arrays, Prototypes):
     """k-medians clustering: minimize J = Σ_n w_n min_c ‖x_n − μ_c‖₁, the sum of absolute differences to medians.
 

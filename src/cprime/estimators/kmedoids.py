@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cprime import medoids, storage
-from cprime._random import check_random_state
-from cprime._warnings import warn_if_few
+from cprime._utils.messages import warn_if_few
+from cprime._utils.random import check_random_state
+from cprime.em import medoids
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
@@ -19,13 +19,14 @@ from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.kernels import as_rows
+from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
 
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that would depend on the data
 
 
-@storage.register
+@model_files.register
 class KMedoids(CopiedCallbacks, Arrays, Prototypes):
     """k-medoids clustering: choose C points μ_c, the medoids, that minimize J = Σ_n w_n min_c V(x_n, μ_c).
 

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from cprime import em
-from cprime._random import Key
-from cprime._threads import resolve_threads
-from cprime._values import replace
-from cprime.components import KernelComponents
+from cprime._utils.random import Key
+from cprime._utils.threads import resolve_threads
+from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
 from cprime.estimators.rows import is_plain
 from cprime.estimators.shapes import ShapeSource
@@ -28,6 +27,7 @@ from cprime.kernels import TabulatedCosts, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
 from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
+from cprime.neighbors.components import KernelComponents
 from cprime.search import Bounded, Full
 from cprime.seeding.jumps import PER_CLUSTER
 from cprime.seeding.kmeans_plusplus import trial_bytes

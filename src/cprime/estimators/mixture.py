@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime._random import Key, seed_of
-from cprime._values import replace
+from cprime._utils.random import Key, seed_of
+from cprime._utils.values import replace
 from cprime.estimators.base import FirstModel
 from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_mixture import FittedMixture

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime._range import check_largest
-from cprime._values import replace
+from cprime._utils.number_types import check_largest
+from cprime._utils.values import replace
 from cprime.estimators.validation import are_many
 from cprime.execution import Data
 from cprime.kernels import Dense

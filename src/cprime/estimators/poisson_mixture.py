@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from cprime import storage
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import POISSON
+from cprime.persistence import model_files
 from cprime.search import Search
 
 
-@storage.register
+@model_files.register
 class PoissonMixture(DiscreteMixture):
     """Mixture of independent Poisson counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
 

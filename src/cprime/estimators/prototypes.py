@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime import fuzzy
+from cprime.em import fuzzy
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.rows import validated

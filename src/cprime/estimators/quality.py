@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime._warnings import warn
+from cprime._utils.messages import warn
 
 LEAST_AGREEMENT = 0.9  # share of points whose best component was found
 MOST_EXCESS = 0.02  # relative excess of J, computed with the centers found, over J of the exact nearest centers

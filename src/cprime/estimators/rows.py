@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cprime._narrow import bits_of, is_narrow
-from cprime._range import check_largest, check_spread
+from cprime._utils.number_types import bits_of, check_largest, check_spread, is_narrow
 from cprime.kernels import Rows, SparseRows, as_rows
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime._random import Key, Purpose, seed_of
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose, seed_of
+from cprime.em.transport import Infeasible, Sizes, assign
 from cprime.execution import Data, Local
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows
 from cprime.seeding import is_given, place
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
-from cprime.statistics import Sums
-from cprime.transport import Infeasible, Sizes, assign
 
 logger = logging.getLogger("cprime")
 

@@ -4,7 +4,8 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from cprime import em, fuzzy, storage
+from cprime import em
+from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.restoring import restore_on_error
@@ -20,10 +21,11 @@ from cprime.estimators.watching import with_callbacks
 from cprime.execution import Data
 from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import variance_floor
+from cprime.persistence import model_files
 from cprime.search import Search
 
 
-@storage.register
+@model_files.register
 class SoftKMeans(FuzzyBase, Clusterer):
     """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) with fixed stiffness β; centers are weighted means.
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprime._range import check_largest
-from cprime.fuzzy import REGULARIZED
+from cprime._utils.number_types import check_largest
+from cprime.em.fuzzy import REGULARIZED
 from cprime.model import TiedSpherical
 
 _LOOP = ("n_iter_", "converged_", "history_", "n_active_")

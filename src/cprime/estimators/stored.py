@@ -1,16 +1,50 @@
 """Base class of all estimators, with methods that write a model file and make a report."""
 
 import os
+from functools import cache
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
-from cprime import storage
-from cprime._documentation import Documented
 from cprime.estimators.soundness import check_fitted
+from cprime.persistence import model_files
 
 if TYPE_CHECKING:
     from cprime.report import Report
+
+
+def address() -> str:
+    """Return the address of the documentation without a slash at its end, or "" if none is known.
+
+    The environment variable CPRIME_DOCS has precedence, for example `file:///…/build/docs` after `make docs`. Without
+    it, the address is the documentation URL in the metadata of the installed package.
+    """
+    return os.environ.get("CPRIME_DOCS", _of_package()).rstrip("/")
+
+
+@cache
+def _of_package() -> str:
+    for line in metadata.metadata("cprime").get_all("Project-URL") or ():
+        label, _, url = line.partition(", ")
+        if label.lower() == "documentation":
+            return url
+    return ""
+
+
+class Documented:
+    """Mixin before scikit-learn's `BaseEstimator` that links the HTML representation to the estimator's API page."""
+
+    _doc_link_module = "cprime"
+
+    @property
+    def _doc_link_template(self) -> str:
+        site = address()
+        return f"{site}/generated/{{package}}.{{name}}.html" if site else ""
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package = "cprime.sklearn" if type(self).__module__.startswith("cprime.sklearn.") else "cprime"
+        return {"package": package, "name": type(self).__name__}
 
 
 class SavableEstimator(Documented, BaseEstimator):
@@ -24,7 +58,7 @@ class SavableEstimator(Documented, BaseEstimator):
         path : path-like
             Where to write; an existing file is replaced once the new one is complete.
         """
-        storage.save(self, path)
+        model_files.save(self, path)
 
     def report(
         self,

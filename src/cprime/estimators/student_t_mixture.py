@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import storage
-from cprime._values import replace
+from cprime._utils.values import replace
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.model import STUDENT_T
+from cprime.persistence import model_files
 from cprime.search import Papers, Search
 
 
@@ -20,7 +20,7 @@ def _outlier_weights(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
     return model.outlier_weights(X, n_kept)
 
 
-@storage.register
+@model_files.register
 class StudentTMixture(Conditionals, Mixture):
     """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import (
     check_scalar,
 )
 
-from cprime._range import check_total_weight
-from cprime._threads import resolve_threads
+from cprime._utils.number_types import check_total_weight
+from cprime._utils.threads import resolve_threads
 from cprime.execution import Data
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources.foreign import plain

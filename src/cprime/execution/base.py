@@ -16,10 +16,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
+from cprime.execution.block import ActiveSet, Block
 from cprime.execution.chunk import Chunk
+from cprime.execution.statistics import Additive
 from cprime.kernels import Rows
-from cprime.statistics import Additive
 
 P_co = TypeVar("P_co", bound=Additive, covariant=True)
 P = TypeVar("P", bound=Additive)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, grouped_order
 
 

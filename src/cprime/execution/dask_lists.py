@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._narrow import is_narrow
+from cprime._utils.number_types import is_narrow
 from cprime.sources.kinds import precision
 from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, table_of
 

@@ -27,8 +27,8 @@ from cprime.execution import tasks
 from cprime.execution.base import Job, P, RowSample
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import MakeRows, Prepare
+from cprime.execution.statistics import merge
 from cprime.execution.tasks import GroupState
-from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._range import MOST, check_largest, check_spread
-from cprime.block import Block
+from cprime._utils.number_types import MOST, check_largest, check_spread
 from cprime.execution.base import Job, P, RowSample
+from cprime.execution.block import Block
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
+from cprime.execution.statistics import merge
 from cprime.kernels import Dense, Floats, ReadGaps, Rows, as_rows, with_nan
 from cprime.sources import Source, ahead, source_of
-from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
 # Function that transforms rows before a model uses them. Arguments: rows, name of the data, order (permutation of the

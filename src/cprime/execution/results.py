@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from cprime._files import replacing
-from cprime._npy import NpyWriter
+from cprime._utils.files import NpyWriter, replacing
 from cprime.sources.base import CHUNK_BYTES, CHUNK_ROWS
 
 _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares the components once per piece

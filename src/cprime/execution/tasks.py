@@ -12,16 +12,15 @@ import numpy as np
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
-from cprime._narrow import is_narrow
-from cprime._range import check_largest
-from cprime.block import Block
+from cprime._utils.number_types import check_largest, is_narrow
 from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
+from cprime.execution.block import Block
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import MakeRows, Prepare
+from cprime.execution.statistics import merge
 from cprime.kernels import Rows, as_rows, computing, with_nan
 from cprime.sources.kinds import FILL_MISSING
-from cprime.statistics import merge
 
 
 class GroupState(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cprime._range import MOST_COLUMNS
+from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 

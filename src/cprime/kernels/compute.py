@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from cprime._narrow import is_narrow
-from cprime._threads import limited
+from cprime._utils.number_types import is_narrow
+from cprime._utils.threads import limited
 from cprime.kernels.compiled import _core
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._narrow import is_narrow
-from cprime._threads import by_pieces, limited
+from cprime._utils.number_types import is_narrow
+from cprime._utils.threads import by_pieces, limited
 from cprime.kernels import arguments as check
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals

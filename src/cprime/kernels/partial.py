@@ -6,7 +6,7 @@ These are variants of Algorithms 1 and 2 of Forster & Lücke, *Can clustering sc
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.list_search import search_lists_twin

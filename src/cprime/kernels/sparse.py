@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from cprime._range import MOST_COLUMNS
+from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels import arguments as check
 from cprime.kernels.bounded_tables import nearest_bounded_by_tables
 from cprime.kernels.compiled import _core

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cprime._narrow import NAMES, bits_of, code_of
-from cprime._threads import resolve_threads
+from cprime._utils.number_types import NAMES, bits_of, code_of
+from cprime._utils.threads import resolve_threads
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats, GaussianParameters

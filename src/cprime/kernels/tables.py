@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cprime._threads import by_pieces
+from cprime._utils.threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import is_storable, storable
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.storable import is_storable, storable
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.conditional import Conditional
 from cprime.model.covariance import scaled_along
 from cprime.model.interface import Expected
 from cprime.model.weights import Weights
+from cprime.neighbors.components import Components
 
 logger = logging.getLogger("cprime")
 

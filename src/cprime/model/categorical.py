@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cprime._storable import storable
+from cprime._utils.storable import storable
 from cprime.kernels import Dense, Floats, Rows
 from cprime.model.linear import Linear
 from cprime.model.weights import Weights, n_weights

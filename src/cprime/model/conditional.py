@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import by_pieces
-from cprime._values import replace
+from cprime._utils.threads import by_pieces
+from cprime._utils.values import replace
 from cprime.kernels import Floats
 from cprime.kernels.tables import Group, groups
 

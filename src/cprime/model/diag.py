@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import cached, replace
+from cprime._utils.storable import storable
+from cprime._utils.values import cached, replace
 from cprime.kernels import Rows
 from cprime.model.base import register
 from cprime.model.conditional import Conditional, of_independent

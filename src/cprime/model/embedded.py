@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import cached
-from cprime.components import Centers
+from cprime._utils.values import cached
 from cprime.kernels import GaussianParameters, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
+from cprime.neighbors.components import Centers
 
 _PIECE = 2**22  # maximum number of values in the rows that are embedded at a time
 

@@ -13,12 +13,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import by_pieces, plain_products
-from cprime.components import Components, Ids
+from cprime._utils.threads import by_pieces, plain_products
 from cprime.kernels import FactorAnalysers, Floats, Rows, TabulatedCosts
 from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
+from cprime.neighbors.components import Components, Ids
 
 _ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
 _CLOSED_FORM = 2**36  # neighbor lists are computed from divergences in at most so many multiplications

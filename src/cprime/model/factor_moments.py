@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
-from cprime.block import Block
+from cprime._utils.values import replace
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats
 from cprime.model.interface import Responsibilities
-from cprime.statistics import Sums
 
 TOGETHER = 2**26  # maximum bytes of matrices U (C, H, D), and of rows, in memory at a time
 

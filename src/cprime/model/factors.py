@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._threads import by_pieces, plain_products
-from cprime._values import cached, replace
-from cprime.block import Block
+from cprime._utils.storable import storable
+from cprime._utils.threads import by_pieces, plain_products
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.model.conditional import Conditional
 from cprime.model.weights import Weights
+from cprime.neighbors.components import Components
 
 
 class Responsibilities(NamedTuple):

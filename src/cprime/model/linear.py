@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import cached, replace
-from cprime.block import Block
-from cprime.components import Components, Ids
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Rows, SparseRows
 from cprime.model.base import Family, means_of
 from cprime.model.interface import Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.neighbors import least_lists
-from cprime.statistics import Sums
+from cprime.neighbors.components import Components, Ids
 
 _VALUES = 2**20  # number of costs (rows × components) that are computed at a time
 

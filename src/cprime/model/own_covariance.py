@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import cached, replace
-from cprime.block import Block
-from cprime.components import GaussianCosts
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
 from cprime.model.base import Gaussian, expect_gaussians, means_of
 from cprime.model.covariance import DataScale, checked_precisions, inverted, n_collapsed, within
 from cprime.model.interface import Expected, Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
-from cprime.statistics import Sums
+from cprime.neighbors.components import GaussianCosts
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import gammaln, ndtr
 from scipy.stats import poisson
 
-from cprime._storable import storable
-from cprime._values import replace
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows, SparseRows
 from cprime.model.linear import Linear
 from cprime.model.weights import Weights

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime.block import ActiveSet, Block
+from cprime._utils.storable import storable
+from cprime.execution.block import ActiveSet, Block
 from cprime.model.base import winner_error
 from cprime.model.covariance import DataScale, pooled, positive, repaired
 from cprime.model.full import FullCovariance

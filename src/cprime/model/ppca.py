@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
+from cprime._utils.storable import storable
 from cprime.model.base import register
 from cprime.model.factors import Factors
 

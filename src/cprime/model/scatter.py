@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
+from cprime.execution.block import ActiveSet, Block
 
 
 @storable("model.Scatter")

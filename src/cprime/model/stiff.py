@@ -8,7 +8,7 @@ This mixture differs from `TiedSpherical` only in the M-step, which leaves σ² 
 from dataclasses import dataclass
 from typing import Self
 
-from cprime._storable import storable
+from cprime._utils.storable import storable
 from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 

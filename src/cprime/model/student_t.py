@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr
 
-from cprime._storable import storable
-from cprime._values import cached, replace
-from cprime.block import Block
+from cprime._utils.storable import storable
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, scaled_responsibilities
 from cprime.model.base import expect_gaussians
 from cprime.model.covariance import scaled_along
@@ -33,7 +34,6 @@ from cprime.model.interface import Expected, Responsibilities
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
 from cprime.model.weights import Weights, new_weights
-from cprime.statistics import Sums
 
 _FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
 _COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import cached
+from cprime._utils.storable import storable
+from cprime._utils.values import cached
 from cprime.model.covariance import (
     DataScale,
     covariances_of_precisions,

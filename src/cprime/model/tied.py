@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import cached, replace
-from cprime.block import Block
+from cprime._utils.storable import storable
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
 from cprime.model.base import expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
@@ -35,7 +36,6 @@ from cprime.model.interface import Expected, Responsibilities
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
-from cprime.statistics import Sums
 
 _MOST_ROUNDING = 2.0**-12  # largest accepted shift of a whitened mean by rounding, in standard deviations
 

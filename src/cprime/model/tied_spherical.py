@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
-from cprime._storable import storable
-from cprime._values import cached, replace
-from cprime.block import ActiveSet, Block
+from cprime._utils.storable import storable
+from cprime._utils.values import cached, replace
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import expect_gaussians, register, winner_error
 from cprime.model.conditional import Conditional, of_independent
@@ -28,7 +29,6 @@ from cprime.model.interface import Expected, Responsibilities
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights
-from cprime.statistics import Sums
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of n clusters: Σ w (n,) and Σ w x (n, D)
 

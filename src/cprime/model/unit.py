@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import replace
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows
 from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
+from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
 EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed from all C² distances or costs

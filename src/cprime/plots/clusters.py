@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from cprime._style import frame
+from cprime._utils.style import frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of, without_names
 from cprime.plots.fitted import check_data, impute_missing

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
+from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import accepting, check_data, check_fitted, path, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from cprime._random import check_random_state
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
+from cprime._utils.random import check_random_state
+from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
 from cprime.sources.checked import checked

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from scipy.cluster.hierarchy import dendrogram
 
-from cprime._style import BLACK, BLUE, COLORS, frame
+from cprime._utils.style import BLACK, BLUE, COLORS, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 from cprime.selection import MergeTree, merge

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._style import BLUE, VERMILION, frame
+from cprime._utils.style import BLUE, VERMILION, frame
 from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._style import BLACK, BLUE, GREEN, frame
+from cprime._utils.style import BLACK, BLUE, GREEN, frame
 from cprime.estimators.fitted import centers_of, model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows

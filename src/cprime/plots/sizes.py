@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from cprime._style import BLUE, frame
+from cprime._utils.style import BLUE, frame
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import accepting
 from cprime.plots.style import COLUMN, GREY, TEXT, panels

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cprime._style import PURPLE, frame
+from cprime._utils.style import PURPLE, frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer

@@ -1,6 +1,6 @@
 """Common appearance of the displays: the width of a column, the creation of panels, and cluster colors.
 
-Colors and the frames of panels are in `cprime._style`, because the figures of `reproduction/` use them too.
+Colors and the frames of panels are in `cprime._utils.style`, because the figures of `reproduction/` use them too.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from cprime._style import COLORS
+from cprime._utils.style import COLORS
 
 COLUMN = 89 / 25.4  # width in inches of one column of a journal
 GREY = "#808080"

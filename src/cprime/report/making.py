@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from cprime._files import replacing
+from cprime._utils.files import replacing
 from cprime.report.certainty import Certainty, certainty
 from cprime.report.clusters import Clusters, clusters
 from cprime.report.comparison import Comparison, comparison

@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 from cprime import __version__
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 from cprime.kernels import instruction_set
 
 

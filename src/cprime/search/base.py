@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime._random import Key
-from cprime._values import Options
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.values import Options
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows
+from cprime.neighbors.components import Components
 
 
 @dataclass(frozen=True)

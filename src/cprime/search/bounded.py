@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Dense, DistanceBounds, Floats, Moves, Rows
 from cprime.neighbors import without_self
+from cprime.neighbors.components import Components
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 from cprime.search.full import FullLookup
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from cprime.block import ActiveSet
-from cprime.components import Components
+from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows, posterior
+from cprime.neighbors.components import Components
 
 _Z = 1.959963984540054  # quantile of the standard normal distribution that gives 95 % intervals
 

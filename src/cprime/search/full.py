@@ -6,11 +6,11 @@ This is Corollary 1 of Lücke & Forster, *k-means as a variational EM approximat
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cprime._random import Key
-from cprime._storable import storable
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.random import Key
+from cprime._utils.storable import storable
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows
+from cprime.neighbors.components import Components
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 

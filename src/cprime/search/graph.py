@@ -17,14 +17,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime._storable import storable
-from cprime._values import replace
-from cprime._warnings import warn
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.messages import warn
+from cprime._utils.random import Key, Purpose
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, changed
 from cprime.neighbors import EXACT_LISTS, Cells, refined_lists, with_self, without_self
+from cprime.neighbors.components import Components
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 from cprime.search.full import FullLookup
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.neighbors import CenterIndex
+from cprime.neighbors.components import Components
 from cprime.search.base import Lookup, SearchStats
 
 _FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components, evaluating all is about as fast as a search

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime._random import Key, Purpose
-from cprime._storable import storable
-from cprime._values import replace
-from cprime.block import ActiveSet, Block
-from cprime.components import Components
+from cprime._utils.random import Key, Purpose
+from cprime._utils.storable import storable
+from cprime._utils.values import replace
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
+from cprime.neighbors.components import Components
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
 _VALUES = 2**22  # number of mean distances in a block of the table from which neighbors are selected

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.execution import Data, local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2

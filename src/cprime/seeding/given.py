@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
-from cprime._range import check_largest
+from cprime._utils.number_types import check_largest
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows
 from cprime.sources import unmasked

@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose
 from cprime.execution import Data, rows_of
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 

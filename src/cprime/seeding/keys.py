@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose
+from cprime.execution.block import ActiveSet, Block
 
 _LEAST = -40.0  # lower bound of log E_n, so that a uniform number of exactly 0 gives no −∞
 _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in random order

@@ -12,8 +12,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
-from cprime._values import Options
+from cprime._utils.storable import storable
+from cprime._utils.values import Options
 from cprime.execution import Data
 from cprime.kernels import Rows
 from cprime.seeding.afk_mc2 import choose_by_afk_mc2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._random import Key
+from cprime._utils.random import Key
 from cprime.execution import Data, local
 from cprime.kernels import Rows
 from cprime.seeding.keys import FindSmallestKeys

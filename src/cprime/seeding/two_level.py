@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._random import Key, Purpose
-from cprime.block import ActiveSet, Block
+from cprime._utils.random import Key, Purpose
 from cprime.execution import Data, local
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GroupedCenters, Rows, computing, grouped_order
 from cprime.neighbors import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows

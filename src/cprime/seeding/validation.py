@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from cprime._random import check_random_state
-from cprime._warnings import warn_if_few
+from cprime._utils.messages import warn_if_few
+from cprime._utils.random import check_random_state
 from cprime.kernels import Rows, as_rows
 from cprime.sources.checked import checked
 from cprime.sources.foreign import unmasked

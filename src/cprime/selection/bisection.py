@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._range import LEAST
+from cprime._utils.number_types import LEAST
 from cprime.estimators import KMeans
 from cprime.kernels import Dense, Rows
 

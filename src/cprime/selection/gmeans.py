@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import storage
 from cprime.estimators.validation import check_real
+from cprime.persistence import model_files
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.normality import LEAST_WEIGHT, anderson_darling
 from cprime.selection.splitting import Splitter
 
 
-@storage.register
+@model_files.register
 class GMeans(Splitter):
     """k-means that finds its number of clusters by a test of Gaussianity.
 

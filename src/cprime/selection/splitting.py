@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import resolve_threads
-from cprime.block import Block
+from cprime._utils.threads import resolve_threads
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
@@ -22,6 +21,7 @@ from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import validated
 from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.execution.block import Block
 from cprime.kernels import computing
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union

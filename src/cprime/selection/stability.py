@@ -13,8 +13,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from cprime._random import check_random_state
-from cprime._style import BLUE, frame
+from cprime._utils.random import check_random_state
+from cprime._utils.style import BLUE, frame
 from cprime.estimators import KMeans
 from cprime.estimators.validation import check_integer
 from cprime.selection.fits import ACCEPTED, Mixture, size_of

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.estimators import CategoricalMixture, KMeans, PoissonMixture
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import data_for, model_of

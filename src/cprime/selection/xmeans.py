@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import storage
+from cprime.persistence import model_files
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
@@ -14,7 +14,7 @@ _JUDGED_TOL = 1e-3  # least tolerance `tol` of the two-means fits that evaluate 
 _LEAST_POINTS = 8  # least number of distinct points per part, if there are more than two parts, because BIC needs many
 
 
-@storage.register
+@model_files.register
 class XMeans(Splitter):
     """k-means that finds its number of clusters by BIC, splitting and merging.
 

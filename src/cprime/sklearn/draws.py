@@ -14,7 +14,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from cprime._random import check_random_state, seeded
+from cprime._utils.random import check_random_state, seeded
 
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn import cluster
 
 from cprime import seeding
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import logger
 from cprime.sources import as_matrix

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
 import cprime
-from cprime._threads import resolve_threads
+from cprime._utils.threads import resolve_threads
 from cprime.estimators.validation import are_many
 from cprime.kernels import as_rows, computing
 from cprime.seeding import OwnStart

@@ -12,11 +12,11 @@ from sklearn.base import _fit_context
 from sklearn.utils.extmath import row_norms
 
 from cprime import em
-from cprime._random import check_random_state
-from cprime._threads import resolve_threads
-from cprime.block import Block
+from cprime._utils.random import check_random_state
+from cprime._utils.threads import resolve_threads
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_weights
+from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor

@@ -17,11 +17,11 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import cprime
-from cprime._documentation import Documented
-from cprime._warnings import warn
+from cprime._utils.messages import warn
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import GivenParameters
 from cprime.estimators.rows import check_numbers, taken
+from cprime.estimators.stored import Documented
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model

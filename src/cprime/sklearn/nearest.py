@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from cprime._documentation import Documented
-from cprime._range import check_largest
+from cprime._utils.number_types import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
 from cprime.estimators.rows import check_numbers, narrow_type, taken, taken_narrow
+from cprime.estimators.stored import Documented
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, StoredRows, as_rows, computing

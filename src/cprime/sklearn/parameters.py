@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

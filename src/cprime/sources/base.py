@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cprime._narrow import is_narrow
+from cprime._utils.number_types import is_narrow
 from cprime.sources.choice import Columns
 from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 from cprime.sources.stamps import Stamp

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._range import MOST_COLUMNS
+from cprime._utils.number_types import MOST_COLUMNS
 from cprime.sources.index import log_left_out
 from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_lists, listed, not_numeric
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cprime._narrow import is_bfloat16
+from cprime._utils.number_types import is_bfloat16
 from cprime.sources.index import without_index
 from cprime.sources.kinds import first_non_number
 from cprime.sources.optional import require

@@ -10,8 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._narrow import is_bfloat16
-from cprime._range import MOST_COLUMNS
+from cprime._utils.number_types import MOST_COLUMNS, is_bfloat16
 
 # Errors that NumPy raises for a file that contains no array; several, because headers are parsed as Python code, and
 # archives by zipfile.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cprime._files import is_url
+from cprime._utils.files import is_url
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._narrow import is_bfloat16
+from cprime._utils.number_types import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of

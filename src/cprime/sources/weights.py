@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cprime._range import check_total_weight
+from cprime._utils.number_types import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 

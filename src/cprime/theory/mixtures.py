@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
 from cprime.model.covariance import inverses

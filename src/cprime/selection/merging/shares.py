@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.block import ActiveSet, Block
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import data_for
 from cprime.estimators.validation import check_weights
+from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import computing, posterior
 from cprime.model import Model
 from cprime.selection.merging.entropy import LEAST_SHARE, SharedPoints

@@ -1,5 +1,5 @@
 """Prediction of the memory and the time that a fit will take."""
 
-from cprime.planning.planned import Plan, plan
+from cprime.estimators.planning.planned import Plan, plan
 
 __all__ = ["Plan", "plan"]

@@ -12,8 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cprime
-from cprime import GaussianMixture, KMeans, _files, storage
+from cprime import GaussianMixture, KMeans
+from cprime._utils import files as _files
 from cprime.datasets import birch
+from cprime.persistence import model_files
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -83,7 +85,7 @@ def test_what_a_partial_search_has_found_comes_back(fit, X, tmp_path):
 def test_predictions_are_the_same_to_the_bit(fit, X, tmp_path):
     estimator = fit(X)
     estimator.save(tmp_path / "model.safetensors")
-    loaded = storage.load(tmp_path / "model.safetensors")
+    loaded = model_files.load(tmp_path / "model.safetensors")
     new = birch(3, 30, random_state=1).data.astype(X.dtype)
     assert_same(loaded.predict(new), estimator.predict(new))
     assert loaded.bounds(new) == estimator.bounds(new)
@@ -94,7 +96,7 @@ def test_predictions_are_the_same_to_the_bit(fit, X, tmp_path):
 def test_loaded_estimator_can_be_cloned_and_fitted_again(X, tmp_path):
     estimator = kmeans(X)
     estimator.save(tmp_path / "model.safetensors")
-    again = clone(storage.load(tmp_path / "model.safetensors")).fit(X)
+    again = clone(model_files.load(tmp_path / "model.safetensors")).fit(X)
     assert_same(again.cluster_centers_, estimator.cluster_centers_)
 
 
@@ -102,7 +104,7 @@ def test_column_names_come_back(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(birch(3, 20, random_state=0).data, columns=["länge", "breite"])
     kmeans(frame).save(tmp_path / "model.safetensors")
-    loaded = storage.load(tmp_path / "model.safetensors")
+    loaded = model_files.load(tmp_path / "model.safetensors")
     assert loaded.feature_names_in_.tolist() == ["länge", "breite"]
     assert loaded.feature_names_in_.dtype == object
     loaded.predict(frame)
@@ -111,18 +113,18 @@ def test_column_names_come_back(tmp_path):
 def test_an_array_given_as_start_comes_back(X, tmp_path):
     estimator = kmeans(X, init=X[:9])
     estimator.save(tmp_path / "model.safetensors")
-    loaded = storage.load(tmp_path / "model.safetensors")
+    loaded = model_files.load(tmp_path / "model.safetensors")
     assert_same(loaded.init, np.ascontiguousarray(X[:9]))
     mixture(X, means_init=X[:9]).save(tmp_path / "mixture.safetensors")
-    assert_same(storage.load(tmp_path / "mixture.safetensors").means_init, X[:9].copy())
+    assert_same(model_files.load(tmp_path / "mixture.safetensors").means_init, X[:9].copy())
 
 
 def test_an_estimator_given_as_start_is_stored_as_its_centers(X, tmp_path):
     start = kmeans(X)
     kmeans(X, init=start).save(tmp_path / "model.safetensors")
-    assert_same(storage.load(tmp_path / "model.safetensors").init, start.cluster_centers_)
+    assert_same(model_files.load(tmp_path / "model.safetensors").init, start.cluster_centers_)
     mixture(X, init_params=mixture(X)).save(tmp_path / "mixture.safetensors")
-    assert_same(storage.load(tmp_path / "mixture.safetensors").init_params, mixture(X).means_)
+    assert_same(model_files.load(tmp_path / "mixture.safetensors").init_params, mixture(X).means_)
 
 
 def test_an_unfitted_estimator_as_parameter_cannot_be_stored(X, tmp_path):
@@ -138,7 +140,7 @@ def test_a_random_generator_is_stored_as_none_with_a_warning(random_state, X, tm
     with caplog.at_level(logging.WARNING, logger="cprime"):
         estimator.save(tmp_path / "model.safetensors")
     assert "random_state" in caplog.text
-    assert storage.load(tmp_path / "model.safetensors").random_state is None
+    assert model_files.load(tmp_path / "model.safetensors").random_state is None
 
 
 def test_a_function_as_start_is_stored_as_the_default_with_a_warning(X, tmp_path, caplog):
@@ -146,7 +148,7 @@ def test_a_function_as_start_is_stored_as_the_default_with_a_warning(X, tmp_path
     with caplog.at_level(logging.WARNING, logger="cprime"):
         estimator.save(tmp_path / "model.safetensors")
     assert "init" in caplog.text
-    assert storage.load(tmp_path / "model.safetensors").init == "auto"
+    assert model_files.load(tmp_path / "model.safetensors").init == "auto"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_values_of_all_kinds_come_back(value, X, tmp_path):
     estimator = kmeans(X)
     estimator.extra_ = value
     estimator.save(tmp_path / "model.safetensors")
-    loaded = storage.load(tmp_path / "model.safetensors").extra_
+    loaded = model_files.load(tmp_path / "model.safetensors").extra_
     if isinstance(value, dict):
         assert list(loaded) == list(value)
         assert loaded["interval"] == value["interval"]
@@ -193,7 +195,7 @@ def test_arrays_of_the_other_byte_order_come_back_as_numbers(X, tmp_path):
     estimator = kmeans(X)
     estimator.extra_ = np.arange(3, dtype=">f8")
     estimator.save(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(storage.load(tmp_path / "model.safetensors").extra_, [0, 1, 2])
+    np.testing.assert_array_equal(model_files.load(tmp_path / "model.safetensors").extra_, [0, 1, 2])
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, np.array([object()]), np.zeros(2, dtype="M8[s]"), 1j])
@@ -211,13 +213,13 @@ def test_an_unfitted_or_foreign_estimator_is_refused(X, tmp_path):
     from sklearn.cluster import KMeans as ForeignKMeans
 
     with pytest.raises(TypeError, match="registered class"):
-        storage.save(ForeignKMeans(3, n_init=1).fit(X), tmp_path / "model.safetensors")
+        model_files.save(ForeignKMeans(3, n_init=1).fit(X), tmp_path / "model.safetensors")
     assert os.listdir(tmp_path) == []
 
 
 def test_the_header_is_readable_by_anyone(X, tmp_path):
     kmeans(X).save(tmp_path / "model.safetensors")
-    header = storage.read_header(tmp_path / "model.safetensors")
+    header = model_files.read_header(tmp_path / "model.safetensors")
     assert header["format"] == "cprime"
     assert header["class"] == "KMeans"
     assert header["cprime_version"] == cprime.__version__
@@ -227,10 +229,10 @@ def test_the_header_is_readable_by_anyone(X, tmp_path):
 
 def changed(path, **changes):
     """Replace metadata of the model file at `path`; None deletes a key."""
-    metadata = {**storage.read_header(path), "checksum": "0" * 32, **changes}
+    metadata = {**model_files.read_header(path), "checksum": "0" * 32, **changes}
     save_file(load_file(path), path, metadata={key: text for key, text in metadata.items() if text is not None})
     if metadata["checksum"] is not None:
-        storage._seal(path)
+        model_files._seal(path)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_damaged_metadata_gives_a_value_error(changes, message, X, tmp_path):
     kmeans(X).save(path)
     changed(path, **changes)
     with pytest.raises(ValueError, match=message):
-        storage.load(path)
+        model_files.load(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\x93NUMPY" + bytes(200), bytes(64), b"\xff" * 64])
@@ -265,7 +267,7 @@ def test_garbage_gives_a_value_error(content, tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a cprime model"):
-        storage.load(path)
+        model_files.load(path)
 
 
 def test_a_truncated_file_gives_a_value_error(X, tmp_path):
@@ -275,20 +277,20 @@ def test_a_truncated_file_gives_a_value_error(X, tmp_path):
     for length in (4, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match="not a cprime model"):
-            storage.load(path)
+            model_files.load(path)
 
 
 def test_a_foreign_safetensors_file_gives_a_value_error(tmp_path):
     save_file({"x": np.zeros(3)}, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="safetensors file of something else"):
-        storage.load(tmp_path / "model.safetensors")
+        model_files.load(tmp_path / "model.safetensors")
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent"):
-        storage.load(tmp_path / "absent.safetensors")
+        model_files.load(tmp_path / "absent.safetensors")
     with pytest.raises(IsADirectoryError, match="folder"):
-        storage.load(tmp_path)
+        model_files.load(tmp_path)
 
 
 @pytest.mark.parametrize("function", ["replace", "fsync"])
@@ -314,7 +316,7 @@ def test_an_interrupted_write_leaves_nothing(X, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     estimator = kmeans(X)
-    monkeypatch.setattr(storage, "save_file", interrupt)
+    monkeypatch.setattr(model_files, "save_file", interrupt)
     with pytest.raises(KeyboardInterrupt):
         estimator.save(tmp_path / "model.safetensors")
     assert os.listdir(tmp_path) == []
@@ -339,7 +341,7 @@ def test_a_symbolic_link_is_followed(X, tmp_path):
     kmeans(X).save(link)
     assert link.is_symlink()
     assert os.listdir(tmp_path / "models") == ["model.safetensors"]
-    assert storage.load(link).n_clusters == 9
+    assert model_files.load(link).n_clusters == 9
 
 
 def test_targets_that_cannot_be_written(tmp_path):

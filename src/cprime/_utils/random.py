@@ -16,7 +16,7 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 from sklearn import utils
 
-from cprime._storable import storable
+from cprime._utils.storable import storable
 
 _WORDS = 4  # number of random 64-bit integers that Philox generates per value of its counter
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
-from cprime._storable import storable
-from cprime._values import cached, replace
+from cprime._utils.random import Key, Purpose
+from cprime._utils.storable import storable
+from cprime._utils.values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows
 
 _WITHOUT_WEIGHT = 2**32  # rows of zero weight use random streams numbered from here on, which no other row uses

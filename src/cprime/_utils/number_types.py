@@ -1,13 +1,43 @@
-"""Range of numbers whose squares float32 or float64 can represent and sum, and checks of data against this range.
+"""Number types of data: types narrower than float32, and the range of numbers whose squares a type can represent.
+
+Narrow types have 8 or 16 bits, such as uint8 and float16; float32 can represent their values. Rows of these types are
+not converted as a whole, so no copy of them is made.
 
 If data are within the range, no squared distance of two rows overflows, even after multiplication by factors and
 summation, and the largest squared distances do not underflow.
 """
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
+
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes in the core
+_BFLOAT16 = 4
+NAMES = "uint8, int8, bool, float16, bfloat16"
+
+
+def code_of(dtype: Any) -> int | None:
+    """Return the number that identifies a narrow type in the C++ core; None for any other type."""
+    return _BFLOAT16 if is_bfloat16(dtype) else _CODES.get(dtype) if isinstance(dtype, np.dtype) else None
+
+
+def is_narrow(dtype: Any) -> bool:
+    return code_of(dtype) is not None
+
+
+def is_bfloat16(dtype: Any) -> bool:
+    """Return whether a type is bfloat16, which other packages add to NumPy."""
+    return isinstance(dtype, np.dtype) and dtype.name == "bfloat16"
+
+
+def bits_of(array: NDArray) -> NDArray:
+    """Return a view of an array's memory as integers, for the C++ core: 16-bit floats as uint16, bool as uint8."""
+    if array.dtype.kind in "iu":
+        return array
+    return array.view(np.uint8 if array.dtype.itemsize == 1 else np.uint16)
+
 
 # Least and greatest absolute values of data. Within these bounds, squares in float32, and fourth powers in float64
 # (needed for variances of estimates), neither overflow nor underflow, also when summed.

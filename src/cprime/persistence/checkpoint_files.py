@@ -1,7 +1,11 @@
-"""Files of a checkpoint: tensors, JSON values and a final checksum. A file is written completely or not at all."""
+"""Files of a checkpoint, which are written completely or not at all, and the location of a checkpoint.
+
+A file contains tensors, JSON values and a final checksum.
+"""
 
 import json
 import os
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -9,8 +13,27 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from cprime._files import CHECKSUM_BYTES, flush_folder, read_whole
-from cprime._storable import strict_json
+from cprime._utils.files import CHECKSUM_BYTES, flush_folder, read_whole
+from cprime._utils.storable import strict_json
+
+
+@dataclass(frozen=True)
+class Place:
+    """Folder of a checkpoint, usable as a path, and the path `output` to which the caller will write the model.
+
+    The checkpoint only stores the path `output`; the fit does not write that file.
+    """
+
+    folder: Path
+    output: Path
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.folder)
+
+
+def output_of(folder: str | os.PathLike[str]) -> str | None:
+    """Return the absolute path of the model file if `folder` is a `Place`; None for any other path."""
+    return os.path.abspath(folder.output) if isinstance(folder, Place) else None
 
 
 def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 
-from cprime._files import flush_folder
-from cprime._storable import decode, encode
-from cprime._threads import in_background
-from cprime.checkpoints.tensors import read_tensors, write_tensors
+from cprime._utils.files import flush_folder
+from cprime._utils.storable import decode, encode
+from cprime._utils.threads import in_background
 from cprime.em import Run
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
+from cprime.persistence.checkpoint_files import read_tensors, write_tensors
 
 logger = logging.getLogger("cprime")
 

@@ -4,12 +4,12 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cprime._bytes import shown_bytes
-from cprime._range import MOST_COLUMNS
+from cprime._utils.messages import shown_bytes
+from cprime._utils.number_types import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies, total
 from cprime.estimators.memory import PlannedRows, needed
+from cprime.estimators.planning.probe import CostEstimate, foreseen
 from cprime.estimators.validation import check_common, check_integer, check_mixture
-from cprime.planning.probe import CostEstimate, foreseen
 
 _PARTS = {
     "rows": "rows: chunks that are read, copies",

@@ -1,8 +1,12 @@
-"""Conversion between numbers of bytes and text such as "8GB"."""
+"""Messages for users: memory sizes such as "8GB" as text, and warnings that point at a line of the user's code."""
 
 import re
+import sys
+import warnings
 from numbers import Real
 from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
 
 UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", 1):
@@ -45,3 +49,24 @@ def shown_bytes(n: int) -> str:
         if size < 1024 or unit == "GiB":
             break
     return f"{size:,.1f} {unit}"
+
+
+_INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn with the location of the innermost line outside of cprime and scikit-learn, whose decorators wrap fits."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_if_few(n_found: int, n_clusters: int) -> None:
+    """Warn if the data have fewer distinct rows than the requested number of clusters."""
+    if n_found < n_clusters:
+        warn(
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
+            "Possibly due to duplicate points in X.",
+            ConvergenceWarning,
+        )

@@ -7,8 +7,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 
-from cprime import KMeans, storage
+from cprime import KMeans
 from cprime.datasets import birch
+from cprime.persistence import model_files
 from cprime.search import Bounded, Full, Graph, Papers
 
 
@@ -33,7 +34,7 @@ def fitted(search):
 )
 def test_a_search_comes_back_with_its_options(search, path):
     fitted(search).save(path)
-    loaded = storage.load(path)
+    loaded = model_files.load(path)
     assert type(loaded.search) is type(search)
     assert loaded.search == search
     np.testing.assert_array_equal(fitted(clone(loaded).search).cluster_centers_, loaded.cluster_centers_)
@@ -63,10 +64,10 @@ def test_a_search_that_is_none_of_the_librarys_cannot_be_stored(path):
 )
 def test_an_unknown_search_or_option_gives_a_value_error(search, message, path):
     fitted(Graph(5)).save(path)
-    metadata = storage.read_header(path)
+    metadata = model_files.read_header(path)
     assert json.loads(metadata["params"])["search"]["object"]["class"] == "search.Graph"
     params = json.loads(metadata["params"]) | {"search": {"search": search}}
     save_file(load_file(path), path, metadata=metadata | {"params": json.dumps(params), "checksum": "0" * 32})
-    storage._seal(path)
+    model_files._seal(path)
     with pytest.raises(ValueError, match=message):
-        storage.load(path)
+        model_files.load(path)

@@ -6,7 +6,7 @@ file is executed or unpickled.
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
 JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of the checksum's digits. Format 1 had none.
-The encoding of values is that of `cprime._storable`.
+The encoding of values is that of `cprime._utils.storable`.
 """
 
 import inspect
@@ -25,8 +25,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
-from cprime._files import checksum, read_whole, replacing
-from cprime._storable import decode, encode, gathered, strict_json
+from cprime._utils.files import checksum, read_whole, replacing
+from cprime._utils.storable import decode, encode, gathered, strict_json
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
 

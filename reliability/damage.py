@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import cprime
-from cprime.persistence.checkpoints import folder as checkpoints
+from cprime.persistence import checkpoints
 from reliability.properties import Wrong
 
 NAMED = (ValueError, TypeError, OSError)

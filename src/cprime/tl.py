@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import require
 from cprime.estimators import GaussianMixture, KMeans
-from cprime.sources.optional import require
 
 __all__ = ["gaussian_mixture", "kmeans"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cprime.persistence.checkpoints import folder
+from cprime.persistence import checkpoints as folder
 
 
 @pytest.fixture(autouse=True)

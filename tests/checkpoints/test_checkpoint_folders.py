@@ -14,7 +14,7 @@ import cprime
 from cprime import KMeans, open_data
 from cprime._utils import storable as _storable
 from cprime.persistence import checkpoints
-from cprime.persistence.checkpoints import folder as folder_of_checkpoints
+from cprime.persistence import checkpoints as folder_of_checkpoints
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}

@@ -11,7 +11,7 @@ import cprime as package
 from cprime import KMeans
 from cprime.callbacks import ProgressBar
 from cprime.persistence.checkpoints import HEAD, MODEL
-from cprime.persistence.checkpoints import folder as states
+from cprime.persistence import checkpoints as states
 from cprime.persistence.model_files import read_header
 from marks import long_but
 
@@ -23,7 +23,7 @@ PASSES = 4  # the fit hangs in the last of them
 # Runs the command line with a fit that stores every state, then hangs and reports this on stdout.
 HANGING = f"""
 import sys, time
-from cprime.persistence.checkpoints import folder
+from cprime.persistence import checkpoints as folder
 from cprime.cli import main
 from cprime.callbacks import ProgressBar
 

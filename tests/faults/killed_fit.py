@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprime import GaussianMixture, KMeans, open_data
-from cprime.persistence.checkpoints import folder as checkpoints
+from cprime.persistence import checkpoints
 
 PAUSE = 0.01  # seconds after every iteration
 

@@ -6,7 +6,7 @@ from selection_data import apart
 
 from cprime import KMeans
 from cprime.selection import sweep
-from cprime.selection.elbow import critical_value, elbow, excess
+from cprime.selection.criteria import critical_value, elbow, excess
 
 
 def curve(X, largest=16, seed=0):

@@ -11,9 +11,8 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture, open_data
 from cprime.selection import MergeTree, merge
-from cprime.selection.merging.drop import drop
 from cprime.selection.merging.entropy import SharedPoints, entropy_joins, excess, gain
-from cprime.selection.merging.joins import children_of
+from cprime.selection.merging.joins import children_of, drop
 from cprime.selection.merging.ward import ward_joins
 
 

@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders, reading of whole files, and writing of .npy files block by block."""
+"""Files: atomic writing, reading as a whole, .npy files block by block, and detection of changes (`Stamp`)."""
 
 import hashlib
 import os
@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,33 @@ class NpyWriter:
             np.lib.format.write_array_header_1_0(self._file, header)
             self._begun = True
         self._file.write(np.ascontiguousarray(rows).data)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Absolute path, size and modification time of a file; for a folder, total size and latest time of its files."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike) -> "Stamp":
+        """Return the current stamp of a file or folder."""
+        path = os.path.abspath(path)
+        if not os.path.isdir(path):
+            found = os.stat(path)
+            return cls(path, found.st_size, found.st_mtime_ns)
+        files = [os.stat(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names]
+        return cls(path, sum(file.st_size for file in files), max((file.st_mtime_ns for file in files), default=0))
+
+    def verify(self) -> None:
+        """Raise ValueError if the file has changed or vanished."""
+        try:
+            now = Stamp.from_path(self.path)
+        except FileNotFoundError as error:
+            raise ValueError(f"{self.path} has vanished since it was opened") from error
+        if now.size != self.size:
+            raise ValueError(f"{self.path} has changed since it was opened: from {self.size} bytes to {now.size}")
+        if now.mtime_ns != self.mtime_ns:
+            raise ValueError(f"{self.path} has changed since it was opened: it was written to")

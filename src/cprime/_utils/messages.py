@@ -1,12 +1,11 @@
-"""Messages for users: memory sizes such as "8GB" as text, and warnings that point at a line of the user's code."""
+"""Messages for users: memory sizes as text, warnings that point at the user's code, errors about missing libraries."""
 
 import re
 import sys
 import warnings
+from importlib import import_module
 from numbers import Real
 from typing import Any
-
-from sklearn.exceptions import ConvergenceWarning
 
 UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", 1):
@@ -65,8 +64,32 @@ def warn(message: str, category: type[Warning]) -> None:
 def warn_if_few(n_found: int, n_clusters: int) -> None:
     """Warn if the data have fewer distinct rows than the requested number of clusters."""
     if n_found < n_clusters:
+        from sklearn.exceptions import ConvergenceWarning  # imported here, because help texts need this module quickly
+
         warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
             "Possibly due to duplicate points in X.",
             ConvergenceWarning,
         )
+
+
+_EXTRAS = {
+    "pyarrow": "tables",
+    "zarr": "zarr",
+    "h5py": "hdf5",
+    "lance": "lance",
+    "faiss": "faiss",
+    "pandas": "tables",
+    "fsspec": "remote",
+}
+
+
+def require(module: str, name: str) -> Any:
+    """Import and return a module; raise ImportError with the feature `name` that needs it and how to install it."""
+    library = module.split(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{name} needs {library}, which is missing: pip install "cprime[{_EXTRAS[library]}]"'
+        ) from error

@@ -106,7 +106,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
     opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
-    from cprime.cli.plan import plan as run
+    from cprime.cli.fit import plan as run
 
     run(data, shape, Request.from_options(given), FitOptions.from_options(given, k=k), as_json=as_json)
 
@@ -123,7 +123,7 @@ def resume(
     folder: Path, output: Path | None, threads: int | None, spill: Path | None, as_json: bool, quiet: bool
 ) -> None:
     """Continue an interrupted fit; the model is the same as without the interruption."""
-    from cprime.cli.resume import resume as run
+    from cprime.cli.fit import resume as run
 
     run(folder, output, threads, spill, as_json=as_json, quiet=quiet)
 

@@ -21,6 +21,7 @@ from cprime._utils.files import writable_target
 from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
 from cprime.datasets import assembled, patches
+from cprime.estimators.fitted import n_components_of
 from cprime.estimators.quality import certificate_text
 from cprime.seeding import seed
 from cprime.theory import posterior_mean
@@ -95,7 +96,7 @@ class PatchModel:
         F, L = self.free_energy[-1], self.log_likelihood[-1]
         return {
             "name": self.name,
-            "n_components": estimator.n_clusters if isinstance(estimator, KMeans) else estimator.n_components,
+            "n_components": n_components_of(estimator),
             "n_active": estimator.n_active_,
             "seconds": self.seconds,
             "free_energy": F,
@@ -210,7 +211,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         _timed(f"{name}, C′ = {getattr(estimator, 'n_active', 1)}", estimator, train, threads)
         now = estimator.bounds(held_out)
         bounds[-1] = (bounds[-1][0], now.free_energy, now.log_likelihood)
-        if isinstance(estimator, KMeans):
+        if not hasattr(estimator, "predict_proba"):
             rows = estimator.cluster_centers_[estimator.predict(Y)]
         else:
             rows = posterior_mean(estimator, Y, _NOISE**2)

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from cprime._utils.messages import bytes_of
+from cprime._utils.messages import bytes_of, shown_bytes
 from cprime.cli.errors import say
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data
+from cprime.sources.derived import MaterializedSource
 from cprime.sources.kinds import FILL_MISSING, NUMERIC_COLUMNS, listed
-from cprime.sources.materialized import MaterializedSource
 from cprime.sources.opening import open_path, spooled
 from cprime.sources.prepared import Preparation, PreparedSource, complete, complete_rows, learned
 from cprime.sources.spool import received
@@ -246,3 +246,17 @@ def centers_in(path: str) -> np.ndarray:
     X = source.read(0, source.n_rows)
     source.check_finite(X, 0)
     return X
+
+
+def chunk_figures(source: Source) -> dict[str, int]:
+    """Return the number of chunks, and the bytes of the largest one as read: selected columns, in stored precision."""
+    rows = max(source.sizes, default=0)
+    return {"n_chunks": len(source.sizes), "chunk_bytes": rows * source.n_features * source.stored.itemsize}
+
+
+def say_chunks(source: Source) -> None:
+    """Print one line with the number and size of the chunks to stderr."""
+    figures = chunk_figures(source)
+    n, size = figures["n_chunks"], shown_bytes(figures["chunk_bytes"])
+    chunks = f"one chunk of {size}" if n == 1 else f"{n:,} chunks of at most {size}"
+    say("note", f"{source.name}: {source.n_rows:,} rows of {source.n_features:,} columns, read in {chunks}")

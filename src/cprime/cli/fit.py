@@ -1,4 +1,4 @@
-"""`cprime fit`: open data, fit a model with a progress bar, write the model, and print a summary."""
+"""`cprime fit`, `cprime plan` and `cprime resume`: fit a model with a progress bar, write it, print a summary."""
 
 import shlex
 import signal
@@ -11,15 +11,17 @@ from typing import Any, Self
 
 import click
 import numpy as np
+from rich.console import Console
 
-from cprime import GaussianMixture, KMeans, StudentTMixture
+from cprime import GaussianMixture, KMeans, StudentTMixture, load
 from cprime.callbacks import ProgressBar
-from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.errors import say
-from cprime.cli.files import Request, centers_in, for_fit, hinted
+from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted, opened, say_chunks
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
+from cprime.estimators.planning import plan as planned
 from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
+from cprime.loading import data_of, unfitted
 from cprime.persistence import checkpoint_files, checkpoints
 from cprime.sources import is_source_like
 
@@ -115,7 +117,7 @@ def fitted(
     if is_source and not quiet:
         say_chunks(X)
     start = perf_counter()
-    bar = ProgressBar("k-means" if isinstance(estimator, KMeans) else "mixture", len(X), transient=True, quiet=quiet)
+    bar = ProgressBar("k-means" if hasattr(estimator, "n_clusters") else "mixture", len(X), transient=True, quiet=quiet)
     try:
         data = X.watched(bar.rows) if is_source else X
         with _stopping(keep_partial) as stop, hinted():
@@ -236,4 +238,46 @@ def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
     X: np.ndarray = centers_in(init)
     if X.shape[1] != n_features:
         raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")
-    estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": X})
+    estimator.set_params(**{"init" if hasattr(estimator, "init") else "init_params": X})
+
+
+def plan(
+    path: str | None, shape: tuple[int, int] | None, request: Request, options: FitOptions, *, as_json: bool
+) -> None:
+    """Run `cprime plan`: print the estimated memory and time of a fit."""
+    if (path is None) == (shape is None):
+        raise click.UsageError("either DATA or --shape is needed, and not both.")
+    estimator = estimator_of(options)
+    X: Any = shape if path is None else opened(path, request).source
+    found = planned(estimator, X, dtype=request.dtype or "float32")
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        Console().print(repr(found), highlight=False, markup=False, soft_wrap=True)
+
+
+def resume(
+    folder: Path, output: Path | None, threads: int | None, spill: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Run `cprime resume`; without an output, the model is written to the path stored in the checkpoint.
+
+    If the fit has already ended, its model is read from the checkpoint folder.
+    """
+    description = checkpoints.read(folder)
+    if output is None:
+        if description["output"] is None:
+            raise ValueError(f"the checkpoint {folder} names no output: say with -o FILE where to write the model")
+        output = Path(description["output"])
+    check_output(output, MODEL_SUFFIXES, (), folder)
+    if (folder / checkpoints.MODEL).exists():
+        estimator = load(folder / checkpoints.MODEL)
+        figures = {"n_samples": sum(description["chunks"]), **summary(estimator)}
+    else:
+        start = perf_counter()
+        estimator = unfitted(folder, description).set_params(n_threads=threads, spill=spill)
+        X, weights = data_of(folder, description)
+        seconds = {"read": perf_counter() - start}
+        figures = fitted(estimator, X, weights, folder, output, quiet=quiet)
+        figures["seconds"] = seconds | figures["seconds"]
+    estimator.save(output)
+    report(figures | {"output": output}, as_json=as_json, quiet=quiet)

@@ -4,9 +4,8 @@ import math
 from pathlib import Path
 
 from cprime import load
-from cprime.cli.chunks import chunk_figures
 from cprime.cli.errors import say
-from cprime.cli.files import STDIN, Request, opened
+from cprime.cli.files import STDIN, Request, chunk_figures, opened
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
 from cprime.persistence import checkpoints

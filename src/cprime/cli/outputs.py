@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from cprime._utils.files import NpyWriter, replacing, writable_target
-from cprime.sources.optional import require
+from cprime._utils.messages import require
 
 STDOUT = "-"
 ROWS_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".feather")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from cprime import load
 from cprime._utils.files import vacant_folder
+from cprime._utils.messages import require
 from cprime.callbacks import RowsProgress
-from cprime.cli.chunks import chunk_figures, say_chunks
-from cprime.cli.files import InputData, Request, as_of, hinted, opened
+from cprime.cli.files import InputData, Request, as_of, chunk_figures, hinted, opened, say_chunks
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
 from cprime.cli.partition import partition, row_columns
 from cprime.cli.summary import centers, print_summary, sizes
@@ -23,7 +23,6 @@ from cprime.execution.results import cuts
 from cprime.sources import Source, ahead
 from cprime.sources.kinds import listed
 from cprime.sources.naming import Naming, naming
-from cprime.sources.optional import require
 
 _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 

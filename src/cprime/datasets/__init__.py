@@ -4,10 +4,9 @@ Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and fu
 """
 
 from cprime.datasets.clustered import clusters
-from cprime.datasets.downloads import read_kdd, read_song
 from cprime.datasets.gaussians import birch, birch_random
-from cprime.datasets.geyser import old_faithful
 from cprime.datasets.photographs import assembled, patches
+from cprime.datasets.real import old_faithful, read_kdd, read_song
 
 __all__ = ["assembled", "birch", "birch_random", "clusters", "old_faithful", "patches", "read_kdd", "read_song"]
 

@@ -19,8 +19,7 @@ from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import SavableEstimator
-from cprime.estimators.unused import unused_arguments
-from cprime.estimators.validation import check_spill, resolve_init
+from cprime.estimators.validation import check_spill, resolve_init, unused_arguments
 from cprime.estimators.watching import Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadGaps, computing, instruction_set

@@ -11,7 +11,6 @@ from cprime.estimators.validation import check_decay, check_integer, resolve_ini
 from cprime.execution import Data
 from cprime.kernels import Floats, computing
 from cprime.neighbors import OnlineCenterIndex
-from cprime.search import Graph
 from cprime.search.nearby import CellIndexLookup
 
 MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
@@ -58,7 +57,7 @@ def in_cells(k_means: Any, data: Data) -> bool:
     This is false for few clusters, and for sparse rows, because exact search is faster for these.
     """
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-    return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
+    return not (search.exact or search.published) and k_means.n_clusters >= MANY and not data.sparse
 
 
 def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:

@@ -1,21 +1,24 @@
-"""Functions that read the model, centers and feature names of a fitted estimator, and open data for it."""
+"""Access to estimators under one name for k-means and mixtures: model, centers, feature names, data, arguments."""
 
 import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.execution import Data
 from cprime.model import Model
 
 
-def centers_of(estimator: Any) -> NDArray[np.float64]:
-    """Return the centers or means (C, D) of any fitted estimator; raise TypeError if it has neither."""
+def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
+    """Return the centers or means (C, D) of any fitted estimator; raise TypeError if it has neither.
+
+    dtype: type of the result; None is the type of the estimator's array
+    """
     for name in ("cluster_centers_", "means_"):
         if getattr(estimator, name, None) is not None:
-            return np.asarray(getattr(estimator, name), dtype=np.float64)
+            return np.asarray(getattr(estimator, name), dtype=dtype)
     check_is_fitted(estimator)
     raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
 
@@ -30,6 +33,26 @@ def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
     """Return X as `Data` in the dtype of a fitted estimator, after the checks of its `predict`."""
     data: Data = estimator._opened(X, sample_weight)
     return data
+
+
+def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
+    """Return a dict with the keyword argument that makes an estimator start from these centers."""
+    return {"init" if hasattr(estimator, "init") else "means_init": centers}
+
+
+def n_components_of(estimator: Any) -> int:
+    """Return the number of clusters or components of an estimator."""
+    found: int = estimator.n_clusters if hasattr(estimator, "n_clusters") else estimator.n_components
+    return found
+
+
+def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
+    """Return keyword arguments that set the number of components; an `n_active` above this number is lowered."""
+    if hasattr(estimator, "n_clusters"):
+        return {"n_clusters": n_components}
+    n_active = estimator.n_active
+    fewer = isinstance(n_active, int) and n_active >= n_components
+    return {"n_components": n_components} | ({"n_active": n_components, "search": "auto"} if fewer else {})
 
 
 def feature_names(estimator: Any) -> list[str]:

@@ -16,10 +16,10 @@ from cprime._utils.messages import warn
 from cprime._utils.random import check_random_state
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer
-from cprime.estimators.entries import kept_entries
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
+from cprime.execution.results import kept_entries
 from cprime.kernels import Rows, computing, posterior
 from cprime.model import FAMILIES, Model
 from cprime.persistence import checkpoints

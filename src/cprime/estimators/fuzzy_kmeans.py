@@ -10,7 +10,6 @@ from cprime.em import fuzzy
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import FuzzyBase
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_choice,
@@ -19,7 +18,7 @@ from cprime.estimators.validation import (
     check_real,
     check_weights,
 )
-from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution.block import Block
 from cprime.persistence import model_files
 from cprime.seeding import is_given, start

@@ -15,17 +15,15 @@ from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_choice,
     check_common,
     check_integer,
     check_real,
     resolve_exchange,
-    resolve_regroup,
     resolve_search,
 )
-from cprime.estimators.watching import with_callbacks
+from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
@@ -33,7 +31,7 @@ from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.persistence import model_files
-from cprime.search import Full, Graph, Search
+from cprime.search import Search
 
 
 @model_files.register
@@ -312,15 +310,15 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             return plan_of_gaps(self, data)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        graph, exchange = isinstance(search, Graph), resolve_exchange(self, search, epsilon, data.sparse)
-        settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
+        exchange = resolve_exchange(self, search, epsilon, data.sparse)
+        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift)
         return em.FitPlan(
             1,
             search,
-            lambda model, data: (em.Exchange if exchange and graph else em.Lloyd)(settings),
-            self._copies and resolve_regroup(search, data),
-            jumps=exchange and graph,
-            improved=exchange and not graph,
+            lambda model, data: (em.Exchange if exchange and search.exchanges else em.Lloyd)(settings),
+            self._copies and search.regroups(data),
+            jumps=exchange and search.exchanges,
+            improved=exchange and not search.exchanges,
             final=self.final_assignment,
         )
 

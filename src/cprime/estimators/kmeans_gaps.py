@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime.estimators.validation import check_real, resolve_regroup, resolve_search
+from cprime.estimators.validation import check_real, resolve_search
 from cprime.execution import Data
 from cprime.model import PooledSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.search import Bounded
 
 
 def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
@@ -30,12 +29,16 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     if k_means.exchange is True:
         raise ValueError("missing='marginal' needs exchange='auto' or False where numbers are missing, got True.")
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
-    if isinstance(search, Bounded):
+    if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
     tol = k_means.tol * data.n_features / 2  # because F = −(D/2) log J + constant
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.FitPlan(
-        1, search, stage.begun, k_means._copies and resolve_regroup(search, data), final=k_means.final_assignment
+        1,
+        search,
+        stage.begun,
+        k_means._copies and search.regroups(data),
+        final=k_means.final_assignment,
     )
 
 

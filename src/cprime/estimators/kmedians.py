@@ -12,9 +12,8 @@ from cprime._utils.random import check_random_state
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import check_loop, check_real, check_weights
-from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 

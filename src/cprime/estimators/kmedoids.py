@@ -14,10 +14,9 @@ from cprime.em import medoids
 from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
-from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.kernels import as_rows
 from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct

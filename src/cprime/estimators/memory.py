@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from cprime import em
 from cprime._utils.random import Key
@@ -19,7 +19,6 @@ from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
 from cprime.estimators.rows import is_plain
-from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
@@ -28,7 +27,7 @@ from cprime.kernels.tables import TABLE
 from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
 from cprime.neighbors.components import KernelComponents
-from cprime.search import Bounded, Full
+from cprime.search import Full
 from cprime.seeding.jumps import PER_CLUSTER
 from cprime.seeding.kmeans_plusplus import trial_bytes
 from cprime.seeding.methods import name_of
@@ -239,7 +238,7 @@ def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
 
 def _bounds(search: Any, itemsize: int) -> int:
     """Return the bytes per row of the distance bounds that a bounded search stores; 0 for other searches."""
-    return 4 * _ID + 4 * itemsize if isinstance(search, Bounded) else 0
+    return 4 * _ID + 4 * itemsize if search.stores_bounds else 0
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
@@ -307,3 +306,20 @@ def _size(value: Any) -> int:
 
     collect(value)
     return sum(arrays.values())
+
+
+class ShapeSource(Source):
+    """Rows of a given shape and type, as one chunk (as if in memory) or in chunks (as if in a file)."""
+
+    _keeps_narrow = True
+
+    def __init__(self, shape: tuple[int, int], dtype: DTypeLike, resident: bool) -> None:
+        super().__init__("X", shape[0], (np.dtype(dtype),) * shape[1])
+        self.in_memory = resident
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        drawn = np.random.default_rng(begin).standard_normal(out.shape)
+        out[...] = (40 * np.abs(drawn)).clip(max=127) if out.dtype.kind in "biu" else drawn
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()

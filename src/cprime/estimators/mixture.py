@@ -14,7 +14,6 @@ from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -22,10 +21,9 @@ from cprime.estimators.validation import (
     resolve_init,
     resolve_momentum,
     resolve_n_active,
-    resolve_regroup,
     resolve_search,
 )
-from cprime.estimators.watching import with_callbacks
+from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import Model
@@ -103,7 +101,7 @@ class Mixture(FittedMixture):
             n_active,
             search,
             stage.begun,
-            self._copies and resolve_regroup(search, data),
+            self._copies and search.regroups(data),
             finds_variance=finds_variance,
             final=self.final_assignment,
         )

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.messages import require
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
-from cprime.sources.optional import require
 
 
 @dataclass(frozen=True)

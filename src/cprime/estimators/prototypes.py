@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime.em import fuzzy
-from cprime.estimators.entries import kept_entries
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.rows import validated
 from cprime.estimators.stored import SavableEstimator
+from cprime.execution.results import kept_entries
 
 
 class Prototypes(NearestCenter, SavableEstimator):

@@ -8,16 +8,14 @@ from cprime import em
 from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.prototypes import FuzzyBase
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_common,
     check_integer,
     check_n_active,
-    resolve_regroup,
     resolve_search,
 )
-from cprime.estimators.watching import with_callbacks
+from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.model.stiff import FixedVariance
 from cprime.model.tied_spherical import variance_floor
@@ -207,7 +205,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
             n_active,
             search,
             em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)).begun,
-            resolve_regroup(search, data),
+            search.regroups(data),
             finds_variance=self.stiffness == "auto",
             final=self.final_assignment,
         )

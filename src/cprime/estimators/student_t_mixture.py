@@ -13,7 +13,7 @@ from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.model import STUDENT_T
 from cprime.persistence import model_files
-from cprime.search import Papers, Search
+from cprime.search import Search
 
 
 def _outlier_weights(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
@@ -205,7 +205,7 @@ n_features_in_, feature_names_in_
         return replace(model, estimated=isinstance(self.dof, str), shared=bool(self.shared_dof))
 
     def _has_momentum(self, n_active: int, search: Search) -> bool:
-        estimated = isinstance(self.dof, str) and self.assignment == "soft" and not isinstance(search, Papers)
+        estimated = isinstance(self.dof, str) and self.assignment == "soft" and not search.published
         return (estimated and isinstance(self.momentum, str)) or super()._has_momentum(n_active, search)
 
     def _options_of_fit(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Checks of arguments, with messages like scikit-learn's, and conversion of strings to objects such as searches."""
 
 import os
+from collections.abc import Iterator
 from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,6 +18,8 @@ from cprime._utils.number_types import check_total_weight
 from cprime._utils.threads import resolve_threads
 from cprime.execution import Data
 from cprime.search import Bounded, Full, Graph, Papers, Search
+from cprime.search.base import BaseSearch
+from cprime.seeding import is_given
 from cprime.sources.foreign import plain
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
@@ -30,7 +33,6 @@ TWO_LEVEL_COMPONENTS = 4096  # number of components from which on init="auto" is
 # many components and evaluations per iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # most components for which neighbor lists are complete if rows are sparse
-LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
@@ -197,7 +199,7 @@ def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, ass
     """
     if isinstance(momentum, str):
         graded = assignment == "soft" and n_active > 1
-        return n_components > EXACT_AUTO and graded and not isinstance(search, Papers)
+        return n_components > EXACT_AUTO and graded and not search.published
     return bool(momentum)
 
 
@@ -251,7 +253,7 @@ def resolve_search(
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if not isinstance(search, str):
-        if not isinstance(search, Full | Bounded | Graph | Papers):
+        if not isinstance(search, BaseSearch):
             raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {search!r}.")
         if given is not None:
             raise ValueError(f"n_neighbors={given} has no effect beside search={search!r}: give it to that.")
@@ -259,10 +261,8 @@ def resolve_search(
         check_choice(search, "search", SEARCHES)
         if given is not None and search in ("full", "bounded"):
             raise ValueError(f"n_neighbors={given} has no effect with search={search!r}, which has no lists.")
-        search = _search_of(search, given, n_components, n_active, n_points, n_features)
-        if sparse and isinstance(search, Graph) and given is None and n_components <= SPARSE_COMPONENTS:
-            search = Graph(max(2, n_components))
-    if isinstance(search, Bounded) and n_active != 1:
+        search = _search_of(search, given, n_components, n_active, n_points, n_features, sparse)
+    if search.stores_bounds and n_active != 1:
         raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
     if n_components == 1:
         return Full()
@@ -275,7 +275,13 @@ def resolve_search(
 
 
 def _search_of(
-    name: str, n_neighbors: int | None, n_components: int, n_active: int, n_points: int, n_features: int | None
+    name: str,
+    n_neighbors: int | None,
+    n_components: int,
+    n_active: int,
+    n_points: int,
+    n_features: int | None,
+    sparse: bool,
 ) -> Search:
     """Return the search object with this name. n_neighbors: length of neighbor lists; None is the search's default"""
     if name == "auto":
@@ -284,7 +290,8 @@ def _search_of(
         exact = "bounded" if low and enough else "full"
         name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
     if name == "graph":
-        return Graph(n_neighbors)
+        complete = sparse and n_neighbors is None and n_components <= SPARSE_COMPONENTS
+        return Graph(max(2, n_components) if complete else n_neighbors)
     if name in ("exact", "estimated"):
         return Papers(name) if n_neighbors is None else Papers(name, n_neighbors=n_neighbors)
     return Full() if name == "full" else Bounded()
@@ -304,38 +311,29 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     slow. For one cluster the result is always False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
-    exchange, graph = estimator.exchange, isinstance(search, Graph)
+    exchange = estimator.exchange
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
     elif not isinstance(exchange, bool | np.bool_):
         raise TypeError(f'exchange must be "auto" or a bool, got {exchange!r}.')
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
-    if isinstance(search, Graph) and search.exchange is not None:  # the deprecated option of the search
-        wanted = bool(search.exchange)
+    of_search = getattr(search, "exchange", None)  # the deprecated option of the search
+    if of_search is not None:
+        wanted = bool(of_search)
     if wanted and epsilon:
         raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")
     if estimator.n_clusters == 1:
         return False
     if wanted is None:
         nothing_named = all(isinstance(given, str) and given == "auto" for given in (estimator.search, estimator.init))
-        return epsilon == 0 and (graph or (nothing_named and not sparse))
+        return epsilon == 0 and (search.exchanges or (nothing_named and not sparse))
     return wanted
 
 
 def refuse_exchange(search: Search) -> None:
     """Raise ValueError if a search has the option `exchange` (jumps of k-means centers), which a mixture lacks."""
-    if isinstance(search, Graph) and search.exchange:
+    if getattr(search, "exchange", None):
         raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
-
-
-def resolve_regroup(search: Search, data: Data) -> bool:
-    """Return whether a search copies each chunk with its rows sorted by component, for contiguous memory access."""
-    if not isinstance(search, Graph):
-        return False
-    if search.regroup is None:
-        one = len(data.sizes) == 1  # several chunks would have to be copied again in each pass
-        return one and data.n_bytes <= LARGEST_COPY
-    return bool(search.regroup)
 
 
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
@@ -353,3 +351,28 @@ def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved
             return "two-level"
         return "jumps" if improved else "k-means++"
     return init
+
+
+def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]:
+    """Yield a line for each argument of an estimator that was set but changes nothing about its fit.
+
+    search: search of the fit    init: initialization of the fit, such as a name or an array of means
+    """
+    given = estimator.get_params(deep=False)
+    n_components = estimator._n_components()
+    if given.get("n_neighbors", "auto") != "auto" and not search.has_lists:
+        why = "there is one component" if n_components == 1 else f"the search is {search!r}, which keeps no lists"
+        yield f"n_neighbors={given['n_neighbors']} has no effect: {why}"
+    if is_given(init):
+        if given.get("n_init", 1) > 1:
+            yield f"n_init={given['n_init']} has no effect: the start is given, so there is one run"
+        if isinstance(given.get("init_params"), str) and given["init_params"] != "auto":
+            yield f"init_params={given['init_params']!r} has no effect: the means of the start are given"
+    if given.get("exchange") is True and n_components == 1:
+        yield "exchange=True has no effect: there is one cluster"
+    if given.get("n_factors", "auto") != "auto":
+        family = given["covariance_type"]
+        if "n_factors" not in estimator._families[family].options:
+            yield f"n_factors={given['n_factors']} has no effect: components of covariance_type={family!r} have none"
+    if given.get("shared_dof") and given["dof"] != "estimate":
+        yield f"shared_dof=True has no effect: dof={given['dof']} is not estimated"

@@ -1,12 +1,13 @@
-"""Dispatch of progress reports of a fit to the callbacks of this library and to those of scikit-learn."""
+"""Wrappers of methods that fit: callbacks of this library and of scikit-learn, and attributes that change together."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from cprime.callbacks import ProgressBar, resolve
+from cprime.kernels import computing
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -157,3 +158,25 @@ class _Tasks:
 
         given = self._data if standing is None else self._data | {"reconstruction_attributes": attributes}
         return task.call_on_fit_task_end(estimator=self._estimator, **given) is True
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def restore_on_error(fit: F) -> F:
+    """Return the method `fit` in a wrapper that restores all attributes if the method raises or is interrupted.
+
+    The method runs in the context `computing`, which sets the number of threads.
+    """
+
+    @wraps(fit)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            with computing(self.n_threads):
+                return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__ = before  # one assignment, so that a second interruption cannot mix old and new attributes
+            raise
+
+    return run  # type: ignore[return-value]

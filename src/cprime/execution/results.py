@@ -1,6 +1,7 @@
 """Outputs to which results are written block by block, so that no second copy of them is in memory.
 
-An output is a new array, an array or memory map from the caller, or a .npy file. This module computes no results.
+An output is a new array, an array or memory map from the caller, or a .npy file. `kept_entries` makes dense or sparse
+arrays of the values of a few components of each row.
 """
 
 import os
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from cprime._utils.files import NpyWriter, replacing
+from cprime.kernels import Floats
 from cprime.sources.base import CHUNK_BYTES, CHUNK_ROWS
 
 _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares the components once per piece
@@ -125,3 +127,19 @@ def _place(shape: tuple[int, ...], dtype: Any, out: Any, stack: ExitStack) -> Re
     if Path(out).suffix != ".npy":
         raise ValueError(f"out must be an array or the path of a .npy file, got {os.fspath(out)!r}.")
     return _ResultFile(shape[0], dtype, Path(out), stack)
+
+
+def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
+    """Return an array (n, C) that is zero except for H entries in each row; CSR if `sparse`, otherwise dense.
+
+    kept (n, H): column index of each entry, distinct in each row    values (n, H): value of each entry
+    """
+    n, H = kept.shape
+    if sparse:
+        begins = np.arange(0, n * H + 1, H, dtype=np.int32 if n * H < 2**31 else np.int64)
+        result = csr_array((values.ravel(), kept.ravel(), begins), shape=(n, n_components))
+        result.sort_indices()
+        return result
+    dense = np.zeros((n, n_components), dtype=values.dtype)
+    np.put_along_axis(dense, kept.astype(np.intp), values, axis=1)
+    return dense

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
 from cprime.faiss.progressive import check_steps, start_of_all, steps_of
-from cprime.faiss.vectors import checked
+from cprime.faiss.vectors import checked, faiss
 
 
 class Kmeans:

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import check_empty, checked_weights, fitted
 from cprime.faiss.product_quantizers import polysemous, trained
-from cprime.faiss.vectors import Vectors, checked, drawn, rows
+from cprime.faiss.vectors import Vectors, checked, drawn, faiss, rows
 from cprime.sources import Source
 
 logger = logging.getLogger("cprime")

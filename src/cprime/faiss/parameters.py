@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.installed import faiss
 from cprime.faiss.progressive import steps_of
-from cprime.faiss.vectors import Vectors, directions, drawn, subset
+from cprime.faiss.vectors import Vectors, directions, drawn, faiss, subset
 
 logger = logging.getLogger("cprime")
 

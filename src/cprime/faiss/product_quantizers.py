@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from cprime import KMeans
-from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import check_empty, fitted
-from cprime.faiss.vectors import Vectors, checked
+from cprime.faiss.vectors import Vectors, checked, faiss
 from cprime.sources import Source
 
 logger = logging.getLogger("cprime")

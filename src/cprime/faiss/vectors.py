@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import require
 from cprime.sources import Source, is_source_like, open_data
 
 Vectors = NDArray[np.float32] | Source
@@ -63,3 +64,6 @@ def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np
         X = X.copy()
         X[lengths == 0, 0] = 1.0
     return X, lengths if weights is None else lengths * weights
+
+
+faiss: Any = require("faiss", "cprime.faiss")

@@ -8,7 +8,7 @@ state afterwards.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from cprime._utils.random import Key
 from cprime._utils.values import Options
+from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows
 from cprime.neighbors.components import Components
@@ -96,6 +97,16 @@ class Search(Protocol):
         """Return whether the E-steps before the first M-step end as soon as the error hardly falls."""
         ...
 
+    published: ClassVar[bool]
+    exchanges: ClassVar[bool]
+    has_lists: ClassVar[bool]
+    stores_bounds: ClassVar[bool]
+    incremental: ClassVar[bool]
+
+    def regroups(self, data: Data) -> bool:
+        """Return whether the fit uses a copy of each chunk with its rows sorted by component."""
+        ...
+
     def with_params(self, **params: Any) -> Self:
         """Return a copy of the search in which the options given by name are changed."""
         ...
@@ -155,8 +166,25 @@ class Search(Protocol):
         ...
 
 
-class Value(Options):
-    """Base class of searches: options that scikit-learn can read, and defaults for methods that few searches need."""
+class BaseSearch(Options):
+    """Base class of searches: options that scikit-learn can read, and defaults for members that few searches need.
+
+    published: whether the search is that of a published algorithm, which options "auto" must not alter
+    exchanges: whether a k-means fit with this search makes jumps of centers and exchange steps between iterations
+    has_lists: whether the search uses neighbor lists, whose length the user may choose
+    stores_bounds: whether the search stores distance bounds for each point, which needs C′ = 1
+    incremental: whether sums of clusters may be updated for the reassigned points only
+    """
+
+    published: ClassVar[bool] = False
+    exchanges: ClassVar[bool] = False
+    has_lists: ClassVar[bool] = False
+    stores_bounds: ClassVar[bool] = False
+    incremental: ClassVar[bool] = True
+
+    def regroups(self, data: Data) -> bool:
+        """Return False: the default, for searches that do not profit from rows that are sorted by component."""
+        return False
 
     @property
     def warmup_settles(self) -> bool:

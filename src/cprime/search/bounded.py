@@ -20,7 +20,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Dense, DistanceBounds, Floats, Moves, Rows
 from cprime.neighbors import without_self
 from cprime.neighbors.components import Components
-from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 from cprime.search.full import FullLookup
 
 _OTHERS = 3  # number of other centers per point that have a bound of their own
@@ -91,7 +91,7 @@ class BoundedState:
 
 @storable("search.Bounded")
 @dataclass(frozen=True)
-class Bounded(Value):
+class Bounded(BaseSearch):
     """Exact search by bounds on distances.
 
     In the first iterations many points are reassigned, so all C centers are evaluated.
@@ -110,6 +110,7 @@ class Bounded(Value):
     exact: ClassVar[bool] = True
     keeps_winners: ClassVar[bool] = False
     warmup: ClassVar[int] = 0
+    stores_bounds: ClassVar[bool] = True
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[BoundedState, Look | None]:
         return BoundedState(), None

@@ -11,7 +11,7 @@ from cprime._utils.storable import storable
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows
 from cprime.neighbors.components import Components
-from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class FullLookup:
 
 @storable("search.Full")
 @dataclass(frozen=True)
-class Full(Value):
+class Full(BaseSearch):
     """Exact search over all components. With one component per point (C′ = 1), k-means is Lloyd's algorithm.
 
     Examples
@@ -42,6 +42,7 @@ class Full(Value):
     exact: ClassVar[bool] = True
     keeps_winners: ClassVar[bool] = False
     warmup: ClassVar[int] = 0
+    incremental: ClassVar[bool] = False
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[None, Look | None]:
         return None, None

@@ -21,11 +21,12 @@ from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, changed
 from cprime.neighbors import EXACT_LISTS, Cells, refined_lists, with_self, without_self
 from cprime.neighbors.components import Components
-from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
@@ -44,6 +45,7 @@ _EXPLORING, _PERIOD = (
     6,
     3,
 )  # if C′ > 1: number of first passes that all evaluate new candidates; afterwards every third pass does
+LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
 FEW = 2048  # the initial active sets of a mixture of at most so many components are found by an exact search
 
 
@@ -168,7 +170,7 @@ class GraphState:
 
 @storable("search.Graph")
 @dataclass(frozen=True)
-class Graph(Value):
+class Graph(BaseSearch):
     """Search among the neighbors of each point's best component and its active set: O(N G D) per iteration.
 
     Parameters
@@ -203,6 +205,13 @@ class Graph(Value):
     exact: ClassVar[bool] = False
     keeps_winners: ClassVar[bool] = True
     warmup: ClassVar[int] = 0
+    exchanges: ClassVar[bool] = True
+    has_lists: ClassVar[bool] = True
+
+    def regroups(self, data: Data) -> bool:
+        if self.regroup is not None:
+            return bool(self.regroup)
+        return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # several chunks would be copied in each pass
 
     def __post_init__(self) -> None:
         if self.n_neighbors is not None:

@@ -23,7 +23,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.neighbors.components import Components
-from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 
 _VALUES = 2**22  # number of mean distances in a block of the table from which neighbors are selected
 _RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
@@ -108,7 +108,7 @@ class PapersState:
 
 @storable("search.Papers")
 @dataclass(frozen=True)
-class Papers(Value):
+class Papers(BaseSearch):
     """Search of the algorithms var-GMM-X and var-GMM-S (for C′ = 1: var-k-means-X and -S) of Forster & Lücke (2018).
 
     Parameters
@@ -147,6 +147,8 @@ class Papers(Value):
 
     exact: ClassVar[bool] = False
     keeps_winners: ClassVar[bool] = True
+    published: ClassVar[bool] = True
+    has_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, choices in (("lists", ("exact", "estimated")), ("start", ("two-level", "random"))):

@@ -1,13 +1,64 @@
-"""Information criteria of a fit on a whole data set, in nats; lower is better.
+"""Criteria for the choice of the number of clusters C: information criteria, and the elbow of the curve of J.
 
-Each function takes the mean log-likelihood L per point, or in its place the free energy F, a lower bound of L: "their
-free energies (Eqns. 19 and 20) provide likelihood approximations" (Lücke & Forster, section 6).
+The information criteria, in nats, take the mean log-likelihood L per point of a fit on a whole data set, or in its
+place the free energy F, a lower bound of L: "their free energies (Eqns. 19 and 20) provide likelihood approximations"
+(Lücke & Forster, section 6). Lower is better.
+
+The elbow is searched in the curve of J, the sum of squared distances, over C. For data without clusters, J ∝ C^(−2/d)
+if C is large (Zador 1982): log J over log C is a straight line. For small C the curve is bent downwards, because the
+first cuts of a Gaussian or a cube gain least. Clusters bend the curve upwards, and sharply, at their number: up to this
+number each new center removes distances between clusters, beyond it only distances within clusters. (Sugar & James 2003
+observe the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters fill.)
+
+The bend at C is the change of the slope d log J / d log C at this C. The largest bend is an elbow if two conditions
+hold. First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and
+spread, because the steep piece that ends in an elbow begins with a downward bend, which would mask the outlier. Second,
+the slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local optima make all bends
+noisy: they hide an elbow rather than create one.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+LEAST_BENDS = 5
+_SIMULATED = 20_000  # number of Gaussian samples simulated to find the critical value
+
+
+def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
+    """Return the number of components at the elbow of the inertia, or None if there is none at significance `alpha`.
+
+    n_components (n,), increasing; inertia (n,): J, the sum of squared distances, of each fit
+    """
+    seen = inertia > 0
+    slopes = np.diff(np.log(inertia[seen])) / np.diff(np.log(n_components[seen]))
+    bends = np.diff(slopes)
+    if len(bends) < LEAST_BENDS:
+        return None
+    i = int(bends.argmax())
+    halved = bends[i] > 0 and slopes[i] <= 2 * slopes[i + 1]
+    if not halved or excess(bends) <= critical_value(len(bends), alpha):
+        return None
+    return int(n_components[seen][i + 1])
+
+
+def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, for each row of (…, n), the largest value minus the mean of all but the largest and the least value.
+
+    The unit is the standard deviation of the n − 2 values without the largest and the least.
+    """
+    ordered = np.sort(values, axis=-1)
+    others = ordered[..., 1:-1]
+    spread = np.maximum(others.std(axis=-1, ddof=1), np.finfo(np.float64).tiny)
+    return (ordered[..., -1] - others.mean(axis=-1)) / spread
+
+
+@lru_cache
+def critical_value(n: int, alpha: float) -> float:
+    """Return the critical value of the outlier test for n Gaussian numbers: a simulated (1 − alpha) quantile."""
+    return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))
 
 
 def bic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves
-from cprime.selection.fits import Mixture
-from cprime.selection.results import LOWER_IS_BETTER, Sweep
+from cprime.selection.results import LOWER_IS_BETTER, Mixture, Sweep
 from cprime.selection.sweep import sweep
 
 if TYPE_CHECKING:

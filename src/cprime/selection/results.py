@@ -1,15 +1,19 @@
-"""Result of a sweep: fits and criteria for every number of components."""
+"""Result of a sweep: fits and criteria for every number of components; results as text tables or data frames."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.estimators import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
 from cprime.estimators.validation import check_choice, check_real
-from cprime.selection.elbow import elbow
-from cprime.selection.fits import Mixture
-from cprime.selection.tables import frame_of, text_of
+from cprime.selection.criteria import elbow
+
+ACCEPTED = "a KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture"
+Mixture = KMeans | GaussianMixture | StudentTMixture | PoissonMixture | CategoricalMixture
 
 LOWER_IS_BETTER = {"bic": True, "aic": True, "free_energy_bic": True, "held_out": False}
 _COLUMNS = (
@@ -182,3 +186,32 @@ class Sweep:
         if not 0 < check_real(alpha, "alpha", 0.0) < 1:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
         return elbow(self.n_components, self.inertia, alpha)
+
+
+_MOST_ROWS = 20  # largest number of rows that a text table shows
+
+
+def frame_of(columns: Mapping[str, Any], library: str) -> Any:
+    """Return a data frame of the named columns, all of equal length; library: "pandas" or "polars"."""
+    check_choice(library, "library", ("pandas", "polars"))
+    try:
+        module = import_module(library)
+    except ImportError as error:
+        raise ImportError(f"to_frame needs {library}, which is missing: pip install cprime[tables]") from error
+    return module.DataFrame(dict(columns))
+
+
+def text_of(columns: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a text table: column names, then the rows; of more than 20 rows, the first and last ten."""
+    n_rows = len(next(iter(columns.values())))
+    half = _MOST_ROWS // 2
+    rows = range(n_rows) if n_rows <= _MOST_ROWS else [*range(half), None, *range(n_rows - half, n_rows)]
+    cells = [[name, *("…" if i is None else _cell(values[i]) for i in rows)] for name, values in columns.items()]
+    widths = [max(map(len, column)) for column in cells]
+    return ["  ".join(map(str.rjust, line, widths)) for line in zip(*cells, strict=True)]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:,.6g}"

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from cprime._utils.threads import resolve_threads
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
+from cprime.estimators.fitted import centers_of
 from cprime.estimators.nearest_center import NearestCenter
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.rows import validated
 from cprime.estimators.validation import check_integer, check_real, check_weights
-from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution.block import Block
 from cprime.kernels import computing
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
-from cprime.selection.fits import Mixture, centers_of
+from cprime.selection.results import Mixture
 
 _logger = logging.getLogger(__name__)
 
@@ -104,15 +104,15 @@ class Splitter(NearestCenter, Clusterer):
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)
-        rows = [(len(centers_of(fit)), self._criterion(data, fit))]
+        rows = [(len(centers_of(fit, None)), self._criterion(data, fit))]
         converged = stopped = False
         while not converged and not stopped and len(rows) <= self.max_rounds:
             begun, best = perf_counter(), fit
             for step in (self._join, self._cut, self._join):
-                centers = step(data, centers_of(fit))
+                centers = step(data, centers_of(fit, None))
                 if centers is not None:
                     fit = self._refit(data, centers)
-            row = (len(centers_of(fit)), self._criterion(data, fit))
+            row = (len(centers_of(fit, None)), self._criterion(data, fit))
             number, change = len(rows), rows[-1][1] - row[1]
             _logger.info("round %d: %d clusters, criterion %.6g", number, *row, extra={"iteration": number})
             converged = change <= 0 if self._descends else row in rows
@@ -128,7 +128,7 @@ class Splitter(NearestCenter, Clusterer):
         """Set the fitted attributes from the current state of the search."""
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
-        self.cluster_centers_ = centers_of(fit)
+        self.cluster_centers_ = centers_of(fit, None)
         self.n_clusters_ = len(self.cluster_centers_)
         self.variance_ = float(fit.variance_)
         self.lower_bound_ = float(fit.lower_bound_)
@@ -165,8 +165,8 @@ class Splitter(NearestCenter, Clusterer):
 
         The mixture has C·D coordinates, 1 variance and C − 1 free weights.
         """
-        C, D = centers_of(fit).shape
-        if isinstance(fit, KMeans):
+        C, D = centers_of(fit, None).shape
+        if fit.n_active_ == 1:
             counts: NDArray = np.bincount(fit.labels_, weights=data.weights, minlength=C)
         else:
             counts = fit.predict_proba(data.points.given(), sparse=True).T @ data.weights

@@ -16,9 +16,9 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 from cprime._utils.random import check_random_state
 from cprime._utils.style import BLUE, frame
 from cprime.estimators import KMeans
+from cprime.estimators.fitted import size_of
 from cprime.estimators.validation import check_integer
-from cprime.selection.fits import ACCEPTED, Mixture, size_of
-from cprime.selection.tables import frame_of, text_of
+from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

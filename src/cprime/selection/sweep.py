@@ -13,17 +13,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cprime._utils.random import check_random_state
-from cprime.estimators import CategoricalMixture, KMeans, PoissonMixture
 from cprime.estimators.discrete import DiscreteMixture
-from cprime.estimators.fitted import data_for, model_of
+from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.execution import rows_of
 from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
-from cprime.selection.fits import ACCEPTED, Mixture, centers_of, size_of, start_from
-from cprime.selection.results import Sweep
+from cprime.selection.results import ACCEPTED, Mixture, Sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.sources import Source, is_source_like, open_data
 
@@ -132,7 +130,7 @@ def sweep(
     else:
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
-    if isinstance(estimator, CategoricalMixture) and isinstance(estimator.n_categories, str):
+    if isinstance(getattr(estimator, "n_categories", None), str):
         one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # a part of X may lack some categories
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
@@ -191,11 +189,11 @@ def _best_fit(
         return best
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:
-        centers = centers_of(before)
+        centers = centers_of(before, None)
         more = extended(X, centers, C - len(centers), weights, rng, template.n_threads)
         best = max(best, _run(template, data, C, rng, start_from(template, more)), key=_free_energy)
     for _ in range(C if C > 2 else 0):
-        changed = exchanged(X, centers_of(best), weights, labels(best))
+        changed = exchanged(X, centers_of(best, None), weights, labels(best))
         if changed is None:
             break
         fit = _run(template, data, C, rng, start_from(template, changed))
@@ -238,14 +236,8 @@ def _everything(fit: Mixture) -> dict[str, Any]:
 
     For mixtures with factor analyzers no precisions are returned; their factor loadings are initialized from the data.
     """
-    if isinstance(fit, KMeans):
-        return start_from(fit, fit.cluster_centers_)
-    if isinstance(fit, PoissonMixture):
-        return {"rates_init": fit.rates_, "weights_init": fit.weights_}
-    if isinstance(fit, CategoricalMixture):
-        return {"probabilities_init": fit.probabilities_, "weights_init": fit.weights_}
-    precisions = getattr(fit, "precisions_", None)
-    return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": precisions}
+    fitted = {name: getattr(fit, name.removesuffix("init"), None) for name in fit.get_params() if name[-6:] == "s_init"}
+    return fitted or start_from(fit, centers_of(fit, None))
 
 
 def _free_energy(fit: Mixture) -> float:
@@ -266,7 +258,7 @@ def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict
         **{name: value if name in criteria else np.nan for name, value in values.items()},
         "log_likelihood": L,
         "free_energy": F,
-        "inertia": data_for(fit, data.X, data.weights).each(Inertia(centers_of(fit))),
+        "inertia": data_for(fit, data.X, data.weights).each(Inertia(centers_of(fit, None))),
         "n_parameters": n_parameters,
         "weight": W,
         "converged": bool(fit.converged_),

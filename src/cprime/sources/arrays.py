@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cprime._utils.files import Stamp
 from cprime._utils.number_types import is_narrow
 from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, choose_array, kinds_of, matrix_shape
-from cprime.sources.stamps import Stamp
 
 
 class ArraySource(Source):

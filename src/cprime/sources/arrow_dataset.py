@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cprime._utils.files import Stamp
+from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading, stored_kinds
 from cprime.sources.base import Source
 from cprime.sources.index import index_columns
-from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource
 
 

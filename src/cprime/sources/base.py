@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from cprime._utils.files import Stamp
 from cprime._utils.number_types import is_narrow
 from cprime.sources.choice import Columns
 from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
-from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
 CHUNK_ROWS = 2**22  # most rows of a chunk: a pass also needs some memory per row, which matters if rows are short
@@ -218,14 +218,14 @@ class Source(Columns, ABC):
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Return a source of the rows with the given ascending indices; their weights are held in memory."""
-        from cprime.sources.subset import SubsetSource
+        from cprime.sources.derived import SubsetSource
 
         return SubsetSource(self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
         """Return a source of the chosen columns (or of the values in a column of lists) at the given positions."""
         if self._list is not None:
-            from cprime.sources.part import PartSource
+            from cprime.sources.derived import PartSource
 
             return PartSource(self, columns)
         return self.select([self._positions[j] for j in columns.tolist()])

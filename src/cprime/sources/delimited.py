@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from cprime._utils.messages import require
 from cprime.sources.arrow import reading
 from cprime.sources.header import is_header
 from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, short
-from cprime.sources.optional import require
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
 from cprime.sources.index import without_index
 from cprime.sources.kinds import first_non_number
-from cprime.sources.optional import require
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
 
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.files import Stamp
+from cprime._utils.messages import require
 from cprime.sources.chunked import ChunkedSource
 from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
-from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 
 
 class Hdf5Source(ChunkedSource):

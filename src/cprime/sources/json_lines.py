@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from cprime._utils.messages import require
 from cprime.sources.arrow import reading
 from cprime.sources.kinds import Kind, Lists
 from cprime.sources.lines import TEXT, LinesSource, first_lines
-from cprime.sources.optional import require
 
 
 class JsonSource(LinesSource):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.files import Stamp
+from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading
 from cprime.sources.columns import kind_of_type
 from cprime.sources.index import index_columns
-from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 
 _PIECE_ROWS = 2**14
 

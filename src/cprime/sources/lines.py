@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cprime._utils.files import Stamp
+from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading
 from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
-from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 
 PIECE_BYTES = 8 * 2**20
 SAMPLE_BYTES = 2**20

@@ -14,9 +14,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.files import Stamp
 from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
-from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
 _APART = 2**16  # if rows begin at least so many bytes apart, each row is read separately

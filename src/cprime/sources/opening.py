@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cprime._utils.files import is_url
+from cprime._utils.files import Stamp, is_url
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
+from cprime.sources.derived import AS_HELD, MaterializedSource
 from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions
 from cprime.sources.foreign import plain
 from cprime.sources.mapped import open_memmap
-from cprime.sources.materialized import AS_HELD, MaterializedSource
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.remote import fetched
 from cprime.sources.spool import COMPRESSED, unpacked
-from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource, has_lists, table_of
 
 # By suffix: the module of this package that reads the format, its function, and whether that has the argument `key`.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.materialized import AS_HELD
+from cprime.sources.derived import AS_HELD
 
 
 @dataclass(frozen=True)

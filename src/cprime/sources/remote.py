@@ -4,7 +4,7 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from cprime.sources.optional import require
+from cprime._utils.messages import require
 from cprime.sources.spool import Spool
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cprime.sources.optional import require
+from cprime._utils.messages import require
 
 COMPRESSED = (".gz", ".zst")
 _PIECE_BYTES = 2**20

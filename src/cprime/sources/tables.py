@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
@@ -21,7 +22,6 @@ from cprime.sources.kinds import (
     not_numeric,
     precision,
 )
-from cprime.sources.optional import require
 
 _NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|struct|map<", re.IGNORECASE)
 

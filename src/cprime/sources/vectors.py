@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.files import Stamp
 from cprime.sources.mapped import MappedSource
-from cprime.sources.stamps import Stamp
 
 _VECS: dict[str, np.dtype] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1")}
 _BIN: dict[str, np.dtype] = {

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from cprime._utils.files import Stamp
+from cprime._utils.messages import require
 from cprime.sources.chunked import ChunkedSource
 from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
-from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 
 
 class ZarrSource(ChunkedSource):

@@ -18,11 +18,9 @@ import numpy as np
 
 from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
-from cprime.estimators.memory import PlannedRows
-from cprime.estimators.shapes import ShapeSource
+from cprime.estimators.memory import PlannedRows, ShapeSource
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
 from cprime.neighbors import EXACT_LISTS
-from cprime.search import Bounded
 from cprime.seeding.methods import name_of
 
 SECONDS = 2.0  # time limit of all small fits together
@@ -104,7 +102,7 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
     counted = last if last.whole else before
-    full = plan.search.exact and not isinstance(plan.search, Bounded)
+    full = plan.search.exact and not plan.search.stores_bounds
     work, whole = [fit.n * (fit.c if full else 1) for fit in (before, last)], N * (C if full else 1)
     inside = _along(work[0], work[1], before.inside / before.passes, last.inside / last.passes, whole)
     if last.c < C:

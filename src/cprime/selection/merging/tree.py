@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.estimators.validation import check_integer, check_real
-from cprime.selection.elbow import elbow
-from cprime.selection.merging.drop import drop
-from cprime.selection.merging.joins import cluster_of
-from cprime.selection.tables import frame_of, text_of
+from cprime.selection.criteria import elbow
+from cprime.selection.merging.joins import cluster_of, drop
+from cprime.selection.results import frame_of, text_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,11 @@
-"""Source of some rows of another source, such as held-out rows."""
+"""Sources made of another source: some of its rows, some of its columns, or all of it held in memory."""
 
 import hashlib
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
 _PIECE_BYTES = 16 * 2**20  # number of bytes read at a time, before the subset's rows are selected
@@ -59,3 +60,60 @@ class SubsetSource(Source):
 def _pieces(source: Source) -> list[tuple[int, int]]:
     ends = np.cumsum(source.sizes)
     return [(int(end - size), int(end)) for size, end in zip(source.sizes, ends, strict=True)]
+
+
+class PartSource(Source):
+    """Source of some columns, given by position, of another source. It reads whole rows and has no weights."""
+
+    def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
+        super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))
+        self._base, self._columns = base, columns
+        self.in_memory = base.in_memory
+        self._chunk_rows = base.chunk_rows
+
+    def close(self) -> None:
+        self._base.close()
+
+    def verify(self) -> None:
+        self._base.verify()
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._pick(self._base.read(begin, end)[:, self._columns])
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._pick(self._base.take(rows)[:, self._columns])
+
+    def _where(self, row: int) -> str:
+        return self._base._where(row)
+
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(int(self._columns[self._positions[j]]))
+
+    def _identity(self) -> bytes:
+        return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
+
+
+AS_HELD = True  # marks weights that the base source reopens, so that no path of the weights is needed
+
+
+class MaterializedSource(ArraySource):
+    """Source that holds all rows and weights of another source in memory as one chunk. Reopening reads them again."""
+
+    def __init__(self, base: Source) -> None:
+        super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)
+        self._base = base
+        self.preparation = base.preparation
+        weights = base.weights(0, base.n_rows)
+        if weights is not None:
+            self._weights = self.with_weights(weights)._weights
+            self._weights_spec = None if base._weights_spec is None else AS_HELD
+        self._opened_with = None if base.opened_from is None else {"held": base.opened_from}
+
+    def _where(self, row: int) -> str:
+        return self._base._where(row)
+
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(self._positions[j])
+
+    def _identity(self) -> bytes:
+        return self._base.fingerprint()

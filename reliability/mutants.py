@@ -33,7 +33,10 @@ from reliability.mutations import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cprime"
-MODULES = ("model", "neighbors/components.py", "em", "execution/statistics.py", "_utils/random.py", "search/certificate.py")
+MODULES = (
+    *("model", "neighbors/components.py", "em", "execution/statistics.py", "_utils/random.py"),
+    "search/certificate.py",
+)
 TESTS = ("model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
 SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measurements of the process
 KILLED, TIMEOUT, CRASHED, SURVIVED, EQUIVALENT = "killed", "out of time", "crashed", "survived", "equivalent"

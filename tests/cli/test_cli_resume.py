@@ -10,8 +10,8 @@ import pytest
 import cprime as package
 from cprime import KMeans
 from cprime.callbacks import ProgressBar
-from cprime.persistence.checkpoints import HEAD, MODEL
 from cprime.persistence import checkpoints as states
+from cprime.persistence.checkpoints import HEAD, MODEL
 from cprime.persistence.model_files import read_header
 from marks import long_but
 

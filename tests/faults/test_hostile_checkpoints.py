@@ -9,8 +9,8 @@ from damage import damages
 
 import cprime
 from cprime import KMeans
-from cprime.persistence.checkpoint_files import read_tensors
 from cprime.persistence import checkpoints
+from cprime.persistence.checkpoint_files import read_tensors
 
 
 class Died(Exception):

@@ -207,6 +207,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
                 logger.info(line)
             fit = self._best_run(data, init, first_model, plan, key, given)
             self._set_run(fit, plan.n_kept)
+            self.__dict__.pop("origin_", None)  # that of an earlier update
             self._finish(data)
         self._say_end(fit)
         self._end_checkpoint()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,39 @@ class FittedKMeans(NearestCenter):
 
     def _scale(self, model: Model) -> None:
         return None
+
+    def update(self, X: Any, n_clusters: int | None = None, sample_weight: Any = None) -> Self:
+        """Continue the fit on changed data, for example with some rows replaced; ids of clusters keep their meaning.
+
+        The fit starts from the fitted centers and takes steps of Lloyd's algorithm. If J per point is then more than
+        1 % above that of the former fit, jumps of centers follow, unless `exchange` is False.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a source
+            The data as they are now, with the columns of the fit.
+        n_clusters : int or None, default=None
+            New number of clusters; None keeps the present one. Additional clusters start at distant points (D²
+            sampling). If there are fewer, centers are joined by Ward's criterion, and the heaviest one keeps its id.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the points; None is 1 for each.
+
+        Returns
+        -------
+        self : the estimator
+            Fitted attributes are those of the new data. `origin_` has the former id of each cluster, or −1 for a new
+            one: a cluster continues a former one if they share more than half of the points of either. The log
+            names new and ended ones. `history_` and `lower_bounds_` continue. After an error the estimator is
+            unchanged. No checkpoint is written.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than the training data, or fewer points than clusters.
+        """
+        from cprime.updating import update
+
+        return update(self, X, n_clusters, sample_weight)
 
     def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
         """Return the index of the nearest center of each row; ties go to the lower index.

@@ -156,6 +156,39 @@ class Mixture(FittedMixture):
         self.final_assignment_ = "exact"
         return self
 
+    def update(self, X: Any, n_components: int | None = None, sample_weight: Any = None) -> Self:
+        """Continue the fit on changed data, for example with some rows replaced; ids of components keep their meaning.
+
+        The fit starts from the fitted parameters. With another number of components only the means are
+        starting values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a source
+            The data as they are now, with the columns of the fit.
+        n_components : int or None, default=None
+            New number of components; None keeps the present one. Additional components start at distant points (D²
+            sampling). If there are fewer, centers are joined by Ward's criterion, and the heaviest one keeps its id.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the points; None is 1 for each.
+
+        Returns
+        -------
+        self : the estimator
+            Fitted attributes are those of the new data. `origin_` has the former id of each component, or −1 for a new
+            one: a component continues a former one if they share more than half of the points of either. The log
+            names new and ended ones. `history_` and `lower_bounds_` continue. After an error the estimator is
+            unchanged. No checkpoint is written.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than the training data, or fewer points than components.
+        """
+        from cprime.updating import update
+
+        return update(self, X, n_components, sample_weight)
+
     def _first_batch(self, data: Data, key: Key) -> Model:
         """Return the starting parameters of `partial_fit`, initialized from its first batch `data`."""
         init, given = self._start(data)

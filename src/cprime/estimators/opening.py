@@ -49,6 +49,17 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     return Local(source.as_type(dtype()), spread=False).read_by(make, gaps)
 
 
+def as_training_data(estimator: Any, X: Any) -> Any:
+    """Return X with the columns and the preparation of a fitted estimator's training data, for a further fit."""
+    if hasattr(estimator, "preparation_"):
+        return _prepared(estimator, X)
+    X = plain(X, narrow=True)
+    if not is_source_like(X) or type(X).__module__.partition(".")[0] == "dask":
+        return X
+    source = open_data(X)
+    return source if source.columns is None else source.select(_known(estimator, source.columns))
+
+
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
     """Return a Dask array or dataframe as `Data`; without a Dask client its chunks are computed here, one at a time."""
     from cprime.execution.dask_collections import collected

@@ -6,11 +6,33 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.execution import Data, rows_of
 from cprime.kernels import Dense, Rows, potentials
 from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.random_rows import choose_random_rows
 from cprime.seeding.sampling import draw
 from cprime.selection.bisection import Cell, cells, principal_halves
+
+_SAMPLE = 2**17  # for data read from files, the number of rows in memory from which start centers are improved
+
+
+def rows_in_memory(
+    data: Data, rng: np.random.RandomState
+) -> tuple[Rows, NDArray[np.float64], NDArray[np.int64] | slice]:
+    """Return rows from which starting centers can be found, their weights (n,), and their indices in the data.
+
+    These are all rows if the data are in memory, or at most 2¹⁷ random rows if the data are read from files.
+    """
+    whole = data.whole()
+    if whole is not None:
+        X, weights = whole
+        return X, np.ones(len(X)) if weights is None else weights, slice(None)
+    rows = np.arange(data.n_points)
+    if data.n_points > _SAMPLE:
+        n = data.n_weighted
+        rows = rows_of(data, np.sort(rng.choice(n, min(n, _SAMPLE), replace=False)))
+    taken = data.take(rows)
+    return taken.X, np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight, rows
 
 
 def extended(

@@ -17,15 +17,13 @@ from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
-from cprime.execution import rows_of
 from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
 from cprime.selection.results import ACCEPTED, Mixture, Sweep
-from cprime.selection.starts import exchanged, extended
+from cprime.selection.starts import exchanged, extended, rows_in_memory
 from cprime.sources import Source, is_source_like, open_data
 
-_SAMPLE = 2**17  # for data read from files, the number of rows in memory from which start centers are improved
 _STARTS = (  # arguments whose values are for one number of components
     *("init", "init_params", "weights_init", "means_init", "precisions_init"),
     *("rates_init", "probabilities_init"),
@@ -210,18 +208,8 @@ def _in_memory(
 
     These are all rows if the data are in memory, or at most 2¹⁷ random rows if the data are read from files.
     """
-    opened = data_for(fit, data.X, data.weights)
-    whole = opened.whole()
-    if whole is not None:
-        X, weights = whole
-        return X, np.ones(len(X)) if weights is None else weights, lambda fit: fit.labels_
-    rows = np.arange(opened.n_points)
-    if opened.n_points > _SAMPLE:
-        n = opened.n_weighted
-        rows = rows_of(opened, np.sort(rng.choice(n, min(n, _SAMPLE), replace=False)))
-    taken = opened.take(rows)
-    weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
-    return taken.X, weights, lambda fit: fit.labels_[rows]
+    X, weights, rows = rows_in_memory(data_for(fit, data.X, data.weights), rng)
+    return X, weights, lambda fit: fit.labels_[rows]
 
 
 def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:

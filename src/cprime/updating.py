@@ -1,0 +1,176 @@
+"""Updates of fitted models to changed data: the fit continues from its parameters, and clusters keep their ids."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, issparse
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from cprime._utils.random import Key, Purpose, seed_of
+from cprime.estimators.discrete import DiscreteMixture
+from cprime.estimators.fitted import centers_of, data_for, size_of
+from cprime.estimators.opening import as_training_data
+from cprime.estimators.validation import check_integer
+from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
+from cprime.kernels import computing
+from cprime.selection.merging.ward import ward_joins
+from cprime.selection.starts import extended, rows_in_memory
+
+logger = logging.getLogger("cprime")
+
+_RISEN = 1.01  # rise of J per point, relative, from which an update of k-means makes jumps of centers
+_OF_ONE_FIT = ("lower_bounds_", "origin_")  # fitted attributes from which a further fit must not start
+
+
+@dataclass(frozen=True)
+class _SetActive:
+    """Job that makes a given label (N,) the active set of each point."""
+
+    labels: NDArray[np.int32]
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
+        return ActiveSet(self.labels[block.rows(np.arange(len(block)))][:, np.newaxis]), len(block)
+
+
+@dataclass(frozen=True, eq=False)
+class _KnownStart:
+    """Initialization by given centers (C, D), of which each point's nearest one is known: labels (N,)."""
+
+    known: NDArray
+    labels: NDArray[np.int32]
+
+    name: ClassVar[str] = "known"
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        data.each(_SetActive(self.labels))
+        return self.known.astype(data.dtype)
+
+
+class _Start(NamedTuple):
+    """Starting centers (C, D) of an update, with the former clusters that each of them continues.
+
+    successors (C_before,): index of the starting center that continues each former cluster
+    ids (m,): former id of each of the first m starting centers; the others are new
+    """
+
+    centers: NDArray
+    successors: NDArray[np.int32]
+    ids: NDArray[np.int32]
+
+
+def update(estimator: Any, X: Any, n_components: int | None, sample_weight: Any) -> Any:
+    """Continue the fit of a k-means or a mixture on changed data; return the estimator with its new attributes.
+
+    The estimator is changed only if the whole update succeeds.
+    X: the data as they are now    n_components: the new number of clusters, or None for the present one
+    """
+    check_is_fitted(estimator)
+    C_before, name = len(centers_of(estimator)), "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
+    C = C_before if n_components is None else check_integer(n_components, name, 1)
+    if not hasattr(estimator, "history_"):
+        raise ValueError("update continues a fit: parameters set by hand or derived have no history_.")
+    if C_before != C and isinstance(estimator, DiscreteMixture):
+        kind = type(estimator).__name__
+        raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
+    before = np.asarray(estimator.predict(X, approximate=True))
+    start, rows = _start(estimator, X, sample_weight, C), as_training_data(estimator, X)
+    fits = (_k_means_fits if hasattr(estimator, "init") else _mixture_fits)(
+        estimator, start, before, rows, sample_weight
+    )
+    origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
+    _log_changes(origin, C_before)
+    history = np.concatenate([estimator.history_, *(fit.history_ for fit in fits)])
+    kept = {key: value for key, value in vars(estimator).items() if key[-1] != "_"} | size_of(estimator, C)
+    fitted = {key: value for key, value in vars(fits[-1]).items() if key[-1] == "_"} | {
+        "origin_": origin,
+        "history_": history,
+        "n_iter_": len(history),
+        "lower_bounds_": history["lower_bound"].tolist(),
+    }
+    estimator.__dict__ = kept | fitted
+    return estimator
+
+
+def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
+    """Return the fit from the former centers, and a second one with jumps if J has risen, so clusters do not fit X."""
+    fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
+    fit.init = _KnownStart(start.centers, start.successors[before])
+    adapts = isinstance(fit.exchange, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
+    if adapts:
+        fit.exchange = False
+    fit.fit(X, sample_weight=sample_weight)
+    least = _RISEN * estimator.inertia_ / estimator.counts_.sum()
+    if not adapts or len(start.centers) == 1 or fit.inertia_ / fit.counts_.sum() <= least:
+        return [fit]
+    second = clone(fit).set_params(exchange=True, init=_KnownStart(fit.cluster_centers_, np.asarray(fit.labels_)))
+    return [fit, second.fit(X, sample_weight=sample_weight)]
+
+
+def _mixture_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
+    """Return the fit from the former parameters, or from means only if the number of components changes."""
+    fit, C = clone(estimator), len(start.centers)
+    if len(estimator.means_) == C:
+        fit.set_params(warm_start=True, checkpoint=None)
+        vars(fit).update({key: value for key, value in vars(estimator).items() if key[-1] == "_"})
+        for key in _OF_ONE_FIT:
+            vars(fit).pop(key, None)
+    else:
+        given = {"weights_init": None, "precisions_init": None, "means_init": start.centers}
+        fit.set_params(n_init=1, checkpoint=None, **given, **size_of(fit, C))
+    return [fit.fit(X, sample_weight=sample_weight)]
+
+
+def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
+    """Return C starting centers: the former ones, with new ones at distant points, or joined by Ward's criterion."""
+    centers = centers_of(estimator, None)
+    ids = np.arange(len(centers), dtype=np.int32)
+    if len(centers) < C:
+        rng = Key(seed_of(estimator.random_state)).random_state(Purpose.START)
+        with computing(estimator.n_threads):
+            rows, weights, _ = rows_in_memory(data_for(estimator, X, sample_weight), rng)
+            more = extended(rows, centers, C - len(centers), weights, rng, estimator.n_threads)
+        return _Start(more, ids, ids)
+    if len(centers) == C:
+        return _Start(centers, ids, ids)
+    counts = np.asarray(estimator.counts_, dtype=np.float64)
+    survivor, sums, weights = ids.copy(), counts[:, np.newaxis] * centers, counts.copy()
+    for a, b in ward_joins(centers.astype(np.float64), counts).pairs[: len(centers) - C]:
+        a, b = survivor[a], survivor[b]
+        keeps, ends = (a, b) if counts[a] >= counts[b] else (b, a)
+        survivor[survivor == ends] = keeps
+        sums[keeps] += sums[ends]
+        weights[keeps] += weights[ends]
+    kept, successors = np.unique(survivor, return_inverse=True)
+    means = np.divide(sums, weights[:, np.newaxis], out=centers.astype(np.float64), where=weights[:, np.newaxis] > 0)
+    return _Start(means[kept].astype(centers.dtype), successors.astype(np.int32), kept.astype(np.int32))
+
+
+def _origins(start: _Start, before: NDArray, labels: NDArray, C: int) -> NDArray[np.int32]:
+    """Return the former id of each cluster, or −1 if it is new: (C,).
+
+    A cluster continues a former one if they share more than half of the points of either of them, or if both are empty.
+    before (N,): nearest former cluster of each point    labels (N,): clusters after the update
+    """
+    m = len(start.ids)
+    former = start.successors[before]
+    shared = coo_array((np.ones(len(labels), dtype=np.int64), (former, labels)), shape=(C, C)).tocsr().diagonal()[:m]
+    sizes = np.bincount(former, minlength=C)[:m], np.bincount(labels, minlength=C)[:m]
+    continues = (2 * shared > sizes[0]) | (2 * shared > sizes[1]) | ((sizes[0] == 0) & (sizes[1] == 0))
+    origin = np.full(C, -1, dtype=np.int32)
+    origin[:m] = np.where(continues, start.ids, -1)
+    return origin
+
+
+def _log_changes(origin: NDArray[np.int32], n_before: int) -> None:
+    new, ended = np.flatnonzero(origin < 0), np.setdiff1d(np.arange(n_before), origin)
+    logger.info(
+        "update: %d new clusters %s, %d former clusters ended %s", len(new), new.tolist(), len(ended), ended.tolist()
+    )

@@ -36,6 +36,7 @@ class MixtureSettings:
     assignment: responsibilities are the truncated posterior ("soft"), 1 for the best component ("hard"), or 1 for a
     component drawn from the posterior ("posterior")
     settles: whether repeated M-steps with the same hard assignment return the same parameters
+    labelled: whether the search knows the components of some points, so E-steps use the search even if C′ = C
     """
 
     max_iter: int
@@ -43,6 +44,7 @@ class MixtureSettings:
     n_kept: int
     assignment: str = "soft"
     settles: bool = True
+    labelled: bool = False
 
 
 @storable("em.EM")
@@ -73,7 +75,7 @@ class EM:
 
     def propose(self, model: Model, look: Look, key: Key) -> Job[Totals]:
         assignment = assignment_of(self.settings.assignment, key)
-        if self.settings.n_kept == model.n_components > 1:
+        if self.settings.n_kept == model.n_components > 1 and not self.settings.labelled:
             if isinstance(assignment, SampledAssignment):
                 return DrawFromAll(model, assignment)
             if model.exact:

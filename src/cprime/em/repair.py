@@ -90,7 +90,7 @@ def relocate_empty(
     error: float,
     members: NDArray[np.int64],
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
-    """Move the center of each empty cluster to one of the points that are farthest from their nearest centers.
+    """Move the center of each empty cluster that is not fixed to one of the points farthest from their centers.
 
     This point becomes the only member of the cluster. It is subtracted from the sums of its old cluster and from J, so
     J falls. No cluster loses its only point.
@@ -98,9 +98,9 @@ def relocate_empty(
     members (C,): number of points of positive weight in each cluster
     Returns the new model, counts, sums and J, and the number of centers that were moved.
     """
-    if np.count_nonzero(counts) == len(counts):
+    empty = model.n_fixed + np.flatnonzero(counts[model.n_fixed :] == 0)
+    if not len(empty):
         return model, counts, sums, error, 0
-    empty = np.flatnonzero(counts == 0)
     resolution = 4 * model.n_features * model.variance_floor  # squared distances below this may be rounding errors
     far = data.each(FindFarthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)

@@ -34,6 +34,7 @@ from cprime.seeding.methods import name_of
 
 logger = logging.getLogger("cprime")
 
+Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown
 # Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
 SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
@@ -184,11 +185,11 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
-    def _plan(self, data: Data) -> em.FitPlan:
+    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         """Return the options of a fit of these data: search, size C′ of active sets, tolerance and others."""
         raise NotImplementedError
 
-    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         """Return the initialization of the centers, and the function that makes the starting parameters from them."""
         raise NotImplementedError
 
@@ -198,11 +199,14 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     def _say_end(self, fit: em.Run) -> None:
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
-    def _fit_to(self, data: Data, given: tuple[Any, Any, Any]) -> Self:
-        """Fit the estimator to data that were checked before. given: the arguments X, y and sample_weight of `fit`"""
+    def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
+        """Fit the estimator to data that were checked before.
+
+        given: the arguments X, y and sample_weight of `fit`    labels (N,): known components, −1 if unknown, or None
+        """
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
-            plan, (init, first_model) = self._plan(data), self._first(data)
+            plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
             for line in unused_arguments(self, plan.search, init):
                 logger.info(line)
             fit = self._best_run(data, init, first_model, plan, key, given)

@@ -22,7 +22,9 @@ from cprime.estimators.nearest_center import (
     nearest_with_distances,
 )
 from cprime.kernels import Rows, computing
-from cprime.model import Model
+from cprime.model import Model, TiedSpherical
+from cprime.model.tied_spherical import variance_floor
+from cprime.model.unit import UnitCenters
 from cprime.search.nearby import Nearby
 
 
@@ -30,8 +32,39 @@ class FittedKMeans(NearestCenter):
     """Mixin with the methods of a fitted k-means, for the Euclidean and the cosine metric."""
 
     metric: str
+    n_clusters: int
+    variance_: float
     _nearby: Callable[[Model], Nearby]
-    _parameters: Callable[[], Model]
+
+    def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
+        return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
+
+    def _set_fitted(self, model: TiedSpherical, counts: NDArray[np.float64], history: NDArray) -> None:
+        self.cluster_centers_ = model.centers
+        self.variance_ = model.variance
+        self.counts_ = counts
+        self.history_ = history
+        self.lower_bounds_ = history["lower_bound"].tolist()
+        self.n_iter_ = len(history)
+        self.n_active_ = 1
+        for name in ("_followed", "structure_"):  # remove the cells of earlier centers
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        above: Any = super()
+        return {name: value for name, value in above.__getstate__().items() if name != "_followed"}
+
+    def _parameters(self) -> TiedSpherical:
+        return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
+
+    def _dtype(self) -> np.dtype:
+        return self.cluster_centers_.dtype
+
+    def _n_active(self) -> int:
+        return 1
+
+    def _n_components(self) -> int:
+        return self.n_clusters
 
     def _scale(self, model: Model) -> None:
         return None

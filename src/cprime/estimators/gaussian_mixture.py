@@ -90,6 +90,13 @@ class GaussianMixture(Imputing, Conditionals, Mixture):
     weights_init, means_init, precisions_init : array-like, default=None
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows equal
         weights only. Those that are None are set by `init_params`.
+    fixed : sequence of int or None, default=None
+        Ids of known components, whose means and covariances stay as they are in `means_init` and `precisions_init` (or
+        as fitted before, with `warm_start`); their weights are fitted. For "full", "diag" and "spherical".
+    semi_supervised : bool or "auto", default="auto"
+        Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
+        with a label belong to their component only; the search is exact. "auto" is True if y is an integer array that
+        contains −1, so that the targets of another step of a pipeline are ignored. False ignores y.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", the E-step uses the marginal
         density of the observed values of a row, and the M-step the conditional expectations of the missing ones. This
@@ -216,6 +223,8 @@ class GaussianMixture(Imputing, Conditionals, Mixture):
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
+        fixed: Any = None,
+        semi_supervised: bool | str = "auto",
         missing: str = "error",
         learning_decay: float = 1.0,
         warm_start: bool = False,
@@ -243,6 +252,8 @@ class GaussianMixture(Imputing, Conditionals, Mixture):
         self.momentum = momentum
         self.reg_covar = reg_covar
         self.weights_init, self.means_init, self.precisions_init = weights_init, means_init, precisions_init
+        self.fixed = fixed
+        self.semi_supervised = semi_supervised
         self.missing = missing
         self.learning_decay = learning_decay
         self.warm_start = warm_start

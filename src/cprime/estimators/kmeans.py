@@ -1,5 +1,6 @@
 """k-means: truncated EM in which the active set of a point is its nearest center (C′ = 1)."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -7,11 +8,13 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.messages import warn_if_few
+from cprime._utils.values import replace
 from cprime.estimators import sizes
 from cprime.estimators.approximate import Approximate
-from cprime.estimators.base import Clusterer, FirstModel
+from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import update_by_batch
 from cprime.estimators.budget import within_memory
+from cprime.estimators.constraints import check_fixed_centers, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
@@ -29,9 +32,10 @@ from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
-from cprime.model.unit import UnitCenters, unit_rows
+from cprime.model.unit import unit_rows
 from cprime.persistence import model_files
 from cprime.search import Search
+from cprime.seeding import is_given
 
 
 @model_files.register
@@ -92,6 +96,12 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         rounded up for `size_max` and down for `size_min`. After the free fit, points are assigned within the bounds at
         the least cost (within 0.01 %), and centers become the means of their points, until J no longer falls. `predict`
         returns the nearest center. Needs complete rows that are not in a Dask collection.
+    fixed_centers : array-like of shape (m, n_features) or None, default=None
+        Known centers, which stay: those of the first m clusters. The others are fitted. Centers do not jump.
+    semi_supervised : bool or "auto", default="auto"
+        Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
+        with a label keep their cluster; the search is exact. "auto" is True if y is an integer array that contains −1,
+        so that the targets of another step of a pipeline are ignored. False ignores y.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
@@ -206,6 +216,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         exchange: bool | str = "auto",
         size_max: int | str | None = None,
         size_min: int | str | None = None,
+        fixed_centers: Any = None,
+        semi_supervised: bool | str = "auto",
         missing: str = "error",
         learning_decay: float = 1.0,
         certificate: int = 1000,
@@ -230,6 +242,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.exchange = exchange
         self.size_max = size_max
         self.size_min = size_min
+        self.fixed_centers = fixed_centers
+        self.semi_supervised = semi_supervised
         self.missing = missing
         self.learning_decay = learning_decay
         self.certificate = certificate
@@ -254,7 +268,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
             float64. A C-contiguous array and a CSR array are not copied; a memory map is read in chunks (of 128 MiB in
             float32).
-        y : Ignored
+        y : array-like of shape (n_samples,), default=None
+            Labels of some points, see `semi_supervised`; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.
 
@@ -273,7 +288,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         if self._bounded:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
-        return self._fit_to(data, (X, y, sample_weight))
+        labels = partial_labels(self, y, data.n_points, self.n_clusters)
+        return self._fit_to(data, (X, y, sample_weight), labels)
 
     @property
     def _bounded(self) -> bool:
@@ -291,8 +307,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
         return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
 
-    def _first(self, data: Data) -> tuple[Any, FirstModel]:
-        return self.init, self._first_model
+    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
+        return self.init, partial(self._first_model, labels=labels)
 
     def _say_end(self, fit: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
@@ -305,11 +321,14 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.converged_ = fit.end == em.End.CONVERGED
         self.n_relocated_ = fit.n_relocated
 
-    def _plan(self, data: Data) -> em.FitPlan:
-        if data.gaps:
+    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
+        if labels is not None:
+            search = labelled_search(self, labels, data)
+        elif data.gaps:
             return plan_of_gaps(self, data)
+        else:
+            search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
-        search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         exchange = resolve_exchange(self, search, epsilon, data.sparse)
         settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift)
         return em.FitPlan(
@@ -350,6 +369,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             `final_assignment_` says whether they are exact. `history_` has one more row.
         """
         check_common(self)
+        if self.fixed_centers is not None:
+            raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
         return update_by_batch(self, X, sample_weight)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
@@ -357,39 +378,18 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         data = super()._opened(X, sample_weight, reset)
         return data.prepared(unit_rows) if self.metric == "cosine" else data
 
-    def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
-        return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
+    def _first_model(self, data: Data, centers: NDArray, exact: bool, labels: Labels = None) -> TiedSpherical:
+        """Return the model with the starting centers; its σ² is computed in the first E-step.
 
-    def _first_model(self, data: Data, centers: NDArray, exact: bool) -> TiedSpherical:
-        """Return the model with the starting centers; its σ² is computed in the first E-step."""
+        Fixed centers, and the means of points with labels, replace the centers that are nearest to them.
+        """
         if data.gaps:
             return first_of_gaps(data, centers, exact)
+        fixed = check_fixed_centers(self, data.n_features)
+        known = known_centers(data, labels, fixed, self.n_clusters)
+        if known is not None:
+            centers = known.placed(data, centers, is_given(self.init))
         if self.metric == "cosine":
             centers = unit_rows(as_rows(centers), "init").dense()
-        return self._model(centers, 1.0, variance_floor(centers))
-
-    def _set_fitted(self, model: TiedSpherical, counts: NDArray[np.float64], history: NDArray) -> None:
-        self.cluster_centers_ = model.centers
-        self.variance_ = model.variance
-        self.counts_ = counts
-        self.history_ = history
-        self.lower_bounds_ = history["lower_bound"].tolist()
-        self.n_iter_ = len(history)
-        self.n_active_ = 1
-        for name in ("_followed", "structure_"):  # remove the cells of earlier centers
-            self.__dict__.pop(name, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_followed"}
-
-    def _parameters(self) -> TiedSpherical:
-        return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
-
-    def _dtype(self) -> np.dtype:
-        return self.cluster_centers_.dtype
-
-    def _n_active(self) -> int:
-        return 1
-
-    def _n_components(self) -> int:
-        return self.n_clusters
+        n_fixed = 0 if fixed is None else len(fixed)
+        return replace(self._model(centers, 1.0, variance_floor(centers)), n_fixed=n_fixed)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
-from cprime.estimators.base import FirstModel
+from cprime.estimators.base import FirstModel, Labels
 from cprime.estimators.budget import within_memory
+from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
@@ -28,6 +29,7 @@ from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import Model
 from cprime.search import Full, Search
+from cprime.seeding import is_given
 
 _KMEANS_ITERATIONS = 30  # most iterations of the k-means that initializes a mixture
 
@@ -58,7 +60,8 @@ class Mixture(FittedMixture):
             float64. A C-contiguous array is not copied, except for "tied" and for "tied_spherical" with free weights.
             "factors" and "ppca" convert narrow rows chunk by chunk. A memory map is read in chunks (of 128 MiB in
             float32).
-        y : Ignored
+        y : array-like of shape (n_samples,), default=None
+            Labels of some points if the estimator has the parameter `semi_supervised`; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.
 
@@ -72,19 +75,34 @@ class Mixture(FittedMixture):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        return self._fit_to(self._opened(within_memory(self, X), sample_weight, reset=True), (X, y, sample_weight))
+        data, labels = self._opened(within_memory(self, X), sample_weight, reset=True), None
+        if hasattr(self, "semi_supervised"):
+            labels = partial_labels(self, y, data.n_points, self.n_components)
+        return self._fit_to(data, (X, y, sample_weight), labels)
 
-    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         init, given = self._start(data)
-        return init, given.first_model
+        fixed = check_fixed_components(self)
+
+        def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
+            known = None if given.means else known_centers(data, labels, None, self.n_components)
+            if known is not None:
+                centers = known.placed(data, centers, is_given(init))
+            model: Model = given.first_model(data, centers, exact)
+            return replace(model, fixed=fixed) if fixed else model
+
+        return init, first_model
 
     def _say_end(self, fit: em.Run) -> None:
         if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
             self._warn_not_converged()
 
-    def _plan(self, data: Data) -> em.FitPlan:
+    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
-        search = resolve_search(self, self.n_components, n_active, data.n_weighted)
+        if labels is None:
+            search = resolve_search(self, self.n_components, n_active, data.n_weighted)
+        else:
+            search = labelled_search(self, labels, data)
         refuse_exchange(search)
         finds_variance = (
             self._families[self.covariance_type].finds_variance
@@ -93,9 +111,9 @@ class Mixture(FittedMixture):
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
         )
-        momentum = self._has_momentum(n_active, search)
+        momentum = self._has_momentum(n_active, search) and not getattr(self, "fixed", None)
         settles = self._families[self.covariance_type].settles and not data.gaps
-        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles)
+        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles, labels is not None)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
         return em.FitPlan(
             n_active,
@@ -136,6 +154,8 @@ class Mixture(FittedMixture):
         check_mixture(self)
         C, first = self.n_components, not hasattr(self, "means_")
         decay = check_decay(self.learning_decay)
+        if getattr(self, "fixed", None) is not None:
+            raise ValueError("partial_fit needs fixed=None: it changes all components.")
         if not first:
             self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime.em import fuzzy
-from cprime.estimators.base import Clusterer, FirstModel
+from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
     check_auto_or_positive,
@@ -198,7 +198,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
         check_auto_or_positive(self.stiffness, "stiffness")
         return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
 
-    def _plan(self, data: Data) -> em.FitPlan:
+    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         n_active = check_n_active(self.n_active, self.n_clusters)
         search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
         return em.FitPlan(
@@ -210,7 +210,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
             final=self.final_assignment,
         )
 
-    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         stiffness = check_auto_or_positive(self.stiffness, "stiffness")
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:

@@ -61,6 +61,16 @@ def check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_flag_or_auto(value: Any, name: str) -> bool | None:
+    """Return `value` as a bool, or None if it is "auto"; raise an error otherwise."""
+    if isinstance(value, str):
+        check_choice(value, name, ("auto",))
+        return None
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f'{name} must be "auto" or a bool, got {value!r}.')
+    return bool(value)
+
+
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of the choices; raise ValueError otherwise."""
     if value not in choices:
@@ -311,18 +321,16 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     slow. For one cluster the result is always False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
-    exchange = estimator.exchange
-    if isinstance(exchange, str):
-        check_choice(exchange, "exchange", ("auto",))
-    elif not isinstance(exchange, bool | np.bool_):
-        raise TypeError(f'exchange must be "auto" or a bool, got {exchange!r}.')
-    wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
+    wanted = check_flag_or_auto(estimator.exchange, "exchange")
     of_search = getattr(search, "exchange", None)  # the deprecated option of the search
     if of_search is not None:
         wanted = bool(of_search)
     if wanted and epsilon:
         raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")
-    if estimator.n_clusters == 1:
+    fixed = getattr(estimator, "fixed_centers", None) is not None
+    if wanted and fixed:
+        raise ValueError("exchange=True needs fixed_centers=None, because centers jump.")
+    if estimator.n_clusters == 1 or fixed:
         return False
     if wanted is None:
         nothing_named = all(isinstance(given, str) and given == "auto" for given in (estimator.search, estimator.init))

@@ -5,7 +5,7 @@ The equations are (28)-(31) of Lücke & Forster, *k-means as a variational EM ap
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,12 +53,15 @@ class OwnCovariance(_Shape):
     centers (C, D): means [data units], of the data's dtype
     covariances: float64 array of the subclass's shape [data unit²]
     reg_covar: number added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
+    fixed: ids of the components whose means and covariances do not change in M-steps
     """
 
     centers: Floats
     covariances: NDArray[np.float64]
     reg_covar: float = 0.0
     weights: Weights = None
+    _: KW_ONLY
+    fixed: tuple[int, ...] = ()
 
     @property
     def n_parameters(self) -> int:
@@ -154,10 +157,15 @@ class OwnCovariance(_Shape):
         second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
         variances = np.diagonal(second, axis1=1, axis2=2) if self.full else second
         scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
+        centers = means.astype(self.centers.dtype)
+        covariances = self._shaped(moments.counts / total, second, scale)
+        if self.fixed:
+            fixed = list(self.fixed)
+            centers[fixed], covariances[fixed] = self.centers[fixed], self.covariances[fixed]
         return replace(
             self,
-            centers=means.astype(self.centers.dtype),
-            covariances=self._shaped(moments.counts / total, second, scale),
+            centers=centers,
+            covariances=covariances,
             weights=new_weights(self.weights, moments.counts),
         )
 

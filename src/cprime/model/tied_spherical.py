@@ -8,7 +8,7 @@ equal weights and active sets of one component (C′ = 1), the EM algorithm for 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -55,12 +55,15 @@ class TiedSpherical(Embedded):
 
     centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
     variance_floor: least σ² of M-steps [data unit²], which keeps the likelihood bounded if points coincide
+    n_fixed: number of centers, the first ones, that k-means does not move
     """
 
     centers: Floats
     variance: float
     variance_floor: float
     weights: Weights = None
+    _: KW_ONLY
+    n_fixed: int = 0
 
     covariance_type: ClassVar[str] = "tied_spherical"
     sklearn_type: ClassVar[str] = "spherical"
@@ -183,6 +186,7 @@ class TiedSpherical(Embedded):
         if prior is not None and float(prior.squares) < squares:
             origin, squares = prior.mean, float(prior.squares)
         centers, shift = means(counts, sums, self.centers, origin)
+        centers[: self.n_fixed], shift[: self.n_fixed] = self.centers[: self.n_fixed], 0.0
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
         if squares > 0 and rest < _CANCELLED * squares:  # rounding errors of means that moved far matter

@@ -33,6 +33,7 @@ class UnitCenters(TiedSpherical):
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
+        centers[: self.n_fixed] = self.centers[: self.n_fixed]
         shift = np.subtract(centers, self.centers, dtype=np.float64)
         gain = float(np.add.reduce(lengths * _products(shift, shift)))
         own, double = rounding(squares, centers)

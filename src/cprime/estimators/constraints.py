@@ -1,0 +1,168 @@
+"""Known facts of a fit: the clusters of some points (labels), and centers or components that stay."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from cprime.estimators.validation import check_flag_or_auto
+from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums
+from cprime.kernels import Dense, Floats
+from cprime.search import Full, Search
+from cprime.search.labelled import Labelled
+from cprime.sources import unmasked
+
+logger = logging.getLogger("cprime")
+
+
+@dataclass(frozen=True)
+class _LabelSums(Sums):
+    """Sums over the points with a label of each cluster: counts (C,) Σ w, and sums (C, D) Σ w x."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _SumLabels:
+    """Job that computes `_LabelSums` of C clusters; labels (N,): cluster of each point of the data, −1 if unknown."""
+
+    labels: NDArray[np.int32]
+    n_clusters: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, _LabelSums]:
+        own = self.labels[block.rows(np.arange(len(block)))]
+        rows = np.flatnonzero(own >= 0)
+        weights = None if block.sample_weight is None else block.sample_weight[rows]
+        found = block.X[rows].accumulate(own[rows, np.newaxis], None, weights, n_components=self.n_clusters)
+        return None, _LabelSums(*found)
+
+
+class KnownCenters(NamedTuple):
+    """Starting centers (m, D) of some clusters, and the ids (m,) of these clusters."""
+
+    ids: NDArray[np.intp]
+    centers: NDArray
+
+    def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
+        """Return starting centers (C, D) in which these are in their places, and those nearest to them are left out.
+
+        exact_ids: whether the ids of the other centers are given, too, so that none of them may change its place
+        """
+        data.begin(keep=False)  # because a near center that is stored for a point has another index now
+        centers = start.copy()
+        known = self.centers.astype(start.dtype)
+        if not exact_ids:
+            replaced = linear_sum_assignment(Dense(start).distances(known, n_threads=1))[1]
+            others = np.setdiff1d(np.arange(len(start)), self.ids)
+            centers[others] = np.delete(start, replaced, axis=0)
+        centers[self.ids] = known
+        return centers
+
+
+def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> NDArray[np.int32] | None:
+    """Return the known cluster of each point (N,), −1 if it is unknown, from the argument `y` of `fit`; None if y is
+    not to be used.
+
+    Raises ValueError if y does not have one integer from −1 to C − 1 for each point.
+    """
+    wanted = check_flag_or_auto(estimator.semi_supervised, "semi_supervised")
+    if y is None or wanted is False:
+        return None
+    labels = np.asarray(y)
+    if wanted is None and not (labels.ndim == 1 and labels.dtype.kind == "i" and (labels == -1).any()):
+        return None
+    if labels.shape != (n_points,):
+        raise ValueError(f"y must have one label for each of the {n_points} rows, got shape {labels.shape}.")
+    if labels.dtype.kind not in "iu":
+        raise ValueError(f"y must be integers, −1 for unknown, got values of type {labels.dtype}.")
+    wrong = np.flatnonzero((labels < -1) | (labels >= n_clusters))
+    if len(wrong):
+        raise ValueError(
+            f"y must have labels from −1 (unknown) to {n_clusters - 1}, got {labels[wrong[0]]} in row {wrong[0]}."
+        )
+    n_known = np.count_nonzero(labels >= 0)
+    logger.info("y gives the cluster of %d of %d points", n_known, n_points)
+    return labels.astype(np.int32) if n_known else None
+
+
+def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Search:
+    """Return the search of a fit with labels of some points; raise ValueError if an argument does not allow them."""
+    search = estimator.search
+    if not (isinstance(search, str) and search in ("auto", "full")) and type(search) is not Full:
+        raise ValueError(f"y with labels needs search='auto' or 'full', got {search!r}.")
+    for name, allowed in (("checkpoint", None), ("size_max", None), ("size_min", None), ("epsilon", 0.0)):
+        value = getattr(estimator, name, allowed)
+        if value != allowed:
+            raise ValueError(f"y with labels needs {name}={allowed}, got {value!r}.")
+    if data.gaps:
+        raise ValueError("y with labels needs complete rows: impute missing values first.")
+    return Labelled(labels)
+
+
+def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
+    """Return the mean of the points with each label, for the labels that occur with a positive weight."""
+    found = data.each(_SumLabels(labels, n_clusters))
+    ids = np.flatnonzero(found.counts > 0)
+    return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])
+
+
+def known_centers(
+    data: Data, labels: NDArray[np.int32] | None, fixed: NDArray | None, n_clusters: int
+) -> KnownCenters | None:
+    """Return the fixed centers, those of the first clusters, and the means of labels of other clusters; None if none.
+
+    labels (N,): known cluster of each point, −1 if unknown, or None    fixed (m, D), or None
+    """
+    known = KnownCenters(np.empty(0, np.intp), np.empty((0, data.n_features)))
+    if labels is not None:
+        known = means_of_labels(data, labels, n_clusters)
+    if fixed is not None:
+        rest = known.ids >= len(fixed)
+        ids = np.concatenate([np.arange(len(fixed)), known.ids[rest]])
+        known = KnownCenters(ids, np.concatenate([fixed, known.centers[rest]]))
+    return known if len(known.ids) else None
+
+
+def check_fixed_centers(k_means: Any, n_features: int) -> NDArray | None:
+    """Return the argument `fixed_centers` as an array (m, D), or None; raise ValueError if it is not valid."""
+    if k_means.fixed_centers is None:
+        return None
+    if k_means.size_max is not None or k_means.size_min is not None:
+        raise ValueError("fixed_centers needs size_max=None and size_min=None.")
+    n_clusters = k_means.n_clusters
+    centers = np.asarray(unmasked(k_means.fixed_centers, "fixed_centers"), dtype=np.float64)
+    if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:
+        raise ValueError(
+            f"fixed_centers must have shape (m, {n_features}), with 1 to n_clusters={n_clusters} rows, got "
+            f"{centers.shape}."
+        )
+    if not np.isfinite(centers).all():
+        raise ValueError("fixed_centers must be finite numbers.")
+    return centers
+
+
+def check_fixed_components(mixture: Any) -> tuple[int, ...]:
+    """Return the argument `fixed` of a mixture as ids of components; raise an error if it is not valid."""
+    if getattr(mixture, "fixed", None) is None:
+        return ()
+    C, kinds = mixture.n_components, ("full", "diag", "spherical")
+    ids = np.asarray(mixture.fixed)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
+        raise ValueError(f"fixed must be a list of different ids of components, got {mixture.fixed!r}.")
+    if ids.size and not (ids.min() >= 0 and ids.max() < C):
+        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {mixture.fixed!r}.")
+    if mixture.covariance_type not in kinds:
+        raise ValueError(f"fixed needs covariance_type in {kinds}, got {mixture.covariance_type!r}.")
+    continues = mixture.warm_start and hasattr(mixture, "means_")
+    if ids.size and not continues and (mixture.means_init is None or mixture.precisions_init is None):
+        raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")
+    return tuple(int(i) for i in ids)

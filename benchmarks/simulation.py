@@ -113,7 +113,7 @@ class Started:
 def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Started:
     centers = X[np.random.default_rng(C).choice(len(X), C, replace=False)]
     first = Exchange(Settings(n_iter, 0.0, incremental=True))
-    plan = FitPlan(1, Graph(min(G, C), regroup=False), lambda model, data: first)
+    plan = FitPlan(1, Graph(min(G, C), regroup=False), first)
     with computing(n_threads):
         data = Local(open_data(X), checked=True)
         fit = begin(data, TiedSpherical(centers, 1.0, variance_floor(centers)), plan, Key(0))

@@ -66,10 +66,10 @@ class _Start(NamedTuple):
     ids: NDArray[np.int32]
 
 
-def update(estimator: Any, X: Any, n_components: int | None, sample_weight: Any) -> Any:
-    """Continue the fit of a k-means or a mixture on changed data; return the estimator with its new attributes.
+def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any) -> dict[str, Any]:
+    """Continue the fit of a k-means or a mixture on changed data; return all attributes of the estimator after it.
 
-    The estimator is changed only if the whole update succeeds.
+    The estimator itself is not changed.
     X: the data as they are now    n_components: the new number of clusters, or None for the present one
     """
     check_is_fitted(estimator)
@@ -95,8 +95,7 @@ def update(estimator: Any, X: Any, n_components: int | None, sample_weight: Any)
         "n_iter_": len(history),
         "lower_bounds_": history["lower_bound"].tolist(),
     }
-    estimator.__dict__ = kept | fitted
-    return estimator
+    return kept | fitted
 
 
 def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:

@@ -7,7 +7,7 @@ pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, s
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,9 @@ class _KMeans:
         The first is for the distance of a point to its own center, the second for that to any other center.
         """
         return None
+
+    def begun(self, model: TiedSpherical, data: Data) -> Self:
+        return self
 
     def components(self, model: TiedSpherical) -> Components:
         return reweighted_centers(model, self._factors(model))

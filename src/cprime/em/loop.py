@@ -25,7 +25,7 @@ from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.expectation import CostPass, HardMoments, NearestStart
-from cprime.em.stages import Accept, DeferredModel, End, Final, Stage, Undo, Warmup
+from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo, Warmup
 from cprime.execution import Data, rows_of
 from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows
@@ -95,7 +95,7 @@ class FitPlan:
     """Options of a run of EM or k-means, which do not change during the run.
 
     n_kept: C′, the size of active sets    search: selects the candidate components of each point
-    stage: function of the model and the data that returns the first `Stage`, which defines the passes
+    stage: first stage of the run, which defines the passes
     regroup: whether rows may be copied and sorted by component, for speed
     finds_variance: whether the first σ² is computed from distances to the nearest starting centers, by eq. (14) of
     Lücke & Forster 2019
@@ -110,7 +110,7 @@ class FitPlan:
 
     n_kept: int
     search: Search
-    stage: Callable[[Any, Data], Stage]
+    stage: FirstStage
     regroup: bool = False
     finds_variance: bool = False
     jumps: bool = False
@@ -174,7 +174,7 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
         else:
             known, _ = search.learn(known, look, components, found.stats, sampler(data, model), key)
         model = model.with_variance(found.cost / found.weight)  # type: ignore[attr-defined]
-    stage = plan.stage(model, data)
+    stage = plan.stage.begun(model, data)
     return Run(key, model, Warmup(search.warmup, stage, search.warmup_settles) if search.warmup else stage, known)
 
 

@@ -108,6 +108,14 @@ class Stage(Protocol):
         ...
 
 
+class FirstStage(Stage, Protocol):
+    """Stage with which a run may begin."""
+
+    def begun(self, model: Any, data: Data) -> Stage:
+        """Return this stage with the sums over all data that its M-steps use, computed by a pass if there are any."""
+        ...
+
+
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:

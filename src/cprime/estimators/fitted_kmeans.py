@@ -98,9 +98,10 @@ class FittedKMeans(NearestCenter):
         ValueError
             If X has other columns than the training data, or fewer points than clusters.
         """
-        from cprime.updating import update
+        from cprime.updating import updated
 
-        return update(self, X, n_clusters, sample_weight)
+        self.__dict__ = updated(self, X, n_clusters, sample_weight)
+        return self
 
     def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
         """Return the index of the nearest center of each row; ties go to the lower index.

@@ -334,7 +334,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         return em.FitPlan(
             1,
             search,
-            lambda model, data: (em.Exchange if exchange and search.exchanges else em.Lloyd)(settings),
+            em.Exchange(settings) if exchange and search.exchanges else em.Lloyd(settings),
             self._copies and search.regroups(data),
             jumps=exchange and search.exchanges,
             improved=exchange and not search.exchanges,

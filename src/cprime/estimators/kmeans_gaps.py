@@ -36,7 +36,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     return em.FitPlan(
         1,
         search,
-        stage.begun,
+        stage,
         k_means._copies and search.regroups(data),
         final=k_means.final_assignment,
     )

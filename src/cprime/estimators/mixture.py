@@ -118,7 +118,7 @@ class Mixture(FittedMixture):
         return em.FitPlan(
             n_active,
             search,
-            stage.begun,
+            stage,
             self._copies and search.regroups(data),
             finds_variance=finds_variance,
             final=self.final_assignment,
@@ -205,9 +205,10 @@ class Mixture(FittedMixture):
         ValueError
             If X has other columns than the training data, or fewer points than components.
         """
-        from cprime.updating import update
+        from cprime.updating import updated
 
-        return update(self, X, n_components, sample_weight)
+        self.__dict__ = updated(self, X, n_components, sample_weight)
+        return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:
         """Return the starting parameters of `partial_fit`, initialized from its first batch `data`."""
@@ -233,8 +234,8 @@ class Mixture(FittedMixture):
         if not (isinstance(init, str) and init == "kmeans"):
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
-        k_means._copies = self._copies
-        plan = replace(k_means._plan(data), title="start, k-means: ")
+        plan = k_means._plan(data)
+        plan = replace(plan, regroup=plan.regroup and self._copies, title="start, k-means: ")
         init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
         start = super()._centers(data, init, key)
         centers = em.run(data, lambda: k_means._first_model(data, start, False), plan, key).model.centers

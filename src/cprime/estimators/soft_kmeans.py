@@ -204,7 +204,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
         return em.FitPlan(
             n_active,
             search,
-            em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)).begun,
+            em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)),
             search.regroups(data),
             finds_variance=self.stiffness == "auto",
             final=self.final_assignment,

@@ -104,7 +104,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         X, norms, weights = X[rows], norms[rows], weights[rows]
         data = weighted(X, None if (weights == 1).all() else weights)  # `fit` replaces None by ones
         settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
-        plan = em.FitPlan(1, Full(), lambda model, data: em.Lloyd(settings))
+        plan = em.FitPlan(1, Full(), em.Lloyd(settings))
         best: tuple[float, NDArray, NDArray] | None = None
         for _ in range(self.n_init):
             start = self._init_centroids(

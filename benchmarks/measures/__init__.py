@@ -18,6 +18,7 @@ from benchmarks.measures import (
     memory,
     million,
     optima,
+    residual,
     scale,
     setup_cost,
     small,
@@ -40,4 +41,5 @@ MEASURES: dict[str, ModuleType] = {
     "larger": larger,
     "survival": survival,
     "inverted-files": inverted_files,
+    "residual": residual,
 }

@@ -45,3 +45,19 @@ def test_the_optimum_is_where_the_drawn_centers_lead(tmp_path, capsys):
     assert [extra["misplaced"] for extra in jumps["extra"]] == [0, 0]
     assert min(lloyd["value"]) >= jumps["best"] == lloyd["best"]
     assert "| cprime (default) | 2 | 0.0000 |" in capsys.readouterr().out
+
+
+def test_residual_codes_are_compared_with_faiss(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("faiss", reason="faiss is not installed")
+    monkeypatch.setattr("benchmarks.blas.fastest", lambda distribution, n_threads: "")  # omits a minute of trials
+    file, output = tmp_path / "points.npy", tmp_path / "results.jsonl"
+    np.save(file, np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32))
+    command = ["residual", "--data", str(file), "-C", "16", "--levels", "3", "--repetitions", "2"]
+    main([*command, "--output", str(output)])
+    ours, _, theirs = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert (ours["N"], ours["held_out"]) == (2700, 300)
+    assert np.mean(ours["error"]) / np.mean(theirs["error"]) == pytest.approx(1, abs=0.05)
+    assert "| times as fast as faiss |" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["residual", "--data", str(file), "-C", "17", "--output", str(output)])
+    assert "-C must be a power of two" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from dask_data import CHUNK, FITS, assert_same, clustered, in_memory, k_means, mixture, on_dask, weights_of
 from sklearn.base import clone
 
-from cprime import KMeans, open_data
+from cprime import KMeans, ResidualKMeans, open_data
 from cprime.execution import tasks
 from cprime.execution.dask_collections import collected
 from marks import long_but
@@ -257,3 +257,19 @@ def test_text_and_wrong_shapes_are_refused(client):
 def test_starts_that_need_all_rows_at_once_say_so(client):
     with pytest.raises(ValueError, match="one chunk in memory"):
         k_means(init="k-means++").fit(on_dask(clustered()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_residuals_are_computed_on_the_workers(weighted, client):
+    X, weights = clustered(), weights_of(500) if weighted else None
+    estimator = ResidualKMeans(6, 3, init="two-level", random_state=2, n_threads=1)
+    expected, found = (clone(estimator).fit(rows, sample_weight=weights) for rows in (in_memory(X), on_dask(X)))
+    np.testing.assert_array_equal(found.codebooks_, expected.codebooks_)
+    assert found.errors_.tolist() == expected.errors_.tolist()
+    assert isinstance(found.codes_, da.Array)
+    assert found.codes_.dtype == np.uint8
+    np.testing.assert_array_equal(found.codes_, expected.codes_)
+    np.testing.assert_array_equal(found.encode(on_dask(X)), expected.encode(X))
+    assert found.score(on_dask(X)) == expected.score(in_memory(X))
+    with pytest.raises(ValueError, match="Dask collections have no sizes"):
+        clone(estimator).set_params(size_max="1.5x").fit(on_dask(X))

@@ -74,6 +74,7 @@ CALLS = {
     "cprime.KMedoids": lambda: fitted(cprime.KMedoids, "cluster_centers_", **RANDOM),
     "cprime.PoissonMixture": lambda: discrete(cprime.PoissonMixture),
     "cprime.PoissonMixture.sample": lambda: discrete_sampled(cprime.PoissonMixture),
+    "cprime.ResidualKMeans": lambda: fitted(cprime.ResidualKMeans, "codebooks_", **RANDOM),
     "cprime.SoftKMeans": lambda: fitted(cprime.SoftKMeans, "cluster_centers_", **RANDOM),
     "cprime.StudentTMixture": lambda: fitted(
         cprime.StudentTMixture, "means_", n_components=9, init_params="random", max_iter=1

@@ -18,6 +18,7 @@ def estimators():
     found = {name: getattr(cprime, name) for name in ("SoftKMeans", "FuzzyKMeans", "KMedoids", "XMeans", "GMeans")}
     found |= {"KMeans": cprime.KMeans, "KMeans cosine": lambda **given: cprime.KMeans(metric="cosine", **given)}
     found["KMeans marginal"] = lambda **given: cprime.KMeans(missing="marginal", **given)
+    found["ResidualKMeans"] = cprime.ResidualKMeans
     found["KMeans1D"] = lambda n_clusters, random_state: cprime.KMeans1D(n_clusters)
     for family in (*FAMILIES, "ppca", "factors"):
         for missing in ("error", "marginal") if family in ("full", "diag", "factors") else ("error",):
@@ -62,6 +63,7 @@ def test_no_public_call_raises_floating_point_errors(name, tmp_path):
         if name.endswith("marginal"):
             X[::7, 0] = np.nan
         given = {"X": X, "path": tmp_path / "model", "filename": tmp_path / "model", "columns": [0], "values": [0.5]}
+        given["codes"] = [[0]]
         with np.errstate(all="raise"):
             estimator = ESTIMATORS[name](**options)
             for member in ["fit", *dir(estimator)]:

@@ -46,4 +46,5 @@ def test_call_fits(name, code):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(data)
-    assert len(set(estimator.labels_.tolist())) > 1
+    labels = estimator.codes_[:, 0] if isinstance(estimator, cprime.ResidualKMeans) else estimator.labels_
+    assert len(set(labels.tolist())) > 1

@@ -10,6 +10,7 @@ from cprime.estimators.kmedians import KMedians
 from cprime.estimators.kmedoids import KMedoids
 from cprime.estimators.poisson_mixture import PoissonMixture
 from cprime.estimators.quality import Bounds, SearchQualityWarning
+from cprime.estimators.residual_kmeans import ResidualKMeans
 from cprime.estimators.soft_kmeans import SoftKMeans
 from cprime.estimators.student_t_mixture import StudentTMixture
 
@@ -24,6 +25,7 @@ __all__ = [
     "KMedians",
     "KMedoids",
     "PoissonMixture",
+    "ResidualKMeans",
     "SearchQualityWarning",
     "SoftKMeans",
     "StudentTMixture",

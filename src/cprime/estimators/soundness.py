@@ -18,6 +18,7 @@ _MIXTURE = (
     *(name for name in _EM if name != "variance_"),
     *("weights_", "covariance_type_", "equal_weights_", "counts_"),
 )
+_FLOATS = (np.float32, np.float64)
 _SPLIT = (*_LOOP, "variance_", "lower_bound_", "n_clusters_", "inertia_")
 NEEDED = {
     "KMeans": (*_EM, "counts_", "inertia_"),
@@ -27,6 +28,7 @@ NEEDED = {
     "PoissonMixture": _MIXTURE,
     "CategoricalMixture": _MIXTURE,
     "KMeans1D": ("boundaries_", "inertia_"),
+    "ResidualKMeans": ("codebooks_", "codes_", "errors_", "n_iter_"),
     "KMedians": ("inertia_", "n_iter_", "converged_", "history_"),
     "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
     "FuzzyKMeans": (*_LOOP, "m_", "regularization_", "inertia_"),
@@ -53,6 +55,7 @@ class _Sizes(NamedTuple):
     D: int
     family: Any = TiedSpherical
     n_columns: int = 0  # of the data: D, except for categorical columns
+    n_levels: int = 1  # of residual codes
 
     @property
     def covariances(self) -> tuple[int, ...] | None:
@@ -64,7 +67,8 @@ def check_fitted(estimator: Any) -> None:
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     derived = NEEDED[kind] is _MIXTURE and _COURSE.isdisjoint(found)
-    _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - (_COURSE if derived else set()) - found.keys())
+    needed = {*NEEDED[kind], "n_features_in_"} | (set() if kind == "ResidualKMeans" else {"labels_"})
+    _refuse_missing(needed - (_COURSE if derived else set()) - found.keys())
     sizes = _sizes(estimator, kind)
     if NEEDED[kind] is _MIXTURE:
         _refuse_missing(set(sizes.family.attribute_names) - found.keys())
@@ -86,6 +90,12 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
 
     kind: name of the estimator's class, a key of `NEEDED`
     """
+    if kind == "ResidualKMeans":
+        codebooks = estimator.codebooks_
+        if not (_numbers(codebooks, "f", (None, None, None)) and codebooks.dtype in _FLOATS and codebooks.size):
+            raise ValueError("codebooks_ must be an array (L, C, D) of finite float32 or float64")
+        L, C, D = codebooks.shape
+        return _Sizes(C, D, n_columns=D, n_levels=L)
     mixture = NEEDED[kind] is _MIXTURE
     name = "means_" if mixture else "cluster_centers_"
     centers: Any = getattr(estimator, name, None)
@@ -94,7 +104,7 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
         if not (_numbers(medoids, "i", (None,)) and len(medoids)):
             raise ValueError("medoid_indices_ is not what a fit leaves")
         return _Sizes(len(medoids), estimator.n_features_in_, n_columns=estimator.n_features_in_)
-    if not (_numbers(centers, "f", (None, None)) and centers.dtype in (np.float32, np.float64) and centers.size):
+    if not (_numbers(centers, "f", (None, None)) and centers.dtype in _FLOATS and centers.size):
         raise ValueError(f"{name} must be a matrix of finite float32 or float64")
     check_largest(float(np.abs(centers).max()), centers.dtype, centers.shape[1], name)
     if not mixture:
@@ -216,6 +226,8 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
         and bool((value[1:] >= value[:-1]).all() and not np.isnan(value).any())
     ),
     "structure_": lambda value, s: _structure(value, s),
+    "codes_": lambda value, s: _numbers(value, "u", (None, s.n_levels)) and (not value.size or bool(value.max() < s.C)),
+    "errors_": lambda value, s: _numbers(value, "f", (s.n_levels,)) and bool((value >= 0).all()),
     "counts_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value >= 0).all()),
     "weights_": _weights,
     "covariances_": _covariances,

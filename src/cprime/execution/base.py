@@ -92,6 +92,13 @@ class Data(Protocol):
         """
         ...
 
+    def prepared(self, prepare: Callable[..., Rows]) -> Data:
+        """Set the function that transforms all rows before a model uses them; return self.
+
+        prepare: picklable, called as prepare(X, name, order, first, weights), see `execution.local.Prepare`
+        """
+        ...
+
     def each(self, job: Job[P]) -> P:
         """Run a job (function of a pass) on all chunks; return the merged partial results.
 

@@ -77,7 +77,7 @@ class Distributed:
 
     def prepared(self, prepare: Prepare) -> "Distributed":
         """Set the function `prepare` that transforms all rows before a model uses them, and return self."""
-        self._reading = self._reading._replace(prepare=prepare)
+        self._reading, self._blocks = self._reading._replace(prepare=prepare), None
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":

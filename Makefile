@@ -143,7 +143,7 @@ format: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/clang-format -i cpp/*
 
 examples: $(STAMPS)/package $(STAMPS)/dev
-	for script in examples/*.py; do MPLBACKEND=agg $(BIN)/python -W ignore:FigureCanvasAgg $$script || exit 1; done
+	for script in examples/*.py examples/recipes/*.py; do MPLBACKEND=agg $(BIN)/python -W ignore:FigureCanvasAgg $$script || exit 1; done
 
 docs: $(STAMPS)/package $(STAMPS)/docs
 	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs

@@ -51,11 +51,15 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
     *("stars", "single_cells", "vector_search", "embeddings_in_a_folder"),
     *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
 )
+RECIPES = (
+    *("near_duplicates", "balanced_sampling", "two_lists", "semantic_ids", "topics", "color_quantization"),
+    "point_cloud",
+)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": ExplicitOrder([f"{name}.py" for name in GALLERY]),
+    "within_subsection_order": ExplicitOrder([f"{name}.py" for name in (*GALLERY, *RECIPES)]),
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("cprime",),
     "abort_on_example_error": True,
@@ -110,8 +114,8 @@ def read_source(app, name: str, source: list[str]) -> None:
         path = (folder / target).resolve()
         if path.parent == ROOT and path.name in pages:
             path = DOCS / pages[path.name]
-        elif path.parent == EXAMPLES and path.suffix == ".py":
-            path = DOCS / "gallery" / f"{path.stem}.rst"
+        elif path.is_relative_to(EXAMPLES) and path.suffix == ".py":
+            path = DOCS / "gallery" / path.relative_to(EXAMPLES).with_suffix(".rst")
         return Path(os.path.relpath(path, (DOCS / name).parent)).as_posix()
 
     source[0] = _LINK.sub(moved, source[0])

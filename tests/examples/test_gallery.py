@@ -11,7 +11,7 @@ import pytest
 
 from forks import PACKAGE, forks
 
-SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))}
+SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.py"))}
 # Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
 import runpy, sys
@@ -199,9 +199,61 @@ def regression_with_two_branches(said):
     assert said_to_be == pytest.approx(off, rel=0.2)
 
 
+def near_duplicates(said):
+    """Most copies are found at every C, and the last C compares less than 1 % of the pairs."""
+    compared, found = numbers("compared #%", said), numbers("found #%", said)
+    assert compared == sorted(compared, reverse=True)
+    assert compared[-1] < 1
+    assert min(found) > 90
+
+
+def balanced_sampling(said):
+    at_random, balanced = numbers("rows of # groups", said)
+    assert balanced > at_random
+    accuracies = numbers("right for #%", said)
+    assert accuracies[1] > accuracies[0] + 5
+
+
+def two_lists(said):
+    """The plain inverted file reads the fewest vectors, as the text says."""
+    read = numbers("recall 0.95 reads # vectors", said)
+    assert len(read) == 3
+    assert read[0] == min(read)
+
+
+def semantic_ids(said):
+    free, bounded = numbers(", # ids of", said)
+    assert bounded > 1.3 * free
+    uses = [[float(use) for use in re.findall(r"([\d.]+)x", line)] for line in re.findall("largest code (.*);", said)]
+    assert max(uses[1]) < 1.35 < 3 < min(uses[0])
+    errors = numbers("error #% of the variance", said)
+    assert errors[0] < errors[1] < 1.1 * errors[0]
+
+
+def topics(said):
+    rests, agreements = numbers("topics, #% of", said), numbers("agreement #", said)
+    assert rests[0] > 5
+    assert rests[1:] == [0, 0]
+    assert agreements[0] < min(agreements[1:])
+
+
+def color_quantization(said):
+    quality = numbers(": # dB in", said)
+    ours, batches, cut = quality[:3], quality[3:6], quality[6:]
+    assert all(a > b > c for a, b, c in zip(ours, batches, cut, strict=True))
+
+
+def point_cloud(said):
+    scores = numbers("log-likelihood # per point", said)
+    assert scores[:7] == sorted(scores[:7])
+    assert scores[7] < scores[6]
+
+
 CHECKS = {
+    "balanced_sampling": balanced_sampling,
     "choosing_c": choosing_c,
     "clusters_from_components": clusters_from_components,
+    "color_quantization": color_quantization,
     "dask_cluster": dask_cluster,
     "denoising": denoising,
     "digits": digits,
@@ -210,15 +262,20 @@ CHECKS = {
     "embeddings_in_a_folder": embeddings_in_a_folder,
     "image_compression": image_compression,
     "larger_than_memory": larger_than_memory,
+    "near_duplicates": near_duplicates,
     "old_faithful": old_faithful,
     "outliers": outliers,
+    "point_cloud": point_cloud,
     "regression_with_two_branches": regression_with_two_branches,
     "resume_after_a_kill": resume_after_a_kill,
     "segmentation": bounds_hold,
+    "semantic_ids": semantic_ids,
     "single_cells": single_cells,
     "stars": stars,
     "streaming": streaming,
     "thousands_of_gaussians": thousands_of_gaussians,
+    "topics": topics,
+    "two_lists": two_lists,
     "vector_search": vector_search,
 }
 

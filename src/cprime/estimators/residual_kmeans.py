@@ -48,8 +48,8 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         Maximum number of iterations of one start.
     tol : float, default=1e-3
         A start has converged if J changes by no more than this share of J. The default is larger than that of `KMeans`,
-        because the last iterations take most of the time: 1e-4 takes about three times as long, and lowers the error of
-        four levels by about 3 %.
+        because late iterations change codes little: on vectors of SIFT (four levels of 256 clusters), 1e-4 takes about
+        1.6 times as long, and lowers the error by 4 %.
     search : str or object of cprime.search, default="auto"
         Candidate centers of a point in the fit, as in `KMeans`. Codes are those of an exact search.
     size_max : int, str or None, default=None

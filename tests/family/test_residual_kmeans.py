@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
 from cprime import KMeans, ResidualKMeans, open_data
+from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.kernels import as_rows
-from cprime.residuals import Residuals, code_type, decode_rows, encode_rows
 
 SIZES = [(6, 1, 2, 2), (1500, 8, 20, 3)]  # N, D, C, L
 

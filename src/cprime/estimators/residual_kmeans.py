@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import storage
-from cprime._random import check_random_state
+from cprime._utils.random import check_random_state
+from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.estimators import sizes
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.opening import opened
-from cprime.estimators.restoring import restore_on_error
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_common, check_integer
+from cprime.estimators.watching import restore_on_error
 from cprime.execution import Data, Local
 from cprime.kernels import computing
-from cprime.residuals import Residuals, code_type, decode_rows, encode_rows
+from cprime.persistence import model_files
 from cprime.seeding import is_given
 
 logger = logging.getLogger("cprime")
 
 
-@storage.register
+@model_files.register
 class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableEstimator):
     """Residual k-means (residual quantization): x ≈ Σ_l μ^l_{c_l}, a sum of one center of each of L codebooks.
 

@@ -200,10 +200,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
-        """Fit the estimator to data that were checked before.
-
-        given: the arguments X, y and sample_weight of `fit`    labels (N,): known components, −1 if unknown, or None
-        """
+        """Fit the estimator to checked data. given: arguments X, y, sample_weight of `fit`    labels: known components"""
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)

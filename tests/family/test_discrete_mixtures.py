@@ -183,7 +183,7 @@ def test_binary_columns_and_hard_assignment():
 @pytest.mark.parametrize(
     ("fit", "message"),
     [
-        (lambda: PoissonMixture(2).fit([[1.0, 2.0], [0.5, 1.0]]), "integer codes of 0, 1, 2, … in column 0, got"),
+        (lambda: PoissonMixture(2).fit([[1.0, 2.0], [0.5, 1.0]]), "integers 0, 1, 2, … in column 0, got"),
         (lambda: PoissonMixture(2).fit([[1, 2], [-3, 1]]), r"in column 0, got .*-3"),
         (lambda: PoissonMixture(2).fit([[1.0, np.nan], [2, 1]]), "NaN"),
         (lambda: PoissonMixture(2).fit(pd.DataFrame({"a": [1, 2], "b": [1.5, 2]})), "in column 'b'"),
@@ -225,7 +225,7 @@ def test_sparse_counts_are_those_of_the_dense_array(search):
     np.testing.assert_allclose(sparse.score_samples(csr_array(X)), sparse.score_samples(X), rtol=1e-9)
     assert (sparse.predict(csr_array(X)) == sparse.predict(X)).all()
     assert np.isfinite(PoissonMixture(12, random_state=0).fit(csr_array(X)).lower_bound_)
-    with pytest.raises(ValueError, match="integer codes of 0, 1, 2, … in column 3"):
+    with pytest.raises(ValueError, match="integers 0, 1, 2, … in column 3"):
         PoissonMixture(2).fit(csr_array([[0, 0, 1, 0.5], [1, 0, 0, 2]]))
 
 

@@ -1,6 +1,5 @@
 """Every identity of Lücke & Forster holds in the ledger of real fits; where it need not hold, the ledger shows that."""
 
-from importlib import import_module
 from io import StringIO
 
 import numpy as np
@@ -10,8 +9,6 @@ from rich.console import Console
 from cprime import GaussianMixture, KMeans, StudentTMixture
 from cprime.datasets import birch
 from cprime.theory import ledger
-
-LEDGER = import_module("cprime.theory.ledger")
 
 
 def mixture(n_active, **options):
@@ -92,7 +89,7 @@ def test_other_data_break_what_needs_their_own_variance(X):
 def test_blocks_of_rows_change_nothing(X, monkeypatch):
     gm = mixture(3).fit(X)
     whole = ledger(gm, X)
-    monkeypatch.setattr(LEDGER, "_BLOCK", 9 * 7)
+    monkeypatch.setattr("cprime.theory.partition._VALUES", 9 * 7)
     for each, other in zip(ledger(gm, X).identities, whole.identities, strict=True):
         assert each.left == pytest.approx(other.left)
         assert each.right == pytest.approx(other.right)

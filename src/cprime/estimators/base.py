@@ -200,7 +200,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
-        """Fit the estimator to checked data. given: arguments X, y, sample_weight of `fit`    labels: known components"""
+        """Fit the estimator to checked data. given: X, y, sample_weight of `fit`    labels: known components or None"""
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)

@@ -50,9 +50,8 @@ def check_codes(codes: NDArray, n_categories: Any, names: Any = None) -> None:
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         name = column if names is None else repr(names[column])
-        largest = "" if n_categories is None else f" to {int(limit[column]) - 1}"
-        expected = f"from 0{largest}" if largest else "of 0, 1, 2, …"
-        raise ValueError(f"X must have integer codes {expected} in column {name}, got {codes[row, column]!r}.")
+        limits = "0, 1, 2, …" if n_categories is None else f"from 0 to {int(limit[column]) - 1}"
+        raise ValueError(f"X must have integers {limits} in column {name}, got {codes[row, column]!r}.")
 
 
 @storable("model.Categorical")

@@ -9,8 +9,8 @@ from scipy.special import entr
 from cprime.estimators.validation import check_weights
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, as_mixture, log_weights
+from cprime.theory.partition import blocks
 
-_BLOCK = 2**20  # number of log densities computed at a time, to bound memory
 _SUM = 1e-6  # largest accepted difference from 1 of the sum of a row of q
 
 
@@ -60,9 +60,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     C = len(densities.weights)
     q = _check_responsibilities(np.asarray(q, dtype=np.float64), (len(X), C))
     log_prior, total = log_weights(densities.weights), 0.0
-    step = max(1, _BLOCK // C)
-    for begin in range(0, len(X), step):
-        rows = slice(begin, begin + step)
+    for rows in blocks(len(X), C):
         log_joint = densities.log_densities(X[rows]) + log_prior
         expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # 0 log 0 is 0
         total += float(weights[rows] @ (expected + entr(q[rows])).sum(axis=1))

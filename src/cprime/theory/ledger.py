@@ -5,7 +5,6 @@ sums in float64. The checks do not depend on how the parameters were found.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,11 @@ from cprime.estimators.validation import check_weights
 from cprime.model import TiedSpherical
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
+from cprime.theory.partition import blocks
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_BLOCK = 2**21
 _RESOLUTION = 1e3
 
 
@@ -297,18 +296,13 @@ def _compared_model(estimator: KMeans | GaussianMixture | StudentTMixture) -> _M
     return _Model(estimator.means_, None, n_active, as_mixture(estimator, "estimator"))
 
 
-def _blocks(X: Floats, weights: Floats, n_components: int) -> Iterator[tuple[Floats, Floats]]:
-    rows = max(1, _BLOCK // n_components)
-    for begin in range(0, len(X), rows):
-        yield X[begin : begin + rows], weights[begin : begin + rows]
-
-
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
     """Compute the weighted sums of the ledger in blocks of rows, so that no N×C array is allocated."""
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()
-    for rows, w in _blocks(X, weights, C):
+    for part in blocks(len(X), C):
+        rows, w = X[part], weights[part]
         squares = cdist(rows, centers, "sqeuclidean")
         nearest: NDArray[np.intp] = squares.argmin(axis=1)
         Z = csr_array((np.ones(len(rows)), (np.arange(len(rows)), nearest)), shape=(len(rows), C))

@@ -1,4 +1,4 @@
-"""Files: atomic writing, reading as a whole, .npy files block by block, and detection of changes (`Stamp`)."""
+"""File operations: atomic writing, reading of whole files, writing .npy files block by block, detection of changes."""
 
 import hashlib
 import os
@@ -30,7 +30,7 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def refuse_url(path: str | os.PathLike, what: str) -> None:
-    """Raise ValueError if a path is a URL. what: the impossible operation, such as "written", for the message"""
+    """Raise ValueError if a path is a URL. what: the impossible operation ("written"), for the message"""
     if is_url(path):
         protocol, rest = os.fspath(path).split(":/", 1)
         raise ValueError(
@@ -39,7 +39,7 @@ def refuse_url(path: str | os.PathLike, what: str) -> None:
 
 
 def checksum(pieces: Iterable[Any]) -> str:
-    """Return a checksum of consecutive pieces of bytes as hexadecimal digits; it detects damage, not forgery."""
+    """Return one checksum of consecutive `pieces` of bytes, in hexadecimal digits; it detects damage, not forgery."""
     found = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
     for piece in pieces:
         found.update(piece)
@@ -241,7 +241,7 @@ def _flush(path: Path, flags: int) -> None:
 class NpyWriter:
     """Writer that appends blocks of rows to an open .npy file. All blocks must have the same dtype and columns.
 
-    n_rows: total number of rows of all blocks, which the header of the file states
+    n_rows: total number of rows of all blocks, which is written into the header of the file
     """
 
     def __init__(self, file: Any, n_rows: int) -> None:

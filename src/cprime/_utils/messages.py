@@ -54,7 +54,7 @@ _INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn with the location of the innermost line outside of cprime and scikit-learn, whose decorators wrap fits."""
+    """Issue a warning that names the innermost line of the call stack that is not code of cprime or scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1

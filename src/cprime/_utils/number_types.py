@@ -1,9 +1,9 @@
-"""Number types of data: types narrower than float32, and the range of numbers whose squares a type can represent.
+"""Number types of data: types narrower than float32, checks that squares of data neither overflow nor underflow.
 
 Narrow types have 8 or 16 bits, such as uint8 and float16; float32 can represent their values. Rows of these types are
 not converted as a whole, so no copy of them is made.
 
-If data are within the range, no squared distance of two rows overflows, even after multiplication by factors and
+If data pass the checks, no squared distance of two rows overflows, even after multiplication by factors and
 summation, and the largest squared distances do not underflow.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes in the core
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # as in C++
 _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 

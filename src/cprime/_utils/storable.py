@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # a stored array of text may declare items of up to this many characters, although they are shorter
+_WIDTH = 64  # greatest item width [characters] that a stored array of text may declare if its items are shorter
 _classes: dict[str, Any] = {}  # storable classes by their names in files
 _names: dict[Any, str] = {}
 
@@ -46,7 +46,7 @@ def is_storable(cls: type) -> bool:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a storable value or class."""
+    """Return the field names of a storable class (dataclass or named tuple), or of an instance."""
     return tuple(field.name for field in fields(value)) if is_dataclass(value) else value._fields
 
 
@@ -78,7 +78,7 @@ def gathered(value: Any) -> Any:
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
     """Return a value in a form that JSON can represent, and add the arrays that it contains to `tensors`.
 
-    name: begin of the names of these arrays    Raises TypeError for a value that cannot be stored.
+    name: prefix of the names under which the arrays are added    Raises TypeError for a value that cannot be stored.
     """
     if value is None or isinstance(value, bool | str):
         return value

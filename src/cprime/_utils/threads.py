@@ -64,9 +64,9 @@ def _pools() -> ThreadpoolController:
 
 @contextmanager
 def limited(n_threads: int | None) -> Iterator[None]:
-    """Set the number of threads for calls in this context that specify none; None means all allowed threads.
+    """Context manager that sets the default number of threads, which calls inside use if they specify none.
 
-    Inside another `limited` context, None keeps the outer limit.
+    None means all allowed threads or, inside another `limited` context, that context's number.
     """
     token = _limit.set(resolve_threads(n_threads))
     try:

@@ -32,7 +32,7 @@ def replace(value: T, /, **changes: Any) -> T:
 
 @cache
 def _fields(cls: Any) -> tuple[frozenset[str], bool]:
-    """Return the names of a dataclass's fields, and True if the class has no method `__post_init__`."""
+    """Return the names of a dataclass's fields, and whether the class has no method `__post_init__`."""
     found = dataclasses.fields(cls)
     return frozenset(field.name for field in found), not hasattr(cls, "__post_init__")
 

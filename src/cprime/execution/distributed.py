@@ -32,7 +32,7 @@ from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 
-_GROUPS_A_THREAD = 4  # least number of groups per thread, if there are enough chunks
+_GROUPS_A_THREAD = 4  # least number of groups of chunks per thread, if there are enough chunks
 _LIGHT = 2**20  # chunks are grouped up to this number of bytes of rows, if every thread still has a group
 _SENT = 2**20  # up to this product of job size [bytes] and number of groups, each task gets the job as argument
 _FAN_IN = 8  # number of partial results that one task merges; a power of two

@@ -11,7 +11,7 @@ from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 
 class CoreRows(Protocol):
-    """Protocol of n rows of D numbers: the attributes and methods of rows that the kernels' wrappers need."""
+    """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use."""
 
     @property
     def core(self) -> Any:
@@ -53,7 +53,8 @@ class CoreRows(Protocol):
     ) -> float:
         """Improve k-means centers (C, D) in place by jumps, and return J, the weighted sum of squared distances.
 
-        A jump removes a center where it helps least and places it in another cluster. Arguments are as in `jumped`.
+        A jump removes a center where it helps least and places it in another cluster. n_tries: single jumps that may
+        fail in a row    n_iterations: Lloyd's iterations around each single jump
         """
         ...
 
@@ -131,7 +132,7 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
-    """Check components (centers or Gaussians), and return the arrays that compiled kernels take.
+    """Check components (centers or Gaussians); return the tuple of arrays that compiled kernels take.
 
     The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions, where dof are degrees
     of freedom.

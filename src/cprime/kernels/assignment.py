@@ -38,8 +38,8 @@ def assign(
     """Find the nearest of all centers (C, D) for every row, and sum the rows of each center.
 
     Returns an `AssignResult`. If distances are equal, the center of lower id is taken.
-    before (n, 1): previous nearest centers of the rows, from which reassigned rows are counted; if None, all rows count
-    as reassigned. The other results do not depend on `before`.
+    before (n, 1): ids of the rows' previous nearest centers, used only to count the rows whose center changed; None
+    counts all rows.
     """
     centers, weights = check.centers(centers, X), check.weights(sample_weight, len(X))
     n, (C, D) = len(X), centers.shape

@@ -18,7 +18,7 @@ def nearest_bounded_by_tables(
 
     centers (C, D)    bounds: lower bounds of distances and nearest centers, updated in place
     moves: upper bounds of the moves of centers since the bounds were computed
-    Returns squared distances (n,) and the number of evaluated distances, as `nearest_bounded`.
+    Returns squared distances (n,) to the nearest centers, and the number of evaluated distances.
     """
     centers = check.centers(centers, X)
     check_state(bounds, len(X), len(centers), X.dtype)
@@ -84,11 +84,12 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """Set the labels in `bounds` of m rows to the nearest evaluated center, in place, and update B other centers.
+    """Set the nearest center of m rows, and the B other centers for which a row has lower bounds, in `bounds` in place.
 
     lows (n, B): lower bounds of the distances to the other centers, updated in place    squared (n,): squared distances
     of all rows to their nearest centers, updated in place    rows (m,): indices of the m rows
     ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and squared distances, nearest first
+    down: factor below 1 that allows for rounding errors in the lower bounds
     """
     before, winner = bounds.labels[rows], ids[:, 0]
     bounds.labels[rows], squared[rows] = winner, distances[:, 0]

@@ -1,4 +1,4 @@
-"""Nearest center of every row, by bounds that are carried between iterations (Hamerly 2010, Drake & Hamerly 2012).
+"""Nearest center of every row, by distance bounds stored between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
 After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of its distances are
     lows_b − drift_b for another center b that has its own bound lows_b and has moved by drift_b,
@@ -21,7 +21,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, costs_of
 
 _WIDTH = 16  # the number of columns of tables is padded to a multiple of this and of the SIMD vectors' length
-MARGIN = 4  # distance bounds are relaxed by so many times the relative rounding error of the dtype
+MARGIN = 4  # distance bounds are widened by this multiple of the relative rounding error of the dtype
 
 
 @storable("kernels.Bounds")
@@ -63,7 +63,7 @@ def nearest_bounded(
     """Find the nearest center of every row with the help of lower bounds of distances, which are updated in place.
 
     centers (C, D)    bounds: lower bounds, and the nearest center bounds.labels[n] of each row, before and after
-    moves: upper bounds of the moves of centers since `bounds` were computed
+    moves: upper bounds of the distances by which centers moved since `bounds` were computed
     Returns squared distances (n,) to the nearest centers, and the number of evaluated distances. Labels and distances
     are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distances to its
     previous center and to those of bounds.others that are not excluded are evaluated. If the common bound does not
@@ -96,7 +96,9 @@ def nearest_bounded_twin(
 ) -> int:
     """Find nearest centers by bounds in NumPy, row by row; return the number of evaluated distances.
 
-    Squared distances are written to `distances`; labels, others, lows and rest are updated in place.
+    drift, reach, spread: upper bounds of the moves of centers, as in `Moves`    distances (n,): receives squared
+    distances to nearest centers. These arrays are updated in place: labels (n,), nearest centers;
+    others, lows (n, B), other centers and lower bounds of their distances; rest (n,), bounds for remaining centers.
     """
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
@@ -147,7 +149,7 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
 
 
 def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dtype) -> None:
-    """Raise ValueError if bounds have wrong shapes or types. No array is converted, because kernels write to it."""
+    """Raise ValueError if arrays in `bounds` have wrong shapes or types (no conversion, as kernels write to them)."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")

@@ -1,4 +1,4 @@
-"""Search for the nearest centers of rows. Centers are grouped in cells; cells without nearer centers are skipped."""
+"""Search for the nearest centers of rows. Centers are grouped in cells, and cells too far from a row are skipped."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,9 +23,9 @@ class CenterCells:
     places (g + C, D): centers m_i of the g cells, then the C centers that are searched, cell by cell
     begins (g + 1,) int64, ascending from 0 to C: cell i contains the centers begins_i … begins_{i+1} − 1
     between (g, g) of the centers' dtype [data unit]: if a row in cell i has squared distances a to m_i and b to m_j,
-    the centers in cell j are assumed to be no nearer than (b − a) / between_ij. With between_ij = 2 |m_i − m_j| that is
-    the distance to the bisecting plane, so it is a true bound if all centers in cell j are nearer to m_j than to m_i.
-    With infinity, cell j is never excluded.
+    its distance to centers in cell j is assumed to be at least (b − a) / between_ij. With between_ij = 2 |m_i − m_j|
+    this is the distance to the bisecting plane, so it is a true bound if all centers in cell j are nearer to m_j than
+    to m_i. With infinity, cell j is never excluded.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ def search_cells(
 
     near: the nearest cells of every row, and squared distances to the cells' centers, (n, searched cells) each
     between (g, g): a row with squared distances a, b to cell centers i, j is at least (b − a) / between_ij from cell j
-    improve(rows, cells, kept, squares): searches one cell for each of these rows, updates the centers `kept` found so
-    far and their squared distances in place, and returns the number of evaluated distances
+    improve(rows, cells, kept, squares): function that searches one cell for each of these rows, updates the centers
+    found so far (`kept`) and their squared distances in place, and returns the number of evaluated distances
     Returns ids of centers and squared distances, (n, n_kept) each, and the number of evaluated distances.
     """
     cells, to_cells = near

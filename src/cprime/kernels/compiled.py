@@ -35,7 +35,8 @@ def assign_by_parts(
 ) -> int:
     """Compute the E-step of k-means by two kernels one after the other: `nearest`, then `accumulate`.
 
-    Nearest centers, squared distances, counts, sums and numbers of rows are written to the arrays `kept` to `members`.
+    Nearest centers are written to `kept`, squared distances to `costs`, and for each center the sum of weights to
+    `counts`, of weighted rows to `sums`, and the number of rows of positive weight to `members`.
     Return the number of rows of positive weight whose nearest center changed.
     """
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
@@ -88,7 +89,7 @@ def search_lists(
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
     """Return rows of a narrow type as the object that kernels take if they compute in `dtype`.
 
-    code: number that means the narrow type (uint8, float16 ...)    order (n,): indices in `array`, None for all rows
+    code: number of the narrow type (uint8, float16 ...)    order (n,): indices in `array`, None for all rows
     lengths: numbers by which the rows of `array` are divided when they are read, or None
     """
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64

@@ -23,12 +23,12 @@ _LOG_2PI = math.log(2 * math.pi)
 # x − μ, because the rounding error of products would exceed that of the means.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 _ROWS = 512  # number of rows of one matrix product
-_SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a separately summed segment; maximum number of segments
+_SEGMENT, _SEGMENTS = 2**13, 32  # rows are summed in segments: least size, greatest number
 _TERMS = 2**22  # maximum number of values in a block of products x, x² and mask
 
 
 class DiagonalMarginals(TabulatedCosts):
-    """Gaussians with diagonal covariances; costs of rows are −2 log of the observed values' marginal density."""
+    """Gaussians with diagonal covariances; a row's cost is −2 log of the marginal density of its observed values."""
 
     def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means

@@ -33,7 +33,7 @@ def distances(
 
 
 def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats:
-    """Return `out` after a check of shape, dtype and layout, or a new array if it is None."""
+    """Return the result array `out` after a check of shape, dtype and layout, or a new array if `out` is None."""
     if out is None:
         return np.empty(shape, dtype=dtype)
     if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:

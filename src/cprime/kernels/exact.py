@@ -68,7 +68,8 @@ class Expectation(NamedTuple):
     """Result of `expect_all`, an exact E-step with one variance over all C components.
 
     counts (C,), sums (C, D): Σ w r and Σ w r x over points x of weight w, with responsibilities r
-    The other fields are sums over all points: weighted squared distances, log Σ_c exp(−d²/2σ²), entropy and error.
+    The other fields are sums over all points: squared distances weighted by r, log Σ_c exp(−d²/2σ²), the entropy of r,
+    and the squared distance to the nearest center.
     """
 
     counts: NDArray[np.float64]
@@ -140,7 +141,7 @@ def expect_all_twin(
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,); d_nc is the distance to center c.
 
-    Up to a constant, it is the term of each point in the log-likelihood, eq. (3) and (16) of Lücke & Forster 2019.
+    Up to a constant, this is the log-likelihood of each point, eq. (3) and (16) of Lücke & Forster 2019.
     """
     centers, variance = check.centers(centers, X), check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
@@ -168,10 +169,10 @@ def log_sum_exp_twin(
 class Responses(NamedTuple):
     """Result of `respond`, an exact E-step over all C components for n rows.
 
-    labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): mean costs by responsibilities
-    counts (C,), first (C, D), second (C, D) or (C, D, D): weighted sums of 1, x − μ_c, and their squares or products
-    shares, logs (C,): sums for t distributions of responsibilities, and of these times log u (u: weight factors);
-    empty for Gaussians
+    labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): Σ_c r cost
+    counts (C,), first (C, D), second (C, D) or (C, D, D): sums over rows, weighted by r, of 1, of x − μ_c, and of its
+    squares or products    shares, logs (C,): for t distributions with factors u, Σ w r and Σ w r log u (w: sample
+    weights); empty for Gaussians
     """
 
     labels: NDArray[np.int32]
@@ -185,7 +186,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Return one result of an E-step from those of consecutive ranges of rows.
+    """Return one result of an E-step for all rows, from the results `parts` of consecutive ranges of rows.
 
     Values per row are concatenated, values per component are added.
     """

@@ -105,7 +105,7 @@ def top_k_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Find the factor analyzers of least cost among each row's candidates in NumPy; write to `kept` and `costs`."""
+    """Find each row's factor analyzers of least cost among its candidates, in NumPy; write to `kept` and `costs`."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
@@ -127,9 +127,9 @@ def factor_moments(
     *,
     n_threads: int | None = None,
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
-    """Return weighted sums over points of 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H).
+    """Return sums over points of 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H), z zᵀ (C, H, H) per component.
 
-    Weights are w q, sample weight times responsibility. y = x − μ_c; z = R_c U_c y are the expected factors.
+    Here y = x − μ_c, and z = R_c U_c y are the expected factors. Weights are sample weight · responsibility q.
     means (C, D): μ    responsibilities (n, m): q, or None for ones
     kept (n, m): components of each point
     directions: matrices U (C, H, D), or (1, H, D) if common to all components

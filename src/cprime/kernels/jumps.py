@@ -2,12 +2,12 @@
 
 A jump removes a center where J rises least, and places it in the cluster whose division lowers J most. If the center
 μ_a of cluster a, of weight W_a, is removed, J rises by at most
-min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first term is for a union with another cluster b (Ward 1963).
-The second is for a reassignment of each point of a, of weight w, from its center at distance d₁ to its second nearest
-center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
+min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first term is the increase if a is united with another cluster
+b (Ward 1963). The second is the increase if each point of a, of weight w, at distance d₁ from its center, is reassigned
+to its second nearest center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
 by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on
-the points around them, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J, until
-several in a row have failed.
+the points around the two clusters, like random swaps (Fränti 2018), but in descending order of the predicted decrease
+of J, until several in a row have failed.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,8 @@ from cprime.kernels.measures import Floats
 # Lloyd's steps end when a step decreases the error J by less than this share: after jumps, and before single jumps.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-# A single jump is undone early if the error J exceeds its previous value by more than so many times the last decrease.
+# A single jump is undone early if J still exceeds its value before the jump by more than this multiple of the last
+# step's decrease.
 _PATIENCE = 2.0
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6  # numbers of power iterations, of bins for thresholds, of 2-means iterations
 
@@ -288,7 +289,7 @@ def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tup
 
     A jump is a pair: the center that is moved, and the cluster that it divides.
     cut: predicted changes of J by jumps
-    failed: for each failed jump, the centers of the clusters' parts then; if these have changed, the jump is retried
+    failed: failed jumps, each with the centers of the clusters' parts at that time; jumps with other parts are retried
     """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return one result for two sets of points: for each pair of components, distances and weights are added."""
+        """Return the sums over the points of both instances: distances and weights are added, pair by pair."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
@@ -122,7 +122,7 @@ def search_lists_twin(
 ) -> tuple[NDArray, ...] | None:
     """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
 
-    Returns the sums of distances for pairs of components if `evidence` is true; distances are rounded to X's dtype.
+    If `evidence` is true, return sums of distances for pairs of best component and candidate; distances have X's dtype.
     """
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):

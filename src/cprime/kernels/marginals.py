@@ -46,7 +46,7 @@ def _symmetric(sums: Sums) -> Sums:
 
 
 class MissingPatterns(NamedTuple):
-    """The r rows with k missing values each, grouped by pattern (set of missing columns).
+    """All rows with k missing values, r in number, grouped by pattern (set of missing columns).
 
     rows (r,): indices of the rows    columns (p, k): missing columns of each of p patterns
     of (r,): index of each row's pattern
@@ -86,7 +86,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
 
 
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
-    """Return lower triangular L (p, k, k) with L Lᵀ = AᵀA, for given products AᵀA (p, k, k).
+    """Return lower triangular matrices L (p, k, k) with L Lᵀ = AᵀA, for `products` AᵀA (p, k, k) of p matrices A.
 
     squared: function that returns A (p, m, k). If rounding made a product indefinite, A is QR-decomposed instead.
     """
@@ -132,7 +132,7 @@ class Marginals(TabulatedCosts):
         return costs
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
-        """Return r = x − μ_c with zeros in the missing columns, and A r for the precision AᵀA of c: (n, D) each."""
+        """Return r = x − μ_c of rows x, 0 in missing columns, and A r; AᵀA is the precision of c: (n, D) each."""
         r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
         y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
         return r, y
@@ -140,7 +140,7 @@ class Marginals(TabulatedCosts):
     def _factored(self, alike: MissingPatterns, c: int) -> tuple[Doubles, Doubles]:
         """Return the QR decomposition of the missing columns of A, where AᵀA is the precision of component c.
 
-        Q (p, D, k) and R (p, k, k), with a positive diagonal, for p patterns of k missing columns
+        alike: p patterns of k missing columns each    Returns Q (p, D, k), and R (p, k, k) of positive diagonal.
         """
         Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
         signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)

@@ -37,7 +37,7 @@ def with_nan(X: Rows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ReadGaps:
-    """Picklable function that converts an array to rows in which NaN means a missing value, by `with_gaps`.
+    """Picklable function that converts an array, in which NaN means a missing value, to rows with a mask of NaNs.
 
     fill (D,): placeholders for missing values; None uses the first observed number of the same column
     """
@@ -213,11 +213,11 @@ class Masked(Dense):
         full: bool,
         n_threads: int | None = None,
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Return counts (C,), and first and second moments about the means of components, as `sums.moments`.
+        """Return the weighted number of rows of each component (C,), and first and second moments about its mean.
 
         Missing values contribute their means and covariances given the observed values. If components are centers, a
         missing value is replaced by the center's coordinate, without covariance.
-        kept, responsibilities (n, H): components of each row, and the shares of these    full: whether second moments
+        kept, responsibilities (n, H): components of each row, and responsibilities    full: whether second moments
         are matrices
         """
         weight = check.weights(sample_weight, len(self))

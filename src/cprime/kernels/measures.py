@@ -1,4 +1,4 @@
-"""Components with which kernels compare points: centers (by squared distances) or Gaussians (by costs)."""
+"""Parameters of components for kernels: centers (cost: squared distance) or Gaussians (cost: −2 log density)."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ Doubles = NDArray[np.float64]
 class Exact(NamedTuple):
     """Unrounded float64 parameters of C Gaussians, from which densities of rows with missing values are computed.
 
-    offsets (C,): costs at the means    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if it is diagonal
+    offsets (C,): costs of the means    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if it is diagonal
     empty (C,): cost of a row without any observed value, −2 log π_c (weight π_c), up to a constant
     """
 

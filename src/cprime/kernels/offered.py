@@ -69,7 +69,7 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """Return, for each pair of best component and candidate, the sums of costs and of weights over points.
+    """Return, for each pair of a best component and a candidate of its points, the sums of costs and of weights.
 
     winners (n,): best component of each point    looked, costs (n, m): candidates of each point, and their costs
     Points of weight 0 are left out.

@@ -12,7 +12,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # `reassign` limits reassignments to farther centers among each so many points of a component
+SEGMENT = 2048  # number of points of one component among which `reassign` limits reassignments to farther centers
 
 
 def reassign(
@@ -142,7 +142,7 @@ def top_k(
 def top_k_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """Find the best components in each row's active set and the neighbor list of its first one, in NumPy.
+    """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
 
     Components are written to `kept`, and their costs to `costs`. The search gets no neighbor lists; instead, the list
     of each row's first component is passed as its extra candidates.

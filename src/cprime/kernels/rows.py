@@ -36,7 +36,7 @@ Doubles = NDArray[np.float64]
 
 
 class Rows(CoreRows, Protocol):
-    """Protocol of n rows of D numbers. Methods that run a kernel are documented at the function of that name."""
+    """Protocol of n rows of D numbers. Methods that run a kernel are documented at the kernel of the same name."""
 
     # Class that searches centers in cells (groups) for rows of this class: `cells.CenterCells` or a replacement.
     Cells: ClassVar[Any]
@@ -65,7 +65,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return the numbers in `array` (n, D), which were computed from these rows, as a `Rows` object."""
+        """Return an array (n, D) computed from these rows as a `Rows` object of the suitable class."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:

@@ -51,7 +51,7 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute the error J that results if each candidate is the next center, in NumPy; write it to `out`."""
+    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out`."""
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 

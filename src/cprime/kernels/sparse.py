@@ -1,4 +1,4 @@
-"""Sparse rows, and their kernel operations: all operations that use squared distances.
+"""Sparse rows, and the kernel operations that they support: all operations that use squared distances.
 
 Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods have the same
 results as the reference implementations in NumPy (twins) for the same rows as a dense array.

@@ -21,12 +21,12 @@ from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
 _PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
 _SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has ≤ 16 numbers, and all need ≤ 32 MiB
-# NumPy converts so many numbers at a time in sums. Sums over pieces of whole buffers are bit-identical to one sum.
+# NumPy converts so many numbers at a time in sums. If pieces are multiples of this, the sum does not depend on them.
 _BUFFER = 8192
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """Return the size in bytes of a widened copy of n narrow rows; 0 if a fit makes no copy of all rows.
+    """Return the bytes of the copy of n narrow rows as floats that a fit makes; 0 if it makes no copy of all rows.
 
     Rows are widened if their type is converted to float32 or float64. Short rows are widened once, because conversion
     would take a notable part of the time of each pass. Other rows are widened in each pass.

@@ -16,7 +16,8 @@ _MOST_LOG = 1e4  # upper limit of log(1 + δ/ν) for squared distances δ and de
 class StudentTWeights(NamedTuple):
     """Weights of points in the M-step of t distributions, and sums for their degrees of freedom.
 
-    Let q be responsibilities, u the factors of t distributions (small far from the center), and w sample weights.
+    Let q be the responsibilities of n rows for H components each, u the factors of t distributions (small far from the
+    center), and w sample weights.
     scaled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
     """
 

@@ -12,7 +12,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
-_MOST_UNIT = 126  # greatest exponent of the powers of two by which float32 columns are scaled
+_MOST_UNIT = 126  # greatest exponent of the powers of two by which float32 columns of small numbers are multiplied
 
 
 def accumulate(
@@ -62,7 +62,7 @@ def accumulate_twin(
 ) -> None:
     """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
 
-    One column of `kept` (n, H) is added at a time; the results are written to `counts` and `sums`.
+    kept (n, H): components of each row; one column is added at a time. The results are written to `counts` and `sums`.
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:

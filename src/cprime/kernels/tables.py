@@ -44,13 +44,13 @@ class TabulatedCosts:
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Return slices that divide n rows into blocks; each block takes one table of costs of all components."""
+        """Return slices that divide n rows into blocks; the table of rows × components of a block is small."""
         C, D = self.centers.shape
         step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
 
     def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """Return the n_kept best of all components for every point, sorted by (cost, id), and their costs: (n, H)."""
+        """Return the H = n_kept best of all components for every point, sorted by (cost, id), and costs: (n, H)."""
         every, origin = np.arange(len(self.centers), dtype=np.int32), self.origin()
         ids = np.empty((len(points), n_kept), dtype=np.int32)
         costs = np.empty((len(points), n_kept), dtype=points.dtype)
@@ -63,7 +63,7 @@ class TabulatedCosts:
         return ids, costs
 
     def top_k(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return the n_kept best among a point's previous components and the neighbor list of the first of these.
+        """Return for each point the n_kept best of its previous components and the neighbor list of the first of them.
 
         previous (n, H′): previous components, best first    lists (C, G): neighbor lists
         Returns ids and costs, (n, n_kept) each. One table is computed for all points with the same first component; the
@@ -105,7 +105,7 @@ class TabulatedCosts:
 
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
-    """Convert costs to dtype, clipped to its largest number, because an infinite cost would mean: no component."""
+    """Convert costs to dtype. Costs beyond its range become its largest number, as infinity means: no component."""
     limit = np.finfo(dtype).max
     return np.minimum(costs, limit).astype(dtype)
 

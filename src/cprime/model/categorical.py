@@ -17,7 +17,7 @@ from cprime.kernels import Dense, Floats, Rows
 from cprime.model.linear import Linear
 from cprime.model.weights import Weights, n_weights
 
-_LEAST = 1e-15  # least probability in densities, so that a category that a component has not seen is finite
+_LEAST = 1e-15  # least probability in densities, so that the log-density of an absent category is finite
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ def repaired(
 
     The diagonal of a singular matrix is increased by the least of 1e-10, 1e-9 … times its typical variance
     (mean variance) that makes it positive definite, but at least by the data's resolution, the squared spacing of
-    floating-point numbers. The number of repaired matrices is logged. scale: variance and resolution of the data; if
-    None, the largest entry of the covariances, and 0.
+    floating-point numbers. The number of repaired matrices is logged. scale: variance and resolution of the data; None
+    uses the largest entry of the covariances as variance, and 0 as resolution.
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -114,7 +114,7 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
     """Return the mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
 
     If all variances of a component are 0, the mean of the other components is used, not the variance of the data,
-    because a single distant point can make that huge. If all variances are 0, the data's variance `unit` is used.
+    because a single distant point can make the latter huge. If all variances are 0, the data's variance `unit` is used.
     """
     means = np.where(variances > least, variances, 0.0).reshape(len(variances), -1).mean(axis=1)
     has_any = means > 0
@@ -231,8 +231,8 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
     """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 
     The replaced variances become 1e-10 of the component's mean variance, but at least the data's resolution, the
-    squared spacing of floating-point numbers. scale: variance and resolution of the data; if None, the largest
-    variance, and 0.
+    squared spacing of floating-point numbers. scale: variance and resolution of the data; None uses the largest
+    of the variances, and 0 as resolution.
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)

@@ -104,7 +104,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def terms(self) -> Terms:
-        """Terms of the costs of all components, for points relative to an origin (the mean of the centers)."""
+        """Precomputed terms of the costs of all components, for points relative to the mean of the centers."""
         return self._terms(slice(None), super().origin())
 
     def origin(self) -> NDArray[np.float64]:
@@ -155,7 +155,7 @@ class FactorCosts(TabulatedCosts, Components):
         return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
 
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the costs (n, G) of rows under the G components of `terms`, and U(x − μ) (n, G, H).
+        """Return the costs (n, G) of rows under the G components to which `terms` belong, and U(x − μ) (n, G, H).
 
         U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ    X (n, D): rows near the origin of `terms`
         If terms are so much larger than a cost that rounding errors matter, this cost is recomputed from the residual

@@ -45,7 +45,7 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 
 
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return first shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions.
+    """Return initial shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions.
 
     The covariances S of each component's points are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).
     random: the directions as rows, Rᵀ    H: number of factors

@@ -140,7 +140,7 @@ class Model(Protocol):
 
     @property
     def prior(self) -> Any:
-        """Job for a pass over the data that computes the argument `prior` of `maximise`; None if it is not needed."""
+        """Job for a pass over the data: sums that the M-step needs beside the moments, or None if it needs none."""
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:

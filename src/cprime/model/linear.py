@@ -82,7 +82,7 @@ class LinearCosts(Components):
 
 @dataclass(frozen=True)
 class Linear(Family, ABC):
-    """Base of the families; a subclass defines θ and a (`natural`), the transformation `embed`, and draws.
+    """Base of families with log p(x given c) = z(x)·θ_c − a_c. A subclass defines θ and a (`natural`), z, and draws.
 
     centers (C, D): mean of the rows under each component    weights (C,): π, or None for 1/C each
     """

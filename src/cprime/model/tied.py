@@ -100,7 +100,7 @@ class Tied(Embedded):
 
     @cached
     def embedded_centers(self) -> Floats:
-        """Whitened means (C, D') of components; in float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
+        """Whitened means, one row per component; float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
         centers = (self.centers - self._origin) @ self._whitening.T
         farthest = float(np.square(centers).sum(axis=1).max())
         if self._handicap is not None:

@@ -1,4 +1,4 @@
-"""Components as a search uses them: objects that compute the cost of each component for a point; lower is better.
+"""Components in the form that searches use: objects that compute the cost of components for points; lower is better.
 
 A family of components only has to define the costs of candidate components for given rows. The class `Components` then
 provides all methods that searches need. Centers and Gaussians use faster kernels. This module depends on no model or
@@ -112,10 +112,9 @@ class Components:
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the divisor that makes an excess of summed costs relative, to measure the quality of a search.
+        """Return the sum of least costs, `costs` (n,), of n points: the excess of a search's costs is divided by it.
 
-        It is the sum of the n points' least costs, `costs` (n,). If costs are not squared distances, it is n·D instead,
-        the expected value of this sum.
+        If costs are not squared distances, n·D is returned instead, the expected value of this sum.
         """
         return float(costs.size * self.centers.shape[1])
 

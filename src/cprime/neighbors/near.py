@@ -59,7 +59,7 @@ class CenterIndex:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """Return the centers, cell by cell, in the form that kernels need for rows of X's class; cached."""
+        """Return the centers, sorted by cell (group of centers), as the object for kernels and rows of X's class."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
@@ -88,8 +88,8 @@ class CenterIndex:
 class OnlineCenterIndex:
     """`CenterIndex` for centers (C, D) that move from batch to batch, and gradually out of their cells.
 
-    A cell is a group of centers. Several cells are searched for each row, so they remain useful while few centers have
-    left their cells. The property `stale` is true once the cells should be rebuilt.
+    A cell is a group of centers. Several cells are searched for each row, so cells remain useful while few centers
+    have left them. The property `stale` is true once the cells should be rebuilt.
     """
 
     def __init__(self, centers: Floats):

@@ -89,7 +89,7 @@ class Search(Protocol):
 
     @property
     def warmup(self) -> int:
-        """Return the number of E-steps before the first M-step; if `warmup_settles`, the largest number."""
+        """Return the number of E-steps before the first M-step; if `warmup_settles` is true, it is an upper limit."""
         ...
 
     @property
@@ -169,10 +169,10 @@ class Search(Protocol):
 class BaseSearch(Options):
     """Base class of searches: options that scikit-learn can read, and defaults for members that few searches need.
 
-    published: whether the search is that of a published algorithm, which options "auto" must not alter
+    published: whether the search is that of a published algorithm, so that arguments "auto" of a fit must not alter it
     exchanges: whether a k-means fit with this search makes jumps of centers and exchange steps between iterations
     has_lists: whether the search uses neighbor lists, whose length the user may choose
-    stores_bounds: whether the search stores distance bounds for each point, which needs C′ = 1
+    stores_bounds: whether the search stores distance bounds for each point, which needs active sets of one component
     incremental: whether sums of clusters may be updated for the reassigned points only
     """
 

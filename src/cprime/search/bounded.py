@@ -24,10 +24,10 @@ from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 from cprime.search.full import FullLookup
 
 _OTHERS = 3  # number of other centers per point that have a bound of their own
-_FEW_MOVE = 0.15  # bounds are used once at most this share of the points is reassigned in an iteration
+_FEW_MOVE = 0.15  # bounds are used as soon as an iteration reassigns at most this share of the points
 _FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in at most _LOW dimensions, and in more
 _LOW = 4  # in at most so many dimensions, a center has few near centers
-_UP = 1 + 1e-6  # factor of upper bounds that allows for the relative rounding error of a float64 sum of squares
+_UP = 1 + 1e-6  # upper bounds are multiplied by this, which exceeds the rounding error of a float64 sum of squares
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Graph search, the library's own method: candidates of a point are the neighbors of its best component.
 
 All points with the same best component have the same candidates, so the E-step computes a few dense matrix tiles
-(`Rows.reassign`, `Rows.keep`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1
+(`Rows.reassign`, `Rows.top_k`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1
 components, the candidates are the neighbors of the best component, and in every other pass those of another component
 of K(n). After the first passes only every third pass evaluates new candidates; the others evaluate K(n) alone. If
 components are scattered (neighbor lists hardly predict which component is best), the candidates are the first few of a
@@ -154,7 +154,7 @@ class GraphState:
     last: parameters and changed components of the last pass; None if that pass used other neighbor lists
     in_cells: whether the next pass also searches coarse cells, because the lists miss too many best components
     agreement: share of sampled points whose best component was found, by the last audit
-    several: whether C′ > 1
+    several: whether active sets have several components (C′ > 1)
     """
 
     n_neighbors: int

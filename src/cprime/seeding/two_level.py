@@ -137,7 +137,7 @@ def choose_by_two_levels(
 
 
 def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
-    """Draw n distinct rows with probability proportional to weight, and return their indices (n,).
+    """Draw n distinct rows with probability proportional to weight, and return the row indices (n,).
 
     The indices are in ascending order if the data have no weights.
     """

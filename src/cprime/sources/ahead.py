@@ -13,8 +13,9 @@ from cprime.sources.base import Source
 def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArray, None, None]:
     """Yield the blocks of a source; a thread reads the next block while the caller processes the current one.
 
-    Two buffers hold all blocks, so a block may be overwritten once the next one is requested. A source in memory
-    is read directly, without a thread. During the iteration nothing else may read from the source, except its weights.
+    Blocks are read into two buffers by turns, so a block may be overwritten once the next one is requested. A source in
+    memory is read directly, without a thread. During the iteration nothing else may read from the source, except its
+    weights.
     A function set by `Source.watched` is called for each block when the block is yielded.
 
     Parameters

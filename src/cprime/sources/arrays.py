@@ -80,7 +80,7 @@ class ArraySource(Source):
 
 
 class NpzSource(ArraySource):
-    """Source of one array of an .npz file, loaded into memory; if unpickled elsewhere, it loads the file again."""
+    """Source of one array of an .npz file, loaded into memory; an unpickled source loads the file again."""
 
     def __init__(self, path: str | Path, key: str | None = None, vector: bool = False) -> None:
         stamp = Stamp.from_path(path)

@@ -53,7 +53,7 @@ class ArrowSource(Source):
 
     @abstractmethod
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
-        """Yield the chosen columns of one piece (row group or record batch) as Arrow batches."""
+        """Yield the chosen columns of one piece of the file (row group or record batch) as Arrow batches."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         self._write(self._forward(begin, end), range(begin, end), out)
@@ -117,7 +117,7 @@ class ArrowSource(Source):
         """Count the rows by reading the file. Formats that store the number of rows leave this method empty."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """Return a cursor at or before `row`, in the file's piece that has this row; the open cursor if possible."""
+        """Return a reading position (cursor) at or before `row`, in the same piece of the file; reuse the open one."""
         piece = self._piece(row)
         cursor = self._open_files
         if cursor is None or cursor.row > row or cursor.row < self._begin(piece):
@@ -137,7 +137,7 @@ class ArrowSource(Source):
 
 
 class Cursor:
-    """Position in a source whose batches are decoded in sequence from a given piece on. `row`: index of the next row"""
+    """Reading position in a file whose batches of rows are decoded in sequence. `row`: index of the next row"""
 
     def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
         self.file = file

@@ -1,6 +1,6 @@
 """Sources of pyarrow data sets on any file system, and of Hive-partitioned folders (`cluster=3/part.parquet`).
 
-The values of a partition column are in the names of folders. It is read only if it is chosen by name.
+The values of a partition column are in the names of folders. Such a column is read only if it is chosen by name.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from cprime.sources.tables import TableSource
 
 
 class DatasetSource(ArrowSource):
-    """Source of a `pyarrow.dataset.Dataset`; its pieces are row groups of Parquet files, or whole files."""
+    """Source of a `pyarrow.dataset.Dataset`, decoded in pieces: row groups of Parquet files, or whole files."""
 
     _format = "data set"
 

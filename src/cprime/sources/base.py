@@ -96,7 +96,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether an array of dtype `stored` can hold all that this source contains, except row weights."""
+        """Return whether this source is only an array of dtype `stored` in memory, apart from row weights."""
         return False
 
     @property
@@ -344,7 +344,7 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """Return the number of adjacent rows that one read covers when single rows are requested."""
+        """Return the number of adjacent rows within which requested single rows are read together."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:

@@ -15,7 +15,7 @@ SLAB_BYTES = 16 * 2**20
 class ChunkedSource(Source):
     """Base of sources of a chunked array, such as HDF5. The array is read in slices that end at borders of chunks.
 
-    So no chunk is decompressed twice for a block of rows.
+    Therefore no chunk is decompressed twice for a block of rows.
     """
 
     _keeps_narrow = True

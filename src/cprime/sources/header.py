@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 _MANY = 100  # with at least so many rows, one difference between the first line and the rows is sufficient
 _SOME = 10  # with at least so many rows, a value far from all others is significant
-_SEVERAL = 6  # with at least so many columns, a row of data is rarely monotonic
+_SEVERAL = 6  # a row of data with at least so many columns is rarely monotonic
 _YEARS = (1900, 2100)
 
 
@@ -92,8 +92,8 @@ def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.bool_]:
     """Return the mask of rows whose values have an order that is typical of column names and rare in data.
 
-    Such values are 0, 1 and 1, 2; three to five numbers with equal steps; and six or more ascending or descending
-    numbers. If `steps` is True, six or more numbers need equal steps, too.
+    Two numbers have such an order if they are 0, 1 or 1, 2; three to five numbers, if their steps are equal; six or
+    more numbers, if they ascend or descend. If `steps` is True, six or more numbers need equal steps, too.
     """
     D = values.shape[1]
     if D == 2:
@@ -106,7 +106,7 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
-    """Return whether each number of the first line is farther from its column's values than these are apart."""
+    """Return whether each number of the first line is farther from its column's values than their range is wide."""
     least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         return bool((np.maximum(first - greatest, least - first) > greatest - least).all())

@@ -13,7 +13,7 @@ from cprime.sources.lines import TEXT, LinesSource, first_lines
 
 
 class JsonSource(LinesSource):
-    """Source of JSON objects, with the keys of the first lines as columns; absent or null values are missing."""
+    """Source of JSON objects; columns are the keys found in the first lines, and absent or null values are missing."""
 
     _format = ".jsonl file"
 

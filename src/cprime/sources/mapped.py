@@ -63,7 +63,7 @@ class MappedSource(Source):
                     out[a : a + len(raw)] = self._decode(raw, begin + a)
 
     def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
-        """Read rows that are not contiguous: column by column in Fortran order, else with the bytes between rows."""
+        """Read rows that are not contiguous: column by column in Fortran order, else rows with the bytes between."""
         down, across = (abs(stride) for stride in self._strides)
         step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
         columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]
@@ -77,7 +77,7 @@ class MappedSource(Source):
                     out[a - begin : b - begin] = self._pick(values)
 
     def _run(self, file: BinaryIO, begin: int, end: int, column: int, width: int) -> NDArray:
-        """Return the values (m, width) of adjacent columns; reads all bytes from the first value to the last."""
+        """Return m rows of adjacent columns, (m, width), by reading all bytes from the first value to the last."""
         shape, place = (end - begin, width), begin * self._strides[0] + column * self._strides[1]
         reach = [stride * (length - 1) for stride, length in zip(self._strides, shape, strict=True)]
         before, behind = -sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)

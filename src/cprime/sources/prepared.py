@@ -107,7 +107,7 @@ def complete_rows(source: Source) -> NDArray[np.int64]:
 
 
 def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
-    """Return a `Preparation` from weighted means and variances of the values not missing, in one or two passes.
+    """Return a `Preparation` of rows, computed in one or two passes from weighted means and variances of the columns.
 
     fill: whether missing values become means    scale: whether columns are then scaled to mean 0 and variance 1
 

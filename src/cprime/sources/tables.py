@@ -132,7 +132,7 @@ def refuse_nested(table: Any, name: str = "X") -> None:
 
 
 def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy: str = NUMERIC_COLUMNS) -> None:
-    """Raise ValueError, with names and types, if any columns are given: `columns` are the unsuitable ones."""
+    """Raise ValueError with the names and types of the unsuitable `columns` of a table; return if there are none."""
     if columns:
         names = _names(table)
         raise ValueError(f"{name}: {not_numeric([(names[j], str(found[j])) for j in columns])}; {remedy}")

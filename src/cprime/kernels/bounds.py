@@ -97,8 +97,8 @@ def nearest_bounded_twin(
     """Find nearest centers by bounds in NumPy, row by row; return the number of evaluated distances.
 
     drift, reach, spread: upper bounds of the moves of centers, as in `Moves`    distances (n,): receives squared
-    distances to nearest centers. These arrays are updated in place: labels (n,), nearest centers;
-    others, lows (n, B), other centers and lower bounds of their distances; rest (n,), bounds for remaining centers.
+    distances to nearest centers. These arrays are updated in place: labels (n,), nearest centers; others, lows (n, B),
+    other centers and lower bounds of their distances; rest (n,), bounds for remaining centers.
     """
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):

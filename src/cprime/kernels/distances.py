@@ -17,7 +17,7 @@ def distances(
     out: Floats | None = None,
     n_threads: int | None = None,
 ) -> Floats:
-    """Return min(‖x_n − candidate_l‖², current_n) for every row and candidate: (L, n) of X's dtype.
+    """Return min(‖x_n − candidate_l‖², current_n) for L candidates and n rows x: (L, n) of X's dtype.
 
     candidates (L, D): centers    current (n,): upper limit of the result for each row, None for no limit
     out: C-contiguous array of this shape and dtype to which the result is written, or None
@@ -42,7 +42,7 @@ def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats
 
 
 def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
-    """Write the squared distances of rows to candidates, limited by `current`, to `out` (L, n); computed in NumPy."""
+    """Write squared distances of n rows to L candidates, limited by `current`, to `out` (L, n); computed in NumPy."""
     out[:] = costs_of(X, candidates).T.astype(X.dtype)
     if current is not None:
         np.minimum(out, current, out=out)

@@ -57,7 +57,7 @@ def factor_costs_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Compute `factor_costs` in NumPy from residuals, and write them to `costs` (n, m).
+    """Compute the costs of n rows under m factor analyzers each in NumPy, from residuals; write them to `costs` (n, m).
 
     A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
     """
@@ -131,7 +131,7 @@ def factor_moments(
 
     Here y = x − μ_c, and z = R_c U_c y are the expected factors. Weights are sample weight · responsibility q.
     means (C, D): μ    responsibilities (n, m): q, or None for ones
-    kept (n, m): components of each point
+    kept (n, m): the m components of each point
     directions: matrices U (C, H, D), or (1, H, D) if common to all components
     roots: matrices R (C, H, H), or None for identity matrices
     """

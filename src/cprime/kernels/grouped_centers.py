@@ -14,7 +14,7 @@ class GroupedCenters:
     """Centers (C, D), and for each of g groups of rows its candidates: the centers that are searched for these rows.
 
     origins (g, D): a point near the rows of each group, used as origin of differences for precision
-    offered (g, m): ids of the candidates of each group, at least one, padded with −1
+    offered (g, m): ids of up to m candidates of each group, at least one, padded with −1
     """
 
     def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):

@@ -38,7 +38,7 @@ def jumped(
     n_iterations: int = 30,
     n_threads: int | None = None,
 ) -> tuple[Floats, float]:
-    """Return centers (C, D) improved by jumps and some of Lloyd's steps, and their error Σ w ‖x − μ‖² [data unit²].
+    """Return centers (C, D) improved by jumps and some of Lloyd's steps, and their error J = Σ w ‖x − μ‖² (weights w).
 
     A jump removes a center where it helps least and places it in another cluster.
     n_tries: number of single jumps that may fail in a row; 0 makes only jumps that certainly lower J

@@ -86,7 +86,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
 
 
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
-    """Return lower triangular matrices L (p, k, k) with L Lᵀ = AᵀA, for `products` AᵀA (p, k, k) of p matrices A.
+    """Return lower triangular matrices L (p, k, k) with L Lᵀ = AᵀA, for `products` AᵀA (p, k, k) of p m × k matrices A.
 
     squared: function that returns A (p, m, k). If rounding made a product indefinite, A is QR-decomposed instead.
     """
@@ -152,8 +152,8 @@ class Marginals(TabulatedCosts):
     ) -> tuple[Doubles, list[Doubles]]:
         """Return rows minus μ_c (n, D), with missing values replaced by conditional means, and conditional covariances.
 
-        The covariance (RᵀR)⁻¹ of the missing values is returned as a matrix R⁻¹ for each pattern in `gaps` (set of
-        missing columns).
+        The covariance of the missing values is returned as a matrix R⁻¹, of which it is the product R⁻¹R⁻ᵀ, for each
+        pattern in `gaps` (set of missing columns).
         """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []

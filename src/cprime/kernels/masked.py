@@ -193,7 +193,7 @@ class Masked(Dense):
         out: Floats | None = None,
         n_threads: int | None = None,
     ) -> Floats:
-        """Return squared distances of rows to candidates, summed over the observed columns of each row: (L, n).
+        """Return squared distances of n rows to L candidates, summed over the observed columns of each row: (L, n).
 
         candidates (L, D)    current (n,): upper limit of the result for each row, or None    out: array for the result
         """

@@ -19,7 +19,7 @@ _VALUES = 2**20  # maximum number of costs that are computed at a time
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
-    """Find for each point the n_kept best of the candidates `offered` (n, m); −1 and repetitions are ignored.
+    """Find for each point the n_kept best of its m candidates `offered` (n, m); −1 and repetitions are ignored.
 
     costs: function of points and component ids that returns costs (n, m)
     Returns four arrays: ids of the best components (n, n_kept), and their costs; all candidates (n, m), sorted by id,
@@ -71,7 +71,7 @@ def evidence_of(
 ) -> Evidence:
     """Return, for each pair of a best component and a candidate of its points, the sums of costs and of weights.
 
-    winners (n,): best component of each point    looked, costs (n, m): candidates of each point, and their costs
+    winners (n,): best component of each point    looked, costs (n, m): its m candidates, and their costs
     Points of weight 0 are left out.
     """
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight

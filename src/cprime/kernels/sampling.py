@@ -21,7 +21,7 @@ def potentials(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.float64]:
-    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: the error J if row l is the next center.
+    """Return J = Σ_n w_n min(squares_ln, closest_n) with weights w: the error if candidate l is the next center.
 
     squares (L, n): squared distances of points to candidates    closest (n,): least squared distance of each point to
     the centers chosen so far    candidates (m,) int64: indices of the rows of `squares` to use, None for all

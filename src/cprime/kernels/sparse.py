@@ -165,9 +165,9 @@ class SparseRows(CoreTable):
         return found if origin is None else found - origin @ direction
 
     def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the greatest eigenvalue of the covariance S about the mean, and an eigenvector, as `Rows.principal`.
+        """Return the greatest eigenvalue of the covariance S about the mean m (D,), and an eigenvector (D,).
 
-        SciPy's `eigsh` finds both from products S v = Σ w x ((x − m)·v) / Σ w (mean m), without a D×D matrix.
+        SciPy's `eigsh` finds both from products S v = Σ w x ((x − m)·v) / Σ w (weights w), without a D×D matrix.
         """
         rows, D = self.given().astype(np.float64), len(mean)
 

@@ -220,7 +220,8 @@ def means(
 ) -> tuple[Floats, NDArray[np.float64]]:
     """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
-    counts (C,): N_c    sums (C, D): S_c    centers (C, D): previous means    origin (D,): None means the previous means
+    counts (C,): N_c, weight of a component's points    sums (C, D): S_c, weighted sum of these points
+    centers (C, D): previous means    origin (D,): None means the previous means
     The mean of a component without points is its previous one. Squared distances are computed from unrounded means.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
@@ -241,7 +242,7 @@ def means_twin(
     squares: NDArray,
     n_threads: int,
 ) -> None:
-    """Write means S_c / N_c to `out` (C, D), and their squared distances to `origin` to `squares` (C,), in NumPy."""
+    """Write means sums / counts to `out` (C, D), and squared distances to `origin` to `squares` (C,), in NumPy."""
     held = counts > 0
     new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
     out[:] = new.astype(centers.dtype)

@@ -28,7 +28,7 @@ class TabulatedCosts:
     centers: Floats
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        """Return the costs of points under components `ids` (G,): (n, G).
+        """Return the costs of n points under each of the G components `ids` (G,): (n, G).
 
         origin (D,): a point near the points, from which differences are computed for precision
         """

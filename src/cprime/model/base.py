@@ -173,7 +173,7 @@ class Gaussian(Family):
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
-    """Return J = Σ_n w_n ‖x_n − μ_c‖² [data unit²], where c = labels[n] is the best component of point n."""
+    """Return the error J = Σ_n w_n ‖x_n − μ_c‖² with weights w_n; c = labels[n] is the best component of point n."""
     return block.weighted_sum(block.X.own_distances(centers, labels))
 
 

@@ -24,7 +24,7 @@ def gap(x: Doubles) -> Doubles:
 
 
 def solved(target: Doubles) -> Doubles:
-    """Return ν with log(ν/2) − ψ(ν/2) = target, or the nearest end of [0.1, 10⁹]; target >= 0, of any shape.
+    """Return degrees of freedom ν with log(ν/2) − ψ(ν/2) = target >= 0 (any shape), or the nearest end of [0.1, 10⁹].
 
     ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
     distribution, 2002). This approximation gives the first x, and the slope of the Newton steps, which solve for log x

@@ -53,7 +53,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     centers (C, D)    loadings (C, D, H): Λ    noise (C, D): diagonals ψ of the noise covariances Ψ
     roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,): costs at the means
-    empty (C,): costs of a row without observed values, −2 log π_c minus that constant
+    empty (C,): costs of a row without observed values, −2 log π_c (weights π) minus that constant
     """
 
     scattered: ClassVar[bool] = True
@@ -206,8 +206,9 @@ class FactorCosts(TabulatedCosts, Components):
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
         """Return neighbor lists: for each component c, the components c̃ with the least mean cost for points from c.
 
-        The mean cost is KL(c‖c̃) − log π_c̃ plus a constant. It is computed in closed form for all C² pairs. If this
-        needs more than 7·10¹⁰ multiplications, lists are made from distances of means instead.
+        The mean cost is KL(c‖c̃) − log π_c̃ plus a constant (KL: Kullback-Leibler divergence, π: weights). It is
+        computed in closed form for all C² pairs. If this needs more than 7·10¹⁰
+        multiplications, lists are made from distances of means instead.
         """
         C, D, H = self.loadings.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:

@@ -26,7 +26,7 @@ _NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time
 
 
 class Component(NamedTuple):
-    """Parameters of one factor analyzer: mean (D,), loadings (D, H), noise variances (D,)."""
+    """Parameters of one factor analyzer: mean (D,), loadings (D, H) of H factors, noise variances (D,)."""
 
     mean: Floats
     loadings: Doubles

@@ -55,7 +55,7 @@ class FactorMoments(Sums):
         along: NDArray[np.float64],
         roots: NDArray[np.float64],
     ) -> None:
-        """Add the moments of rows about one origin, in place; those of y zᵀ are added to `cross` (D, C·H).
+        """Add the moments of rows about one origin to these, in place; sums of y zᵀ are added to `cross` (D, C·H).
 
         y (n, D): rows minus the origin    q (n, C): weighted responsibilities
         z: expected factors of row n under component c, given as z = along[n, c] @ roots[c].T from along (n, C, H) and
@@ -88,7 +88,7 @@ class FactorMoments(Sums):
         return replace(self, sums=self.sums - counts * places, squares=np.maximum(squares, 0), cross=moved)
 
     def buffer(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) and noise (C, D).
+        """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) of H factors, and noise (C, D).
 
         They share memory with the arrays of these moments, if those are contiguous and writeable.
         """

@@ -15,7 +15,7 @@ Doubles = NDArray[np.float64]
 
 
 class FactorRoots(NamedTuple):
-    """Values that E- and M-steps of C factor analyzers need, with loadings Λ, noise Ψ and covariances Σ = ΛΛᵀ + Ψ.
+    """Values for E- and M-steps of C factor analyzers with H factors: loadings Λ, noise Ψ, covariances Σ = ΛΛᵀ + Ψ.
 
     roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
     """
@@ -27,7 +27,7 @@ class FactorRoots(NamedTuple):
 def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray, NDArray]:
     """Return the regression of x − μ on factors z: shifts of means (C, D), loadings (C, D, H), noise variances (C, D).
 
-    roots (C, H, H): L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
+    roots (C, H, H): matrices L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
     """
     H, counts = roots.shape[1], _masses(moments)
     rest = np.matmul(roots, roots.transpose(0, 2, 1))  # the covariance of z given x

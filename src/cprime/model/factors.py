@@ -1,8 +1,8 @@
 """Mixtures of factor analyzers (Ghahramani & Hinton 1996): x = μ_c + Λ_c z + ε, with z of H dimensions, H ≪ D.
 
-The factors are z ~ N(0, I), the noise is ε ~ N(0, Ψ_c) with Ψ_c diagonal. So the covariance Σ_c = Λ_cΛ_cᵀ + Ψ_c has
-D·(H + 1) parameters, and a cost takes O(D·H) time. In the family "ppca", mixtures of probabilistic principal components
-(Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits form no D × D matrix.
+Λ_c are the loadings, the factors are z ~ N(0, I), the noise is ε ~ N(0, Ψ_c) with Ψ_c diagonal. So the covariance
+Σ_c = Λ_cΛ_cᵀ + Ψ_c has D·(H + 1) parameters, and a cost takes O(D·H) time. In the family "ppca", mixtures of
+probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits form no D × D matrix.
 """
 
 import math
@@ -47,7 +47,7 @@ _FAR = 2.0**24  # largest squared distance of means from an origin, in noise var
 @storable("model.Factors")
 @dataclass(frozen=True)
 class Factors(Gaussian):
-    """Parameters Θ of a mixture of factor analyzers.
+    """Parameters Θ of a mixture of factor analyzers with H factors.
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
     known: whether loadings are known; if not, the next M-step computes loadings from directions of high variance

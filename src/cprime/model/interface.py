@@ -48,9 +48,9 @@ class Expected(NamedTuple):
 class Model(Protocol):
     """Parameters Θ of a mixture. They are immutable; an M-step returns new ones.
 
-    log p(c, x) = log_scale + scale · cost, where `components` computes costs of points transformed by `embed`. Each
-    family has its own type of moments (sufficient statistics). Moments can be added; they have a method `scaled` and
-    an attribute `counts` (C,) = Σ w_n q_nc.
+    log p(c, x) = log_scale + scale · cost with constants log_scale and scale < 0. `components` computes costs of points
+    that `embed` has transformed. Each family has its own type of moments (sufficient statistics). Moments can be added;
+    they have a method `scaled` and an attribute `counts` (C,) = Σ w_n q_nc (sample weights w, responsibilities q).
     """
 
     covariance_type: ClassVar[str]  # the family's name
@@ -93,7 +93,7 @@ class Model(Protocol):
 
     @property
     def scale(self) -> float:
-        """Negative factor `scale` in log p(c, x) = log_scale + scale · cost."""
+        """Negative factor `scale` in log p(c, x) = log_scale + scale · cost, where log_scale is a constant."""
         ...
 
     @property
@@ -129,8 +129,8 @@ class Model(Protocol):
         ...
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J = Σ_n w_n ‖x_n − μ‖² about the mean μ of each point's best component, the first in `kept`; NaN
-        if the family does not compare points by squared distances.
+        """Return J = Σ_n w_n ‖x_n − μ‖² (weights w_n), μ being the mean of each point's best component, the first in
+        `kept`; NaN if the family does not compare points by squared distances.
         """
         ...
 

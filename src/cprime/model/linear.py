@@ -1,6 +1,7 @@
 """Base of families whose log-density is linear in a transformed row: log p(x given c) = z(x)·θ_c − a_c.
 
-Poisson and categorical components are of this form. The sufficient statistics are Σ q and Σ q x of each component.
+Poisson and categorical components are of this form. The sufficient statistics are Σ q and Σ q x of
+each component, with responsibilities q.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ _VALUES = 2**20  # number of costs (rows × components) that are computed at a t
 
 @dataclass(frozen=True)
 class LinearMoments(Sums):
-    """Sufficient statistics: counts (C,) Σ w q, and sums (C, D) Σ w q x."""
+    """Sufficient statistics: counts (C,) Σ w q and sums (C, D) Σ w q x, with weights w and responsibilities q."""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -53,7 +54,7 @@ class LinearCosts(Components):
         return found
 
     def _products(self, points: Rows) -> Floats:
-        """Return z·θ_c of each row and component: (n, C)."""
+        """Return z·θ_c for each transformed row z and the parameters θ_c of each component."""
         if isinstance(points, SparseRows):
             products: Floats = points.given() @ self.parameters.T
             return products
@@ -71,7 +72,7 @@ class LinearCosts(Components):
         return kept, costs
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return for each component the others of least mean cost for points drawn from it, (C, min(G, C) − 1)."""
+        """Return for each component the others of least mean cost for points from it: (C, min(n_neighbors, C) − 1)."""
 
         def mean_costs(begin: int, end: int) -> Floats:
             found: Floats = self.offsets - 2 * Dense(self.centers[begin:end]).products(self.parameters)

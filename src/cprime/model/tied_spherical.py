@@ -80,7 +80,7 @@ class TiedSpherical(Embedded):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points [nats].
 
-        This part is max_c log π_c − (D/2) log 2πσ², so that log p(c, x) = log_scale − cost/2σ².
+        This part is max_c log π_c − (D/2) log 2πσ². So log p(c, x) = log_scale − cost/2σ² (cost: squared distance).
         """
         return self.log_scale_of(self.variance)
 
@@ -92,7 +92,7 @@ class TiedSpherical(Embedded):
 
     @property
     def scale(self) -> float:
-        """Factor −1/2σ² from squared distances to log p(c, x) − `log_scale` [nats per data unit²]."""
+        """Factor −1/2σ² from squared distances to log p(c, x), up to the constant `log_scale` [nats per data unit²]."""
         return -0.5 / self.variance
 
     @property
@@ -207,14 +207,14 @@ class TiedSpherical(Embedded):
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """Return by how much the error J rises if clusters a and b are merged, or falls if one is split in two: (n,).
 
-        a, b: sums N = Σ w (n,) and S = Σ w x (n, D) of n clusters each. The result, in [data unit²], is
+        a, b: sums N = Σ w (n,) of weights and S = Σ w x (n, D), of n clusters each. The result, in [data unit²], is
         ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963); it is bit-identical if a and b are swapped.
         """
         between = np.square(a[1] / a[0][:, np.newaxis] - b[1] / b[0][:, np.newaxis]).sum(axis=1)
         return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return the part of each direction (n, D) along which Σ w (x − center)·part is 0 over the points of a cluster.
+        """Return the part of each direction (n, D) for which Σ w (x − center)·part over a cluster (weights w) is 0.
 
         ids (n,): cluster of each direction. If centers are means of clusters, this part is the whole direction.
         """

@@ -28,7 +28,7 @@ class UnitCenters(TiedSpherical):
     ) -> tuple[Self, float]:
         """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        sums (C, D): S_c = Σ w x    counts (C,): N_c = Σ w    squares: the sum about the old centers μ_c, which is
+        sums (C, D): S_c = Σ w x with weights w    counts (C,): N_c = Σ w    squares: sum about the old centers μ_c,
         J = 2 Σ_c (N_c − S_c·μ_c). J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
@@ -42,7 +42,7 @@ class UnitCenters(TiedSpherical):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return centers S_c / ‖S_c‖ (n, D) of clusters for sums S_c = Σ w x, or the row of `otherwise` if S_c = 0."""
+        """Return centers S_c / ‖S_c‖ (n, D), with weighted sums S_c of clusters' points; `otherwise` if S_c = 0."""
         return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:

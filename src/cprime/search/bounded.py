@@ -166,7 +166,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
     """Return the `Moves` by which distance bounds are updated after each center has moved by at most `drift` (C,).
 
-    lists, squared (C, G): indices of the nearest centers of each center, and squared distances to them
+    lists, squared (C, G): indices of the G nearest centers of each center, and squared distances to them
     """
     C, G = lists.shape
     reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)

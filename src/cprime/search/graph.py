@@ -339,7 +339,7 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return neighbor lists (C, L) in which all but the 8 nearest are replaced by distinct random components."""
+    """Return neighbor lists (C, length) in which all but the 8 nearest are replaced by distinct random components."""
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)

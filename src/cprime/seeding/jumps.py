@@ -3,8 +3,8 @@
 A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error,
 the sum of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
 benchmarks, this initialization ends near the best known optimum, in less time than k-means takes after k-means++. The
-sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If
-the data have fewer than twice as many rows, the sample is all rows. Many jumps are tried on the sample, a few on all rows.
+sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
+than twice as many rows, the sample is all rows. Many jumps are tried on the sample, a few on all rows.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iter
 
 @dataclass(frozen=True)
 class Errors:
-    """Job that computes the error Σ_n w_n ‖x_n − μ‖² (nearest center μ) for each of m sets of centers: (m,)."""
+    """Job that computes the error Σ_n w_n ‖x_n − μ‖² (weight w_n, nearest center μ) for each of m sets of centers."""
 
     sets: tuple[Floats, ...]
 

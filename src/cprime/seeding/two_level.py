@@ -265,7 +265,7 @@ class Labelled:
     """Job that assigns every point to the nearest of the centers in its own cell.
 
     The nearest center becomes the active set of the point.
-    offered (n_cells, m): indices of the centers in each cell, padded by −1
+    offered (n_cells, m): indices of the at most m centers in each cell, padded by −1
     crowds: for each cell with very many centers, the indices of these centers and a structure for approximate search
     """
 
@@ -287,7 +287,7 @@ class Labelled:
 
 
 def _spread(X: Rows, weights: NDArray) -> float:
-    """Return an estimate of Σ_n w_n ‖x_n − mean‖² [data unit²] from about ten thousand rows."""
+    """Return an estimate of Σ_n w_n ‖x_n − mean‖² (weights w_n) [data unit²] from about ten thousand rows."""
     step = -(-len(X) // 10_000)
     rows, w = X[::step], weights[::step]
     if not w.any():

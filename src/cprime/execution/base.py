@@ -152,7 +152,7 @@ class Data(Protocol):
 
         width: number of columns of the result; None for an array (N,)
         dtype: dtype of the result; if the function returns several arrays, a tuple of dtypes, and `map` returns a tuple
-        out: array or .npy path to which results are written, or None; a tuple if there are several results
+        out: array or .npy path to which the result is written, or None; for several results, a tuple of these
         numbered: whether the function is also called with the index of the first of its rows
         """
         ...

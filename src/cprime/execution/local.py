@@ -73,7 +73,7 @@ class Local:
         return self
 
     def _made(self, read: Any) -> Rows:
-        """Return an array that the source has read as a `Rows` object with the data's dtype."""
+        """Convert an array that was read from the source to a `Rows` object with the data's dtype."""
         rows = self._rows(read)
         return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
 
@@ -95,7 +95,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return rows transformed for the model; few rows of 8 or 16 bit types become float32, for faster passes."""
+        """Return rows transformed for the model; 8- or 16-bit rows become float32 if they are few, for faster passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property

@@ -26,7 +26,7 @@ _BUFFER = 8192
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """Return the bytes of the copy of n narrow rows as floats that a fit makes; 0 if it makes no copy of all rows.
+    """Return the size in bytes of a fit's copy of n narrow rows as floats; 0 if a fit makes no copy of all rows.
 
     Rows are widened if their type is converted to float32 or float64. Short rows are widened once, because conversion
     would take a notable part of the time of each pass. Other rows are widened in each pass.

@@ -15,7 +15,7 @@ Doubles = NDArray[np.float64]
 
 
 class FactorRoots(NamedTuple):
-    """Values for E- and M-steps of C factor analyzers with H factors: loadings Λ, noise Ψ, covariances Σ = ΛΛᵀ + Ψ.
+    """Values for E- and M-steps of C factor analyzers with H factors, loadings Λ, noise Ψ, covariances Σ = ΛΛᵀ + Ψ.
 
     roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
     """

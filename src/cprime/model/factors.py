@@ -181,7 +181,8 @@ class Factors(Gaussian):
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Set the moments of component c, in place in `found`, from rows with missing values.
 
-        `maximise` adds M⁻¹, the covariance of factors z for complete rows, for every row; so it is subtracted here.
+        The M-step (`maximise`) adds the covariance that factors z have given a complete row, for every row. So this
+        covariance is subtracted here.
         X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
         """
         moments = gap_moments(X, observed, self._costs_of.component(c), share)

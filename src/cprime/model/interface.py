@@ -110,7 +110,7 @@ class Model(Protocol):
 
     @property
     def n_collapsed(self) -> int:
-        """Number of collapsed components: points lie in a plane or are equal, so their variance is `reg_covar`."""
+        """Number of collapsed components, whose points lie in a plane or are equal, so that a variance is `reg_covar`."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:

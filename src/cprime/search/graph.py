@@ -51,7 +51,7 @@ FEW = 2048  # the initial active sets of a mixture of at most so many components
 
 @dataclass(frozen=True)
 class GraphCellLookup:
-    """Search for initial active sets: the best component in cells near a point, and the best of that one's neighbors.
+    """Search for initial active sets: the best component in cells near a point, and the best of its neighbors.
 
     cells: index of coarse groups of centers, None if each point already has a component
     lists (C, G − 1): indices of neighbors of each component
@@ -118,7 +118,7 @@ class ListLookup:
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the active sets (n, C′), reordered: first comes the component whose neighbors are candidates.
 
-        This component is the best one in even turns, and another one of the active set in odd turns.
+        This component is the best one in passes of even number, and another one of the active set in the others.
         """
         turn, other = divmod(self.turn, 2)
         place = 1 + turn % max(ids.shape[1] - 1, 1)

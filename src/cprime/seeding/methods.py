@@ -38,7 +38,7 @@ class Method(Protocol):
 
 
 def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
-    """Return the rows that the function `choose` of X and the weights chooses from data in memory: (C, D)."""
+    """Return the rows (C, D) that `choose`, a function of X and the weights, chooses as centers from data in memory."""
     X, weights = in_memory(data, f"init={name!r}")
     return X[choose(X, weights)].dense()
 

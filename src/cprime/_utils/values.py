@@ -60,7 +60,7 @@ class Options:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name."""
+        """Return a dictionary of the options by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def with_params(self, **params: Any) -> Self:

@@ -53,7 +53,7 @@ class RowSample(NamedTuple):
 
 
 class Data(Protocol):
-    """All points of the data, in chunks, with their active sets from before and from after the last pass."""
+    """All points of the data, in chunks, with the active sets of the points before and after the last pass."""
 
     sizes: tuple[int, ...]  # number of points of each chunk
     n_points: int  # N
@@ -88,7 +88,7 @@ class Data(Protocol):
     def read_by(self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None) -> Data:
         """Set the function that converts arrays to `Rows` objects; return self.
 
-        gaps: whether values may be missing    n_features: number of columns of these rows; None if it does not change
+        gaps: whether values may be missing    n_features: number of columns of the new rows; None if it does not change
         """
         ...
 
@@ -163,7 +163,7 @@ class Data(Protocol):
         Raises
         ------
         ValueError
-            If these data cannot store active sets in files, see `spills`.
+            If the attribute `spills` is False: these data cannot store active sets in files.
         """
         ...
 

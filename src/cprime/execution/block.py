@@ -40,9 +40,9 @@ class ActiveSet:
         return self.ids[:, 0]
 
     def unshared(self) -> ActiveSet:
-        """Return the active sets with a copy of their distance bounds, which a pass may change in place.
+        """Return the active sets with a copy of the distance bounds, because a pass changes bounds in place.
 
-        It is used before a pass that may be undone and repeated.
+        The copy is needed before a pass that may be undone and repeated.
         """
         if self.bounds is None:
             return self
@@ -50,7 +50,7 @@ class ActiveSet:
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """Return a dictionary of all arrays by name, including those of the distance bounds."""
+        """Return a dictionary from names to all arrays of the active sets, including the distance bounds."""
         found = {"ids": self.ids, "costs": self.costs}
         found |= {} if self.bounds is None else self.bounds._asdict()
         return {name: array for name, array in found.items() if array is not None}

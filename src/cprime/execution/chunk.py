@@ -20,7 +20,7 @@ class Chunk:
     """Active sets of the n points of one chunk of the data, and the order of these points.
 
     kept: active sets in the present order of the points; None before the first pass
-    order (n,) int32 or int64: the original position of each point in the chunk; None if points have this order
+    order (n,) int32 or int64: the original position of each point in the chunk; None for the original order
     """
 
     kept: ActiveSet | None = None
@@ -75,7 +75,7 @@ class Chunk:
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the positions (n,) of the chunk's points in the order of their best components."""
+        """Return the indices (n,) that sort the chunk's points by their best components."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 

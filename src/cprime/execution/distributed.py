@@ -81,7 +81,7 @@ class Distributed:
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":
-        """Set the function that converts arrays to `Rows` objects, and the number of columns of these; return self."""
+        """Set the function that converts arrays to `Rows` objects, and the objects' number of columns; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self

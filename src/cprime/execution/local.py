@@ -66,7 +66,7 @@ class Local:
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
-        """Set the function that converts arrays to `Rows` objects, and the number of columns of these; return self."""
+        """Set the function that converts arrays to `Rows` objects, and the objects' number of columns; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
@@ -95,7 +95,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return rows transformed for the model; 8- or 16-bit rows become float32 if they are few, for faster passes."""
+        """Return rows transformed for the model; rows of 8 or 16 bits become float32 if they are few."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property

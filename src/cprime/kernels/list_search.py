@@ -38,7 +38,8 @@ class Evidence(NamedTuple):
     ) -> Self:
         """Return the sums of weighted distances and of weights for each pair (c, c̃) of components, from m terms.
 
-        pairs (m,): number c · C + c̃ of the pair to which each term belongs, in any order
+        A term belongs to one point and one of its candidates.
+        pairs (m,): number c · C + c̃ of each term's pair, in any order
         sums, weights (m,): weighted distance and weight of each term
         """
         used, place = np.unique(pairs, return_inverse=True)

@@ -318,7 +318,7 @@ def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
 
 
 def _sums(parts: list[Sums]) -> Sums:
-    """Return the moments of all rows together, as sums of those of several sets of rows."""
+    """Return the moments of all rows: the sums of the moments `parts` of several sets of rows."""
     counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
     return counts, first, second
 

@@ -71,7 +71,7 @@ def evidence_of(
 ) -> Evidence:
     """Return, for each pair of a best component and a candidate of its points, the sums of costs and of weights.
 
-    winners (n,): best component of each point    looked, costs (n, m): its m candidates, and their costs
+    winners (n,): best component of each point    looked, costs (n, m): m candidates of each, and their costs
     Points of weight 0 are left out.
     """
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight

@@ -84,7 +84,7 @@ def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
 def normalized(
     X: CoreRows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
 ) -> tuple[Floats, NDArray[np.float64]]:
-    """Return rows in the given order, divided by their Euclidean lengths (n, D), and the lengths (n,).
+    """Return rows in the order of indices `order`, divided by their Euclidean lengths (n, D), and the lengths (n,).
 
     A row of zeros is unchanged, and its length is 0.
     """

@@ -144,8 +144,8 @@ def top_k_twin(
 ) -> None:
     """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
 
-    Components are written to `kept`, and their costs to `costs`. The search gets no neighbor lists; instead, the list
-    of each row's first component is passed as its extra candidates.
+    Components are written to `kept`, and their costs to `costs`. `search_lists_twin` gets no neighbor lists here: the
+    list of each row's first component is passed as extra candidates.
     """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))

@@ -85,7 +85,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def widened(self) -> Self:
-        """Return the rows with one more column, which contains zeros."""
+        """Return the rows with one more column of zeros."""
         ...
 
     def first(self) -> Floats:

@@ -35,7 +35,7 @@ def _not_of_sparse(name: str) -> Any:
 
 
 def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Return the Euclidean lengths (n,) of n rows, from the values of their entries and the row of each entry."""
+    """Return the Euclidean lengths (n,) of n sparse rows, given the value and the row index (owner) of each entry."""
     return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 

@@ -109,7 +109,7 @@ class StoredRows(CoreTable):
         return self._with(self.array, order if self.order is None else self.order[order], self.lengths)
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        """Return the same rows with computations in another type."""
+        """Return the same rows as an object whose computations are in float32 or float64."""
         lengths = None if self.lengths is None else self.lengths.astype(dtype)
         return type(self)(self.array, dtype, self.order, lengths)
 

@@ -84,7 +84,7 @@ class Conditional:
 
 
 def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
-    """Return the indices, ascending, of those of n_features columns that are not in `columns`."""
+    """Return the indices, ascending, of all columns (0 … n_features − 1) that are not in `columns`."""
     return np.setdiff1d(np.arange(n_features), columns)
 
 

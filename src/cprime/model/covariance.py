@@ -61,7 +61,7 @@ class DataScale(NamedTuple):
     def measure(
         cls, counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
     ) -> Self:
-        """Compute the scale of data of this dtype from means (C, D) and the variances about them (C, D)."""
+        """Compute the scale of data of a given dtype from means (C, D) and variances about the means (C, D)."""
         resolution = np.square(float(np.finfo(dtype).eps) * means)
         return cls(data_variance(counts, means, variances, dtype), resolution)
 
@@ -254,7 +254,7 @@ def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return covariances in which those of components without points are replaced; their number is logged.
+    """Return covariances, replaced for components without points; the number of replaced ones is logged.
 
     The replacement is the mean of the other components' covariances, weighted by shares (C,), the share of the points
     in each component.
@@ -269,12 +269,12 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
 
 
 def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of second moments (C, …) over components, weighted by their shares of the points (C,)."""
+    """Return the mean of second moments (C, …) over components, weighted by shares (C,) of the points."""
     return np.tensordot(shares, second, axes=1)
 
 
 def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
-    """Return precisions given by users as an array; raise ValueError unless they are finite and of this shape."""
+    """Return precisions given by users as an array; raise ValueError unless they are finite and of this `shape`."""
     precisions = np.asarray(precisions_init, dtype=np.float64)
     if precisions.shape != shape:
         raise ValueError(

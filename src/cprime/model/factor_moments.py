@@ -90,7 +90,7 @@ class FactorMoments(Sums):
     def buffer(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) of H factors, and noise (C, D).
 
-        They share memory with the arrays of these moments, if those are contiguous and writeable.
+        The memory of the moments' arrays is reused, if these are contiguous and writeable.
         """
         C, D = self.sums.shape
         cross = self.cross.transpose(0, 2, 1)

@@ -110,7 +110,7 @@ class Model(Protocol):
 
     @property
     def n_collapsed(self) -> int:
-        """Number of collapsed components, whose points lie in a plane or are equal, so that a variance is `reg_covar`."""
+        """Number of collapsed components: their points lie in a plane or are equal, so a variance is `reg_covar`."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
@@ -146,7 +146,7 @@ class Model(Protocol):
     def maximise(self, moments: Any, prior: Any = None) -> Self:
         """Return the parameters after an M-step, which overwrites `moments` and may reuse their memory.
 
-        prior: sums over all points that some families need, from the job of that name
+        prior: sums over all points that some families need, computed by the job `prior`; else None
         """
         ...
 
@@ -204,7 +204,7 @@ class Model(Protocol):
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Return a starting model with these centers, with precisions given by users (None means any), and with the
+        """Return a starting model with these centers, with precisions given by users (or None), and with the
         family's own arguments of the estimator, if any.
 
         Raises ValueError that names `precisions_init` if the precisions are not valid.

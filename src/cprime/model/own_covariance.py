@@ -99,7 +99,7 @@ class OwnCovariance(_Shape):
 
     @cached
     def gaussians(self) -> GaussianParameters:
-        """Parameters of the Gaussians for kernels; costs are −2 log p(c, x) minus a constant common to all components."""
+        """Parameters of the Gaussians for kernels; costs are −2 log p(c, x) minus a constant for all components."""
         dtype = self.centers.dtype
         offsets = self._offsets - self._offsets.min()
         empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()

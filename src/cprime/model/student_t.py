@@ -94,7 +94,7 @@ class StudentT(OwnCovariance):
 
     @cached
     def gaussians(self) -> GaussianParameters:
-        """Parameters as kernels take them, for costs −2 log p(c, x) minus a constant that is equal for all c and x."""
+        """Parameters of the t densities for kernels; costs are −2 log p(c, x) minus a constant for all c and x."""
         return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:

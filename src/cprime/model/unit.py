@@ -69,8 +69,9 @@ class UnitCenters(TiedSpherical):
 
         Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, S_b = Σ w x, a point of
         weight w that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
-        w d² (1 − (1 + cos)/2 · w/R), where d² = 2 − 2 cos is the squared distance to b. Likewise, J falls by more than w d² if a point leaves its
-        component. The cosine is approximated by its mean in the component, R/N with N = Σ w.
+        w d² (1 − (1 + cos)/2 · w/R), where d² = 2 − 2 cos is the squared distance to b. Likewise, J falls by
+        more than w d² if a point leaves its component. The cosine is approximated by its mean in the component, R/N
+        with N = Σ w.
         """
         if sums is None:
             return None

@@ -108,7 +108,7 @@ class Components:
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
-        """Return the mask (C,) of components whose costs may have changed since their parameters were `before`."""
+        """Return the mask (C,) of components whose costs may have changed since the snapshot `before` of parameters."""
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
@@ -149,7 +149,7 @@ class KernelComponents(Components):
 
 
 class Centers(KernelComponents):
-    """Centers as components: the cost of a center for a point is their squared distance."""
+    """Centers as components: the cost of a center for a point is the squared distance between the two."""
 
     squared_distances: ClassVar[bool] = True
 

@@ -104,7 +104,7 @@ class OnlineCenterIndex:
 
         near: the cells (groups of centers), with the present centers
         home (m,): cell of each center when the cells were built
-        won: weight of all rows assigned since then
+        won: weight of all rows assigned since the cells were built
         won_astray: weight of the rows assigned since then to centers that had left their cells
         n_rows: number of all rows assigned since then
         """
@@ -143,5 +143,5 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether to rebuild cells: after enough rows, if centers that left their cells get many of these."""
+        """Return whether cells should be rebuilt, because many rows are assigned to centers that left their cells."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -26,7 +26,7 @@ from cprime.neighbors.components import Components
 class SearchStats:
     """Statistics of a pass over the data, from which a search updates its state. Statistics of two chunks can be added.
 
-    n_weighted: number of points of positive weight    n_moved: number of these whose best component changed
+    n_weighted: number of points of positive weight    n_moved: number of them whose best component changed
     touched (m,): ids of the components that gained or lost points, in ascending order
     evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018, or None. Entry (c_o, c̃) is a sum
     over the points of weight w_n with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃,

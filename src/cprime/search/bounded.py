@@ -164,8 +164,9 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """Return the `Moves` by which distance bounds are updated after each center has moved by at most `drift` (C,).
+    """Return bounds of the centers' moves (`Moves`), by which distance bounds are updated.
 
+    drift (C,): upper bound of the move of each center
     lists, squared (C, G): indices of the G nearest centers of each center, and squared distances to them
     """
     C, G = lists.shape

@@ -22,7 +22,7 @@ _BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in rando
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """Indices of the m ≤ n rows with the smallest random keys, (m,), and their keys, (m,), both sorted by key."""
+    """Row indices (m,) with the m smallest random keys, and these keys (m,), sorted by key; m is at most n."""
 
     n: int
     rows: NDArray[np.int64]

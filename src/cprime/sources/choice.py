@@ -15,7 +15,7 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_
 
 
 class Columns:
-    """Base of `Source` that manages the stored columns and which of them are chosen for reading."""
+    """Base class of `Source` that manages the stored columns, and the choice of columns to read."""
 
     _index: frozenset[str] = frozenset()  # names of columns that are the index of a table: not data by default
     _partitions: frozenset[str] = frozenset()  # names of columns whose values are in folder names: not data by default
@@ -67,7 +67,7 @@ class Columns:
         return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
 
     def default_columns(self, names: Sequence[str]) -> list[str]:
-        """Return those of the named columns that are read as data by default.
+        """Return the subset of the columns `names` that is read as data by default.
 
         Index and partition columns are excluded, and the log names them. If no other column is numeric, the column of
         lists alone is returned.

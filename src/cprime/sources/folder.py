@@ -101,7 +101,7 @@ class FolderSource(Source):
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the sorted files of a folder, without hidden ones and those that begin with an underscore."""
+    """Return the sorted files of a folder, except hidden files and files whose names begin with an underscore."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
 
 

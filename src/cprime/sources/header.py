@@ -106,7 +106,7 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
-    """Return whether each number of the first line is farther from its column's values than their range is wide."""
+    """Return whether each number of the first line is outside of its column's range by more than the range's width."""
     least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         return bool((np.maximum(first - greatest, least - first) > greatest - least).all())

@@ -108,7 +108,7 @@ def first_non_number(values: NDArray[np.object_]) -> int | None:
 
 
 def kind_of_objects(values: NDArray[np.object_]) -> Kind:
-    """Return the type of a column of Python objects, none of them missing: bool, float64, or a str.
+    """Return the type of a column of Python objects without missing values: bool, float64, or a str.
 
     A str is the name of a type that is not numeric.
     """

@@ -20,7 +20,7 @@ _PIECE_ROWS = 2**14
 class LanceSource(ArrowSource):
     """Source of the rows of one version of a Lance data set, without deleted rows, in the order of its fragments.
 
-    It is read in pieces, which are ranges of equally many rows.
+    The data set is read in pieces, which are ranges of equally many rows.
     """
 
     _format = "Lance data set"

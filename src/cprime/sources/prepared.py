@@ -84,7 +84,7 @@ class PreparedSource(Source):
 
 
 def complete(source: Source) -> Source:
-    """Return a source of those rows that have no missing values, which one pass finds."""
+    """Return a source of only the rows without missing values; one pass over the data finds them."""
     found = source.subset(complete_rows(source)).with_chunk_rows(source._chunk_rows)
     found._weights_spec = None if source._weights_spec is None else AS_HELD
     found._opened_with = _reopening(source)

@@ -90,11 +90,12 @@ def expect_all(
 ) -> Expectation:
     """Compute an exact E-step with one variance σ² over all C components, in blocks whose size does not grow with N.
 
-    Returns an `Expectation`. With distances d_nc, weights w_n and responsibilities r_nc ∝ exp(−d²_nc/2σ²), its fields
-    are counts = Σ_n w_n r_nc (C,);
-    sums = Σ_n w_n r_nc x_n (C, D); squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
-    entropy = −Σ_n w_n Σ_c r_nc log r_nc, eq. (20) of Lücke & Forster 2019; quantization_error = Σ_n w_n min_c d²_nc,
-    eq. (9.1) of Bishop 2006.
+    Returns an `Expectation`. With distances d_nc, weights w_n and responsibilities r_nc ∝ exp(−d²_nc/2σ²), its
+    fields are:
+    counts = Σ_n w_n r_nc (C,);    sums = Σ_n w_n r_nc x_n (C, D);    squares = Σ_n w_n Σ_c r_nc d²_nc;
+    log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
+    entropy = −Σ_n w_n Σ_c r_nc log r_nc, eq. (20) of Lücke & Forster 2019;
+    quantization_error = Σ_n w_n min_c d²_nc, eq. (9.1) of Bishop 2006.
     """
     centers = check.centers(centers, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -239,7 +240,7 @@ def respond(
 def responsibilities(
     X: CoreRows, components: GaussianParameters, *, n_threads: int | None = None
 ) -> NDArray[np.float64]:
-    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of every row over all C components (Gaussians, t): (n, C)."""
+    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of all C components (Gaussians or t) for every row: (n, C)."""
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))

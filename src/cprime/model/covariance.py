@@ -32,8 +32,8 @@ def data_variance(
     """Return the variance of all points, averaged over columns [data unit²], from means and variances of components.
 
     counts (C,): weights of the components    means, variances (C, D)
-    If all points are equal, return the squared resolution of the numbers divided by 1e-10, because the repair of a
-    singular covariance adds 1e-10 of this variance first, which is then the squared resolution.
+    If all points are equal, return the squared spacing of floating-point numbers divided by 1e-10. The repair of a
+    singular covariance first adds 1e-10 of this variance, so it adds the squared spacing.
     """
     shares = counts / counts.sum()
     squares = means - shares @ means

@@ -42,7 +42,7 @@ class Embedded(_EmbeddedGaussian):
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """Additional coordinate of every embedded center (C,), for its weight; None if weights are equal."""
+        """Additional coordinate (C,) of embedded centers, computed from the weights; None if weights are equal."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

@@ -240,8 +240,8 @@ class Factors(Gaussian):
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
         """Return the model after an M-step: loadings and means (Λ, μ) are the regression of x on (z, 1) with factors z.
 
-        The noise Ψ is the variance of the residual plus `reg_covar`, and weights are π_c = N_c / N. Mean and loadings
-        of a component without points are unchanged.
+        The noise Ψ is the variance of the residual plus `reg_covar`; weights are shares of the points. Mean and
+        loadings of a component without points are unchanged.
         """
         self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
         shift, loadings, noise = moments.buffer(self.n_factors)

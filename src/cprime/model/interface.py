@@ -21,8 +21,8 @@ class Responsibilities(NamedTuple):
     """Responsibilities of the H components in the active set of each point.
 
     ids (n, H): components    responsibilities (n, H): q_nc, None if H = 1 and all are 1
-    cost: Σ_n w_n Σ_c q_nc cost_nc with sample weights w_n    costs (n, H): cost_nc    Both are None if costs are
-    unknown.
+    cost: Σ_n w_n Σ_c q_nc cost_nc with sample weights w_n    costs (n, H): cost_nc    `cost` and `costs` are None
+    if costs are unknown.
     """
 
     ids: NDArray[np.int32]

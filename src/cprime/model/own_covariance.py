@@ -137,7 +137,7 @@ class OwnCovariance(_Shape):
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
     def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
-        """Return the model after an M-step: weighted means μ_c, covariances Σ_c, and weights π_c = N_c / N.
+        """Return the model after an M-step: weighted means μ_c, covariances Σ_c, weights π_c (shares of the points).
 
         The mean of a component without points is unchanged. `reg_covar` is added to the variances, as in scikit-learn.
         So in an iteration the free energy F increases by at least reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹),

@@ -90,7 +90,7 @@ class Tied(Embedded):
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
-        """Matrix (D', D) that whitens points: L⁻¹ for the covariance L Lᵀ, plus a row of zeros if weights are free."""
+        """Matrix that whitens points: L⁻¹ (D, D) for the covariance L Lᵀ, plus one row of zeros if weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached
@@ -148,9 +148,10 @@ class Tied(Embedded):
         return TiedMoments(counts, sums, block.weight)
 
     def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
-        """Return the model after an M-step: means μ_c, weights π_c = N_c / N, and the common covariance.
+        """Return the model after an M-step: means μ_c, weights π_c = N_c / W, and the common covariance.
 
-        The covariance is (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W plus `reg_covar` on the diagonal.
+        N_c is the weight of the points of component c. The covariance is (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W plus
+        `reg_covar` on the diagonal.
         prior: scatter T of all points about their mean m, of total weight W
         """
         assert prior is not None

@@ -80,7 +80,7 @@ class TiedSpherical(Embedded):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points [nats].
 
-        This part is max_c log π_c − (D/2) log 2πσ². So log p(c, x) = log_scale − cost/2σ² (cost: squared distance).
+        This part is max_c log π_c − (D/2) log 2πσ². So log p(c, x) = log_scale − cost/2σ².
         """
         return self.log_scale_of(self.variance)
 

@@ -112,7 +112,7 @@ class Components:
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the sum of least costs, `costs` (n,), of n points: the excess of a search's costs is divided by it.
+        """Return the sum of the least costs `costs` (n,) of n points, by which a search's excess costs are divided.
 
         If costs are not squared distances, n·D is returned instead, the expected value of this sum.
         """

@@ -50,7 +50,7 @@ class Nearby:
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return the `width` best components of each point that walks on the graph of neighbor `lists` find.
+        """Return the `width` best components of each point, found by walks on the graph of neighbor `lists`.
 
         Returns ids and costs, (n, width) each. A step evaluates the neighbors of the best component found so far.
         """

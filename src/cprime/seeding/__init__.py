@@ -85,8 +85,8 @@ def seed(
     n_clusters : int
         Number of centers C, 1 … n_samples.
     init : str, value, array-like, fitted estimator or callable
-        A method of this package, "k-means++", "k-means||", "random", "afk-mc2", "two-level" or "jumps", or the value
-        that has its options, such as ``AFKMC2(chain_length=200)``; an array
+        A method of this package, "k-means++", "k-means||", "random", "afk-mc2", "two-level" or "jumps", or an object
+        with a method's options, such as ``AFKMC2(chain_length=200)``; an array
         of shape (n_clusters, n_features); an estimator with ``cluster_centers_`` or ``means_``; or
         ``init(X, n_clusters, random_state=...)`` that returns such an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None

@@ -1,6 +1,6 @@
 """Initializations as objects: each has its options as attributes, and a method that chooses starting centers.
 
-A name such as ``init="k-means++"`` stands for a value with default options, `KMeansPlusPlus()`.
+A name such as ``init="k-means++"`` stands for the object with default options, here `KMeansPlusPlus()`.
 """
 
 from __future__ import annotations

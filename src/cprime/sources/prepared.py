@@ -107,7 +107,7 @@ def complete_rows(source: Source) -> NDArray[np.int64]:
 
 
 def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
-    """Return a `Preparation` of rows, computed in one or two passes from weighted means and variances of the columns.
+    """Return a `Preparation` from the columns' weighted means and variances (without missing values), in 1 or 2 passes.
 
     fill: whether missing values become means    scale: whether columns are then scaled to mean 0 and variance 1
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # as in C++
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes used in C++
 _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 

@@ -56,7 +56,7 @@ class Data(Protocol):
     """All points of the data, in chunks, with the active sets of the points before and after the last pass."""
 
     sizes: tuple[int, ...]  # number of points of each chunk
-    n_points: int  # N
+    n_points: int  # number of all points, N
     n_features: int
     dtype: np.dtype
     columns: list[str] | None

@@ -229,7 +229,7 @@ class Local:
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
-                places = None if block.order is None else np.argsort(block.order)  # of the rows in original order
+                places = None if block.order is None else np.argsort(block.order)  # of rows in their original order
                 for begin, end in cuts(0, len(block), n_bytes):
                     if places is not None:
                         yield block.X[places[begin:end]]

@@ -23,7 +23,7 @@ class GroupedCenters:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so that candidates are preferred
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # makes origins worse than candidates
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":
         """Return a copy in which the centers with these ids (m,) are replaced by `centers` (m, D)."""

@@ -132,7 +132,7 @@ class _Jumps:
             moved = self.tried(centers, state, cut, jump, n_iterations)
             if moved is not None:
                 after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
-            if moved is None or not found.error < state.error:  # the decrease in `tried` can be a rounding error
+            if moved is None or not found.error < state.error:  # the decrease found by `tried` can be a rounding error
                 failed[jump] = cut.halves[list(jump)].tobytes()
                 failures += 1
             else:

@@ -21,7 +21,7 @@ from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
 _PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
 _SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has ≤ 16 numbers, and all need ≤ 32 MiB
-# NumPy converts so many numbers at a time in sums. If pieces are multiples of this, the sum does not depend on them.
+# NumPy's sums convert this many numbers at a time. If pieces are multiples of this, the sum does not depend on them.
 _BUFFER = 8192
 
 

@@ -19,7 +19,7 @@ Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, its r
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 TABLE, _ROWS = 2**22, 2048  # maximum number of entries, and of rows, in a block of a table
-_ROUNDS = 8  # up to so many least costs of a row are found by repeated minima; for more, the costs are sorted
+_ROUNDS = 8  # up to this many least costs of a row are found by repeated minima; for more, the costs are sorted
 
 
 class TabulatedCosts:

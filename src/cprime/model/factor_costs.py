@@ -21,7 +21,7 @@ from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_list
 from cprime.neighbors.components import Components, Ids
 
 _ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
-_CLOSED_FORM = 2**36  # neighbor lists are computed from divergences in at most so many multiplications
+_CLOSED_FORM = 2**36  # neighbor lists are computed from divergences in at most this many multiplications
 _PRODUCTS = 2**22  # number of entries in products of loadings and directions that are computed at a time
 _TOGETHER = 64  # number of components that are processed at a time
 

@@ -42,7 +42,7 @@ class Poisson(Linear):
 
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         found: NDArray[np.float64] = poisson.ppf(ndtr(normal), self.centers.astype(np.float64)[labels])
-        return np.maximum(found, 0)  # of a rate of 0, SciPy's quantile can be −1
+        return np.maximum(found, 0)  # SciPy's quantile can be −1 if the rate is 0
 
     @property
     def variances(self) -> NDArray[np.float64]:

@@ -189,7 +189,7 @@ class TiedSpherical(Embedded):
         centers[: self.n_fixed], shift[: self.n_fixed] = self.centers[: self.n_fixed], 0.0
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
-        if squares > 0 and rest < _CANCELLED * squares:  # rounding errors of means that moved far matter
+        if squares > 0 and rest < _CANCELLED * squares:  # means moved far: rounding errors matter
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)

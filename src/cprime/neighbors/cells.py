@@ -13,7 +13,7 @@ from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # a cell with over so many times the average number of components per cell is cut
+_MOST = 4  # a cell with over 4 times the average number of components per cell is cut
 _NEAR = 8  # number of nearest cells that are searched for a point
 _NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the neighbors of a component
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
-EXACT_LISTS = 32768  # up to so many components, neighbor lists are computed from all C² distances or costs
+EXACT_LISTS = 32768  # up to this many components, neighbor lists are computed from all C² distances or costs
 _BLOCK = 65536  # number of rows that are processed at a time
 _BLOCK_VALUES = 2**24  # number of distances that are computed at a time
-_FIRST = 33  # if lists contain all of many components, only so many entries are sorted by distance
+_FIRST = 33  # if lists contain all of many components, only this many entries are sorted by distance
 _EXPANDED = 32  # `refined_lists` evaluates the neighbors of a component's 32 nearest neighbors
 
 

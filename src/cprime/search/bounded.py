@@ -26,7 +26,7 @@ from cprime.search.full import FullLookup
 _OTHERS = 3  # number of other centers per point that have a bound of their own
 _FEW_MOVE = 0.15  # bounds are used as soon as an iteration reassigns at most this share of the points
 _FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in at most _LOW dimensions, and in more
-_LOW = 4  # in at most so many dimensions, a center has few near centers
+_LOW = 4  # in at most this many dimensions, a center has few near centers
 _UP = 1 + 1e-6  # upper bounds are multiplied by this, which exceeds the rounding error of a float64 sum of squares
 
 

@@ -46,7 +46,7 @@ _EXPLORING, _PERIOD = (
     3,
 )  # if C′ > 1: number of first passes that all evaluate new candidates; afterwards every third pass does
 LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
-FEW = 2048  # the initial active sets of a mixture of at most so many components are found by an exact search
+FEW = 2048  # the initial active sets of a mixture of at most this many components are found by an exact search
 
 
 @dataclass(frozen=True)

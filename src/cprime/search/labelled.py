@@ -38,7 +38,7 @@ class LabelledLookup:
         costs, labels = costs.copy(), own[rows, np.newaxis]
         no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
         cost = components.search_lists(points[rows], no_lists, labels, 1).costs
-        twice = (ids[rows] == labels) & (np.arange(n_kept) > 0)  # the component that the label replaces takes its place
+        twice = (ids[rows] == labels) & (np.arange(n_kept) > 0)  # where the label's component is repeated
         ids[rows] = np.where(twice, ids[rows, :1], ids[rows])
         costs[rows] = np.finfo(costs.dtype).max / 16
         ids[rows, 0], costs[rows, 0] = labels[:, 0], cost[:, 0]

@@ -11,7 +11,7 @@ from cprime.neighbors import CenterIndex
 from cprime.neighbors.components import Components
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components, evaluating all is about as fast as a search
+_FEW, _FEW_OF_WALKS = 4096, 8192  # up to this many components, evaluating all is about as fast as a search
 _NEIGHBORS = 65  # length of neighbor lists, the component itself included
 _WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk: _WIDTH · n_kept, at least _LEAST_WIDTH
 _ROUNDS = 4  # maximum number of neighbor lists that are searched for a row

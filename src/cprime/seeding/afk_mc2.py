@@ -23,7 +23,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-BLOCK = 64  # the distances of the proposals for so many centers are computed together
+BLOCK = 64  # the distances of the proposals for this many centers are computed together
 
 
 def afk_mc2(

@@ -248,7 +248,7 @@ class Candidates:
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
-        with np.errstate(divide="ignore"):  # the rows with the smallest keys are drawn
+        with np.errstate(divide="ignore"):  # keys are ∞ for probability 0; the smallest are drawn
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []

@@ -93,7 +93,7 @@ class PartSource(Source):
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
 
 
-AS_HELD = True  # marks weights that the base source reopens, so that no path of the weights is needed
+AS_HELD = True  # marks weights that the base source opens again, so no path to them is needed
 
 
 class MaterializedSource(ArraySource):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # with at least so many rows, one difference between the first line and the rows is sufficient
-_SOME = 10  # with at least so many rows, a value far from all others is significant
-_SEVERAL = 6  # a row of data with at least so many columns is rarely monotonic
+_MANY = 100  # with at least this many rows, one difference between the first line and the rows is sufficient
+_SOME = 10  # with at least this many rows, a value far from all others is significant
+_SEVERAL = 6  # a row of data with at least this many columns is rarely monotonic
 _YEARS = (1900, 2100)
 
 

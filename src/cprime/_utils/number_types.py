@@ -1,4 +1,4 @@
-"""Number types of data: types narrower than float32, checks that squares of data neither overflow nor underflow.
+"""Number types narrower than float32, and checks that squares of data neither overflow nor underflow.
 
 Narrow types have 8 or 16 bits, such as uint8 and float16; float32 can represent their values. Rows of these types are
 not converted as a whole, so no copy of them is made.

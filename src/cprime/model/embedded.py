@@ -1,8 +1,8 @@
 """Base class of mixtures whose costs are squared distances between embedded (for example, whitened) points and centers.
 
 Up to a constant, log p(c, x) is log π_c plus scale times the squared distance, with a factor scale < 0. If weights π
-are free, embedded centers have one more coordinate, which is 0 for all points. It adds log (π_c / max π) / scale ≥ 0 to
-the squared distance, so that scale times this sum includes the weight.
+are free, embedded centers have one more coordinate, which is 0 for all points. Its square,
+log (π_c / max π) / scale ≥ 0, is added to the squared distance, so that scale times this sum includes the weight.
 """
 
 from typing import Any, ClassVar

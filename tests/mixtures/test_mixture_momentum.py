@@ -55,11 +55,11 @@ def rules_of(estimator, X):
     """Return, in a list, the update rule (EM or momentum) that a fit of this estimator uses."""
     found = []
     plan = estimator._plan
-    estimator._plan = lambda data: found.append(plan(data)) or found[0]
+    estimator._plan = lambda *given: found.append(plan(*given)) or found[0]
     estimator.set_params(max_iter=1)
     with pytest.warns(UserWarning, match="did not converge") if estimator.assignment != "posterior" else nothing():
         estimator.fit(X)
-    return [found[0].stage.__self__]
+    return [found[0].stage]
 
 
 def nothing():

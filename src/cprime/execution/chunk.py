@@ -62,7 +62,7 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """Return the chunk (n points) as it is at the begin of a fit, with points in their original order.
+        """Return the chunk (n points) in its state before a fit, with points in their original order.
 
         keep: whether active sets are reduced to the best component of each point; if not, they are removed
         """

@@ -49,7 +49,7 @@ def exact_parts(given: GaussianParameters) -> Exact:
     return Exact(offsets, empty, factors if matrices else None)
 
 
-Measure = Floats | GaussianParameters  # an array stands for centers (C, D), whose costs are squared distances
+Measure = Floats | GaussianParameters  # an array has centers (C, D), whose costs are squared distances
 
 
 def costs_of(

@@ -28,6 +28,7 @@ from cprime.em import Run
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
 from cprime.persistence.checkpoint_files import read_tensors, write_tensors
+from cprime.persistence.model_files import default_of
 
 logger = logging.getLogger("cprime")
 
@@ -183,11 +184,10 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if description["features"] is None:  # the stored fit may have column names, an array has no names
         description["features"] = before["features"]
     for name in description:
-        if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
-            what = _difference(name, before.get(name), description[name])
-            raise ValueError(
-                f"checkpoint={str(path)!r} is of another fit: {what}. Give another folder, or remove this one."
-            )
+        then = before[name] if name in before else default_of(description["estimator"], name.removeprefix("parameter "))
+        if name not in _UNCOMPARED and not _same(then, description[name]):
+            what = f"is of another fit: {_difference(name, then, description[name])}"
+            raise ValueError(f"checkpoint={str(path)!r} {what}. Give another folder, or remove this one.")
     if before["instruction_set"] != description["instruction_set"]:
         logger.warning(
             "checkpoint %s: the fit began with instruction set %s and continues with %s: last digits may differ",

@@ -61,6 +61,12 @@ def register(cls: E) -> E:
     return cls
 
 
+def default_of(estimator: str, parameter: str) -> Any:
+    """Return the default of a constructor parameter; None if the class is not registered or has no such parameter."""
+    known = inspect.signature(_classes[estimator]).parameters if estimator in _classes else {}
+    return known[parameter].default if parameter in known else None
+
+
 def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a safetensors file, completely or not at all.
 

@@ -70,7 +70,8 @@ class RowsProgress:
     Parameters
     ----------
     n_rows : int, default=0
-        Number of rows of the data. Pass the bar's method `rows` to the method `watched` of the source.
+        Number of rows of the data. The bar moves if its method `rows` is passed to the method `watched` of the data
+            source that is read.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -123,7 +124,7 @@ class RowsProgress:
             self._progress = self._rows = None
 
     def rows(self, begin: int, end: int) -> None:
-        """Show that rows `begin` to `end` were read, and all earlier rows processed. begin=0 starts a new pass."""
+        """Show that rows `begin` to `end` are in work and all earlier rows are done; begin=0 starts a new pass."""
         now = perf_counter()
         if begin == 0:
             self._pass = now
@@ -183,7 +184,7 @@ class ProgressBar(RowsProgress):
 
     def on_fit_begin(self, estimator: Any) -> None:
         """Start the display of a fit; it says "seeding" until the first iteration."""
-        if not _logger.isEnabledFor(logging.INFO):  # otherwise log lines are on the terminal, and would break the bar
+        if not _logger.isEnabledFor(logging.INFO):  # if INFO is enabled, log lines would break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
         rounds = hasattr(estimator, "max_rounds")  # X-means: each round has several fits, and tol applies to these
@@ -234,7 +235,7 @@ class ProgressBar(RowsProgress):
         return "  ".join(shown)
 
     def _reached(self, row: Mapping[str, Any]) -> str:
-        """Return a text with the value that a fit optimizes: F, J, another objective, or number of clusters and BIC."""
+        """Return the objective as text: free energy F, error J or another value; or number of clusters and BIC."""
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:

@@ -14,7 +14,7 @@ _keeps_all: ContextVar[bool] = ContextVar("whether states of estimators have all
 
 @contextmanager
 def all_callbacks() -> Iterator[None]:
-    """Include all callbacks in the states of estimators inside this context, for copies that are not pickled."""
+    """Let `__getstate__` of estimators return all callbacks inside this context, also those that cannot be pickled."""
     token = _keeps_all.set(True)
     try:
         yield

@@ -38,7 +38,7 @@ class Scale:
 
     n_clusters: number of clusters of the k-means fits    n_iter: their number of iterations, if it is fixed
     n_components: number of components of the mixtures    n_train: number of training patches of the first photograph
-    n_held_out: number of patches of the second photograph, on which F and L are computed
+    n_held_out: number of patches of the second photograph, on which free energy F and log-likelihood L are computed
     """
 
     n_clusters: int
@@ -54,7 +54,7 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 @dataclass(frozen=True)
 class KMeansRun:
-    """A k-means fit. course: seconds and squared error J after each iteration, or after the last one only."""
+    """Result of a k-means fit. course: seconds and squared error J after each iteration, or after the last one only."""
 
     name: str
     estimator: Any
@@ -74,7 +74,7 @@ class KMeansRun:
 
 @dataclass(frozen=True)
 class PatchModel:
-    """Fitted model of patches, its F and L on held-out patches after each iteration, and the denoised photograph."""
+    """Fitted model of patches, free energy and log-likelihood of held-out patches by iteration, denoised photograph."""
 
     name: str
     estimator: Any
@@ -156,7 +156,7 @@ def _half(image: np.ndarray) -> np.ndarray:
 
 
 def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[KMeansRun]:
-    """Fit three k-means: scikit-learn's, cprime's with the same start and iterations, and `KMeans` by default."""
+    """Fit k-means by scikit-learn, by cprime with the same start and number of iterations, and by cprime's defaults."""
     C, n_iter = scale.n_clusters, scale.n_iter
     first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
     peer = SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)
@@ -175,7 +175,7 @@ def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[KMeansRun
 
 
 def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> float:
-    """Fit, with a progress bar if the estimator supports callbacks, and return the elapsed seconds."""
+    """Fit an estimator to X, with a progress bar if it supports callbacks, and return the elapsed seconds."""
     if not isinstance(estimator, SklearnKMeans):
         bar = ProgressBar(name, transient=True)
         estimator.set_params(callbacks=[bar, *(estimator.callbacks or [])])
@@ -204,7 +204,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         bounds: list[tuple[int, float, float]] = []
 
         def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
-            now = standing.bounds(held_out)  # F and L computed together, so that they belong to the same parameters
+            now = standing.bounds(held_out)  # free energy and log-likelihood of the same parameters
             bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
         estimator.set_params(callbacks=[watch])

@@ -19,7 +19,7 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # font size in points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
-_HIGH = 2.0  # % above the lowest J; the label fits beside the first point of curves that begin higher
+_HIGH = 2.0  # curves whose first J is this many % above the lowest J have their label beside the first point
 _COLUMNS = 1.6  # number of columns divided by number of rows
 
 

@@ -108,7 +108,7 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Add to errors about missing values, raised in the context, which options handle them.
+    """Extend the message of errors about missing values that are raised in this context by the options that help.
 
     fills: whether filling with column means is one of these options
     """
@@ -147,7 +147,7 @@ def held(source: Source) -> Source:
 
 
 def as_of(estimator: Any, source: Source) -> Source:
-    """Return the source, filled and scaled as for the model, and remove this preparation from the estimator."""
+    """Return the source filled and scaled like the training data; `estimator` no longer does this itself."""
     stored = estimator.__dict__.pop("preparation_", None)
     return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
 

@@ -37,7 +37,7 @@ class Partition:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: Any = None
-        self._parts: list[NDArray[np.int64]] = []  # pieces (m, 4): cluster, index of the batch, first row, last row + 1
+        self._parts: list[NDArray[np.int64]] = []  # (m, 4): cluster, Arrow batch, first row, last row + 1
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
         """Append rows: the cluster of each (n,), and the columns to write by name, n values each."""
@@ -89,11 +89,11 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # before the folder is flushed to disk
+        path.unlink()  # so that it is not flushed to disk with the folder
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
-    """Return the values of a column in another order, as an Arrow array without dictionary encoding."""
+    """Return the values of a column in the order of the indices `order`, as an Arrow array without dictionary."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
@@ -103,7 +103,7 @@ def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
 
 
 def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield lists of consecutive Arrow batches; a list ends once it has 2²⁶ bytes or more."""
+    """Yield the Arrow batches `pieces` in lists of consecutive batches; a list ends once it has 2²⁶ bytes or more."""
     group: list[Any] = []
     n_bytes = 0
     for piece in pieces:

@@ -201,7 +201,7 @@ def joined(*parts: Columns) -> Columns:
 
 
 def named(names: Naming, found: InputData, begin: int, end: int) -> Any:
-    """Return the identifiers of the selected rows begin to end; rows that were left out are not counted."""
+    """Return the identifiers of rows begin to end, where only the selected rows of the data are counted."""
     if found.rows is None:
         return names(begin, end)
     rows = found.rows[begin:end]

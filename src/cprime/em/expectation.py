@@ -108,7 +108,8 @@ class DrawFromAll:
 class CostPass:
     """Pass that finds active sets and sums the cost of each point's best component.
 
-    It is used to compute the initial active sets, the labels, or the first σ².
+    The cost of a component is, for example, a squared distance. The pass is used to compute the initial active sets,
+    the labels, or the first variance σ² of a fit.
     """
 
     model: Model
@@ -240,7 +241,8 @@ def tally_of(
     """Return the sums over one block of points that the EM loop needs, as a `Tally`.
 
     moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
-    error: J    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) up to a constant [nats], with active sets K(n)
+    error: J, the weighted sum of squared distances
+    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) up to a constant [nats], with active sets K(n)
     entropy: −Σ w_n q_nc log q_nc [nats]
     """
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)

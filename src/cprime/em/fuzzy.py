@@ -212,7 +212,7 @@ class FuzzyRun:
     stopped: bool = False
 
 
-Callback = Callable[[Mapping[str, Any], FuzzyRun, bool], bool]  # arguments: history row, state, whether this is final
+Callback = Callable[[Mapping[str, Any], FuzzyRun, bool], bool]  # arguments: history row, state, whether the run is over
 
 
 def run(

@@ -71,7 +71,7 @@ class HardEStep:
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        """Make the E-step by one compiled kernel; only for an exact search, without factors or partial sums.
+        """Make the E-step by one compiled kernel, for an exact search, unmodified distances and complete sums.
 
         Returns the new active sets and the sums over the block.
         """

@@ -77,7 +77,7 @@ class Progress:
 class _Step(NamedTuple):
     """Result of an E-step of k-means and of the M-step after it.
 
-    new: the parameters after both    unmoved: whether no point was reassigned
+    new: the parameters after both steps    unmoved: whether no point was reassigned
     settled: whether no point was reassigned and the M-step changes nothing    counts (C,): weights of the clusters
     squares: Σ w_n ‖x_n − μ‖², with each point's squared distance to its new center [data unit²]
     n_relocated: number of empty clusters that were moved to a point    progress: state of the run after the pass
@@ -284,7 +284,8 @@ def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
 def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each cluster's sum Σ w_n x_n (C, D), and its largest weight since the sums were last recomputed (C,).
 
-    wins: sums of this pass, or only their change    before: state of the run, with the sums of the previous pass
+    wins: sums over the points of each cluster in this pass, or only the change of these sums
+    before: state of the run, with the sums of the previous pass
     """
     counts = wins.counts
     if not isinstance(wins.sums, ReassignmentSums):

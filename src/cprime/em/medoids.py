@@ -57,7 +57,7 @@ class MedoidsRun:
     begun: float = field(default_factory=perf_counter)
 
 
-Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether this is final
+Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether run is over
 
 
 def dissimilarities(

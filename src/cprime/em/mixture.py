@@ -22,8 +22,8 @@ from cprime.search import Look
 
 logger = logging.getLogger("cprime")
 
-# How many times as much a step is expected to increase F as a plain EM step after plain steps does: a plain step after
-# an extrapolated one (with momentum); an extrapolated step, relative to the plain step after it.
+# Expected ratios of increases of F: of a plain EM step after an extrapolated one (with momentum) to a plain step after
+# plain ones; of an extrapolated step to the plain step after it.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 

@@ -100,10 +100,10 @@ class Stage(Protocol):
         ...
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return two values with which a certificate compares active sets with those of an exact search.
+        """Return two values for the certificate, which compares the active sets `kept` with those of an exact search.
 
-        The first is the part of the active sets that F uses. The second is the factor that turns costs into
-        log-probabilities, or None if J is compared instead of F.
+        The first is the part of the active sets from which the free energy F is computed. The second is the factor that
+        turns costs into log-probabilities, or None if the squared error J is compared instead of F.
         """
         ...
 

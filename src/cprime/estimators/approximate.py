@@ -36,11 +36,11 @@ class Approximate:
         raise NotImplementedError
 
     def _scale(self, model: Model) -> float | None:
-        """Return the factor that converts the model's costs of components to log-probabilities; None for k-means."""
+        """Return the factor that turns the model's costs of components into log-probabilities; None for k-means."""
         raise NotImplementedError
 
     def _searched_by(self) -> tuple[str, ...]:
-        """Return the names of the fitted attributes from which the index of the approximate search is built."""
+        """Return the names of the fitted attributes from which the structure for approximate search is built."""
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:
@@ -89,5 +89,5 @@ class Approximate:
             points = model.embed(data.take(np.sort(rows)).X)
             kept = ActiveSet(
                 *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-            )  # if C′ = C, only the best component is compared
+            )  # if all components are active (C′ = C), only the best one is compared with that of an exact search
             return certify(points, kept, nearby.components, self._scale(model))

@@ -37,7 +37,7 @@ logger = logging.getLogger("cprime")
 Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown
 # Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
-SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
+SPILLED = 2**30  # active sets and costs of at least so many bytes are stored in the checkpoint's folder
 _ANY = Key(0)  # random key, for calls that need one as an argument but draw no random numbers
 
 
@@ -140,10 +140,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
-        """Return the fitted model; if the data may have missing values, return the form that accepts these.
-
-        more: further arguments for `_parameters`, which makes the model from fitted attributes
-        """
+        """Return the fitted model, for missing values too if `data` may have some. more: arguments of `_parameters`"""
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 
@@ -194,7 +191,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _finish(self, data: Data) -> None:
-        """Change the result of a fit before it is stored; a subclass with such a step defines it."""
+        """Change fitted attributes at the end of a fit; does nothing here, because only some subclasses need it."""
 
     def _say_end(self, fit: em.Run) -> None:
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
@@ -208,7 +205,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
                 logger.info(line)
             fit = self._best_run(data, init, first_model, plan, key, given)
             self._set_run(fit, plan.n_kept)
-            self.__dict__.pop("origin_", None)  # that of an earlier update
+            self.__dict__.pop("origin_", None)  # attribute of an earlier `update`
             self._finish(data)
         self._say_end(fit)
         self._end_checkpoint()
@@ -265,7 +262,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return runs.best
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
-        """Return the starting parameters of a run; if `plan` requests it, jumps improve the starting centers before."""
+        """Return the starting parameters of a run; if `plan` requests it, starting centers are improved by jumps."""
         centers = self._centers(data, init, key)
         if plan.improved and name_of(init) != "jumps":
             centers = improved_by_jumps(data, centers, key)

@@ -40,7 +40,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return the description of the rows with the largest chunks that `max_memory` allows, else with the smallest ones.
+    """Return the description `rows` with the largest chunks that `max_memory` allows; if none, with the smallest ones.
 
     Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
     """

@@ -22,7 +22,7 @@ logger = logging.getLogger("cprime")
 
 @dataclass(frozen=True)
 class _LabelSums(Sums):
-    """Sums over the points with a label of each cluster: counts (C,) Σ w, and sums (C, D) Σ w x."""
+    """Sums over the labeled points x of each cluster, with weights w: counts (C,) Σ w, and sums (C, D) Σ w x."""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -53,11 +53,12 @@ class KnownCenters(NamedTuple):
     centers: NDArray
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
-        """Return starting centers (C, D) in which these are in their places, and those nearest to them are left out.
+        """Return starting centers (C, D): the known centers at their ids, and the rest of `start` at the other ids.
 
-        exact_ids: whether the ids of the other centers are given, too, so that none of them may change its place
+        The rest lacks the centers of `start` that are nearest to the known ones.    exact_ids: whether the other
+        centers of `start` must keep their ids, too; then the known centers replace those with the same ids
         """
-        data.begin(keep=False)  # because a near center that is stored for a point has another index now
+        data.begin(keep=False)  # delete the near centers stored for points, because centers change their ids
         centers = start.copy()
         known = self.centers.astype(start.dtype)
         if not exact_ids:
@@ -95,7 +96,7 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
 
 
 def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Search:
-    """Return the search of a fit with labels of some points; raise ValueError if an argument does not allow them."""
+    """Return the search of a fit in which some points have labels; raise ValueError if an argument forbids labels."""
     search = estimator.search
     if not (isinstance(search, str) and search in ("auto", "full")) and type(search) is not Full:
         raise ValueError(f"y with labels needs search='auto' or 'full', got {search!r}.")
@@ -109,7 +110,7 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
 
 
 def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
-    """Return the mean of the points with each label, for the labels that occur with a positive weight."""
+    """Return the means of the points with the same label as centers, for labels with points of positive weight."""
     found = data.each(_SumLabels(labels, n_clusters))
     ids = np.flatnonzero(found.counts > 0)
     return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])
@@ -118,7 +119,7 @@ def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> K
 def known_centers(
     data: Data, labels: NDArray[np.int32] | None, fixed: NDArray | None, n_clusters: int
 ) -> KnownCenters | None:
-    """Return the fixed centers, those of the first clusters, and the means of labels of other clusters; None if none.
+    """Return the fixed centers of the first clusters, and the means of labeled points of others; None without both.
 
     labels (N,): known cluster of each point, −1 if unknown, or None    fixed (m, D), or None
     """

@@ -47,7 +47,7 @@ class FittedKMeans(NearestCenter):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        for name in ("_followed", "structure_"):  # remove the cells of earlier centers
+        for name in ("_followed", "structure_"):  # remove cells (groups of centers) of an earlier fit
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
-    tol = k_means.tol * data.n_features / 2  # because F = −(D/2) log J + constant
+    tol = k_means.tol * data.n_features / 2  # because the free energy is −(D/2) log J + constant
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.FitPlan(
         1,

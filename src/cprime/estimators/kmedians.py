@@ -32,7 +32,7 @@ class Medians:
 
     @property
     def inertia(self) -> float:
-        """Return J at the last assignment."""
+        """Return J, the weighted sum of L1 distances to the nearest center, at the last assignment of points."""
         return self.rows[-1][0]
 
 

@@ -36,17 +36,17 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 3, 5  # copies of parameters and of sufficient statistics at a time, with those of momentum, M-step
-_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # copies at a time if the M-step overwrites the memory of the sums
+PARAMETERS, SUMS = 3, 5  # most copies that exist at a time (with momentum, in an M-step)
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # the same if the M-step overwrites the sums
 _TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
 _LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
 _LIST_ROWS = 65536  # number of neighbor lists that are computed from earlier lists at a time
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # mean costs: bytes per component pair, most pairs at a time
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes per pair of components for mean costs; most pairs at a time
 _MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities, used for missing values
 _FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and Python objects
 _SMALL = 32  # least number of features of the small models from which sizes are extrapolated
-_ID = 4  # bytes of the index of a component
-_ORDER, _LENGTH = 12, 20  # bytes per row of a narrow type: for its position in another order; for its Euclidean length
+_ID = 4  # bytes of a component's index
+_ORDER, _LENGTH = 12, 20  # bytes per narrow row (e.g. uint8): for its sorted position; for its length
 _ANY = {  # arguments that do not change the sizes of a small model
     "means_init": None,
     "weights_init": None,

@@ -95,7 +95,7 @@ def _prepared(estimator: Any, X: Any) -> Source:
 
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
     estimator.n_features_in_ = n_features
-    estimator.__dict__.pop("preparation_", None)  # delete that of an earlier fit
+    estimator.__dict__.pop("preparation_", None)  # delete the preparation of an earlier fit
     estimator.__dict__.pop("feature_names_in_", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)

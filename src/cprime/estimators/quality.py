@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cprime._utils.messages import warn
 
-LEAST_AGREEMENT = 0.9  # share of points whose best component was found
-MOST_EXCESS = 0.02  # relative excess of J, computed with the centers found, over J of the exact nearest centers
-MOST_SHORTFALL = 0.1  # F of the exact active sets K(n) minus F [nats per point]
+LEAST_AGREEMENT = 0.9  # least share of points whose best component was found, without a warning
+MOST_EXCESS = 0.02  # greatest relative excess of J with the centers found over J with the nearest centers
+MOST_SHORTFALL = 0.1  # greatest loss of free energy F by inexact active sets [nats per point]
 
 _log = logging.getLogger("cprime")
 

@@ -57,7 +57,7 @@ def taken(
     if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
         if reset:
             estimator.n_features_in_ = X.shape[1]
-            estimator.__dict__.pop("feature_names_in_", None)  # delete those of an earlier fit
+            estimator.__dict__.pop("feature_names_in_", None)  # delete names of an earlier fit
             return X
         if not hasattr(estimator, "feature_names_in_") and X.shape[1] == getattr(estimator, "n_features_in_", None):
             return X

@@ -54,8 +54,8 @@ class _Sizes(NamedTuple):
     C: int
     D: int
     family: Any = TiedSpherical
-    n_columns: int = 0  # of the data: D, except for categorical columns
-    n_levels: int = 1  # of residual codes
+    n_columns: int = 0  # columns of the data; differs from D for categorical columns only
+    n_levels: int = 1  # levels of residual codes
 
     @property
     def covariances(self) -> tuple[int, ...] | None:

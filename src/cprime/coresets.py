@@ -127,7 +127,7 @@ def lightweight(
         total, spread = w.sum(), w @ squares
     if not np.isfinite([total, spread]).all():
         raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
-    ratio = np.full(len(data), 1 / total)  # q_n / w_n; equal points are drawn by weight only
+    ratio = np.full(len(data), 1 / total)  # q_n / w_n, which is constant if all points are equal
     if spread > 0:
         ratio += squares / spread
         ratio /= 2
@@ -147,8 +147,8 @@ def sensitivity(
     The bound comes from C centers B drawn by k-means++. With d_n the distance of point n to the nearest of them, b that
     center's cell, W_b the weight of the cell, α = 16 (log C + 2) and c = Σ w d²/W, point n is drawn with probability
     proportional to w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight that makes the cost
-    unbiased: algorithm 2 of [1]_. Small clusters are represented better than by `lightweight`, which does not know
-    them; this needs C distances per point instead of one, and the number of clusters beforehand.
+    unbiased: algorithm 2 of [1]_. Small clusters are represented better than by `lightweight`; but this function
+    needs C distances per point instead of one, and the number of clusters beforehand.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def sensitivity(
     total, error = w.sum(), np.bincount(cells, w * squares, n_clusters)
     if not np.isfinite([total, error.sum()]).all():
         raise ValueError("X must have finite squared distances, and sample_weight a finite sum.")
-    masses[masses == 0] = np.inf  # cells of points of weight 0, which are not drawn
+    masses[masses == 0] = np.inf  # no division by 0 for clusters of weight 0, whose points are not drawn
     ratio = (4 * total / masses)[cells]
     if error.sum() > 0:
         alpha, mean = 16 * (np.log(n_clusters) + 2), error.sum() / total
@@ -213,7 +213,7 @@ def _checked(
     X: ArrayLike, m: int, sample_weight: ArrayLike | None, random_state: Any
 ) -> tuple[NDArray, NDArray[np.float64], np.random.RandomState]:
     """Return the data as a checked array, the weights (n,) and the source of random numbers."""
-    with np.errstate(invalid="ignore"):  # sums over infinite numbers would warn
+    with np.errstate(invalid="ignore"):  # the check for finite numbers sums X; the sum may be invalid
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -230,7 +230,7 @@ def _checked(
 
 
 def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: np.random.RandomState) -> Coreset:
-    """Draw m rows with probabilities w · ratio, which sum to 1, and return them with weights 1 / (m ratio)."""
+    """Draw m rows with probabilities w · ratio (n,), whose sum is 1, and return them with weights 1 / (m · ratio)."""
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
     points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
     return Coreset(points, 1 / (m * ratio[indices]), indices)
@@ -243,7 +243,7 @@ def _blocks(X: NDArray) -> Iterator[slice]:
 
 def _squares_about_mean(X: NDArray, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the squared distance of each row to the weighted mean, (n,), computed in float64."""
-    origin = X[np.argmax(w)].astype(np.float64)  # a data row, so that differences are small and their sums precise
+    origin = X[np.argmax(w)].astype(np.float64)  # sums of differences from a row of X are precise
     shift = sum(w[rows] @ (X[rows] - origin) for rows in _blocks(X)) / w.sum()
     squares = np.empty(len(X))
     for rows in _blocks(X):

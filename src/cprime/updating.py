@@ -23,7 +23,7 @@ from cprime.selection.starts import extended, rows_in_memory
 
 logger = logging.getLogger("cprime")
 
-_RISEN = 1.01  # rise of J per point, relative, from which an update of k-means makes jumps of centers
+_RISEN = 1.01  # an update of k-means makes jumps of centers if J per point rises by more than this factor
 _OF_ONE_FIT = ("lower_bounds_", "origin_")  # fitted attributes from which a further fit must not start
 
 
@@ -99,7 +99,7 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
 
 
 def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
-    """Return the fit from the former centers, and a second one with jumps if J has risen, so clusters do not fit X."""
+    """Return the fit from the former centers; if its J per point has risen, also another fit, with jumps of centers."""
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
     adapts = isinstance(fit.exchange, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
@@ -114,7 +114,7 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
 
 
 def _mixture_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
-    """Return the fit from the former parameters, or from means only if the number of components changes."""
+    """Return a list of one fit, from the former parameters, or from means if the number of components changes."""
     fit, C = clone(estimator), len(start.centers)
     if len(estimator.means_) == C:
         fit.set_params(warm_start=True, checkpoint=None)

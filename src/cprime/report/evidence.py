@@ -94,7 +94,7 @@ class ReportData:
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Return the squared distance of each row to its cluster's center: (n,), with features in units of `unit`."""
+        """Return the squared distance of each row to its cluster's center: (n,), each feature in its `unit`."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -173,7 +173,7 @@ def _products(estimator: Any, centers: NDArray) -> int:
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """Return the indices of the rows to examine, in increasing order; repeated calls choose the same rows."""
+    """Return indices of rows to examine, increasing; calls choose the same rows. products: multiplications per row"""
     N = data.n_points
     if isinstance(max_rows, str):
         if max_rows != "auto":

@@ -20,7 +20,7 @@ _STEPS = 120
 _EARLY = 40  # number of first steps, which have stronger attraction between neighbors
 _MAJORISATIONS = 120
 _APART = 150  # maximum number of rounds in which overlapping circles are moved apart
-_RANKS = 0.25  # positions average the rank along an axis, with this weight, and the coordinate
+_RANKS = 0.25  # weight of the rank along an axis in a position; the coordinate has the other part
 _BEYOND = 0.1  # largest distance of outliers from the range between the 1 % and 99 % quantiles, relative to this range
 _MARGIN = 8.0  # distance between circles and the edge of the sheet
 _COVERED = 0.3  # fraction of the sheet covered by all circles
@@ -129,7 +129,7 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
     """Return positions (C, 2) scaled to fill the sheet along each axis.
 
-    A share of each coordinate is its rank, so that outliers compress the other positions less."""
+    A position is the weighted mean of coordinate and rank, so that outliers compress the other positions less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -138,7 +138,7 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
     share = (plane - low) / np.where(extent > 1e-9 * extent.max(), extent, 1)
     order = np.argsort(np.argsort(plane, axis=0, kind="stable"), axis=0) / max(len(plane) - 1, 1)
     share = np.where(extent > 1e-9 * extent.max(), (1 - _RANKS) * share + _RANKS * order, 0.5)
-    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # few clusters stay near the middle
+    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # few clusters are placed near the middle
     least = radii[:, np.newaxis] + _MARGIN
     return least + share * (np.array([width, height]) - 2 * least)
 

@@ -230,7 +230,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data that the page's script needs for hovering and clicking. table: source of descriptions"""
+    """Return the data that the page's script needs for hovering and clicking. table: rows of the clusters' table"""
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}
@@ -271,7 +271,7 @@ def _short_number(value: Any) -> str:
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """Return a picture of many tiles as a dictionary for the page's script. uri: None if the page has the picture"""
+    """Return a picture of many tiles as a dictionary for the page's script. uri: None if the page has it"""
     return {
         "uri": uri,
         "width": found.width,

@@ -56,7 +56,7 @@ def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float6
     """Return the mean m (D,) of a cluster, the largest eigenvalue λ of its covariance and the eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
-    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign
+    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign of the eigenvector
     return mean, max(variance, 0.0), direction
 
 

@@ -45,7 +45,7 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 
 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each row of (…, n), the largest value minus the mean of all but the largest and the least value.
+    """Return, for each row of n values, the largest one minus the mean of all but the largest and the least one.
 
     The unit is the standard deviation of the n − 2 values without the largest and the least.
     """

@@ -29,7 +29,7 @@ _COLUMNS = (
     "seconds",
     "converged",
 )
-_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # left out of the text, to fit a row into a line
+_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # omitted, so that a row fits into a line
 
 
 @dataclass(frozen=True, eq=False)

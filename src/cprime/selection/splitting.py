@@ -45,11 +45,11 @@ class Splitter(NearestCenter, Clusterer):
     _log = __name__  # name of the logger for rounds; fits within a round use other loggers
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return a cluster's urgency (highest first) and at most `most` new centers (k, D), or None for no split."""
+        """Return the priority of a cluster's split and its new centers (k, D), k <= most, or None for no split."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """Return the advantage of merging two clusters, such as a decrease of BIC; if positive, the merge is made."""
+        """Return the advantage (such as lower BIC) of merging the cells `first` and `second`; merged if positive."""
         raise NotImplementedError
 
     @restore_on_error
@@ -125,7 +125,7 @@ class Splitter(NearestCenter, Clusterer):
         self._set_rounds(fit, rows, converged)
 
     def _set_rounds(self, fit: Mixture, rows: list[tuple[int, float]], converged: bool) -> Self:
-        """Set the fitted attributes from the current state of the search."""
+        """Set the fitted attributes from the present fit; rows: number of clusters and criterion of each round."""
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
         self.cluster_centers_ = centers_of(fit, None)

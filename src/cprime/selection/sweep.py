@@ -24,7 +24,7 @@ from cprime.selection.results import ACCEPTED, Mixture, Sweep
 from cprime.selection.starts import exchanged, extended, rows_in_memory
 from cprime.sources import Source, is_source_like, open_data
 
-_STARTS = (  # arguments whose values are for one number of components
+_STARTS = (  # arguments whose shapes allow only one number of components
     *("init", "init_params", "weights_init", "means_init", "precisions_init"),
     *("rates_init", "probabilities_init"),
 )
@@ -129,7 +129,7 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # a part of X may lack some categories
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # parts of X may lack categories
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
@@ -183,7 +183,7 @@ def _best_fit(
     clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
-    if isinstance(best, DiscreteMixture):  # moved centers are no rates or probabilities
+    if isinstance(best, DiscreteMixture):  # because moved centers may be invalid as parameters
         return best
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:

@@ -90,7 +90,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # index that is exact, or by rounding one too low or too high
+        rows = (uniform * len(shares)).astype(np.intp)  # correct, or off by one because of rounding
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)

@@ -191,7 +191,7 @@ def _alternate(
 def _summed(
     X: Floats, sample_weight: Floats, components: Gaussians, hard: bool, weights: str, labels: NDArray[np.intp]
 ) -> _Statistics:
-    """Assign the points to the components, block by block, and return the sums; `labels` (N,) become the new labels."""
+    """Assign points to components and return the sums for a refit; `labels` (N,) is overwritten by the new labels."""
     C, D = components.means.shape
     log_alpha = log_weights(components.weights)
     sums = _Statistics(0.0, np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D)), 0)
@@ -244,7 +244,10 @@ def _refit(
 
 
 def _nearest_by_score(X: Floats, components: Gaussians, empty: NDArray[np.intp]) -> list[int]:
-    """Return for each component in `empty` the point whose best score exceeds its own least, each point once."""
+    """Return for each component in `empty` the point with the least gap between the best score and its score.
+
+    The score is log α_b P_b(x). No point is returned twice.
+    """
     least, numbers = np.empty((0, len(empty))), np.empty((0, len(empty)), dtype=np.intp)
     for rows in blocks(len(X), len(components.means) * components.n_features) if len(empty) else ():
         scores = components.log_densities(X[rows]) + log_weights(components.weights)

@@ -210,7 +210,7 @@ def variation_bounds(
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return, for each of three pairs of densities, which one is larger (n, 3): a change is a kink to integrate."""
+        """Return which density of each of three pairs is larger, (n, 3); integrands have kinks where this changes."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

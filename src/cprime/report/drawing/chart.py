@@ -67,7 +67,7 @@ class Frame:
         return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
 
     def axes(self, x_label: str, x_ticks: Sequence[float] | None = None) -> Markup:
-        """Draw faint lines at round numbers of y, the tick labels, and the name of the x axis."""
+        """Return SVG of faint lines at round numbers of y, of the tick labels, and of the name of the x axis."""
         parts = []
         heights = self._y_ticks()
         for value, name in zip(heights, labelled(heights), strict=True):
@@ -87,7 +87,7 @@ class Frame:
 
 
 def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str]) -> Markup:
-    """Draw a curve with points; `names` are the tooltips of the points."""
+    """Return an SVG drawing of a curve y over x with points; `names` are the tooltips of the points."""
     low, high = float(np.min(y)), float(np.max(y))
     margin = 0.06 * (high - low) or abs(low) * 0.01 or 1.0
     frame = Frame((0.0, float(x.max()) or 1.0), (low - margin, high + margin))
@@ -99,7 +99,7 @@ def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str])
 
 
 def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span: tuple[float, float]) -> Markup:
-    """Draw adjacent bars of equal width over the interval `span`; `names` are the tooltips of the bars."""
+    """Return an SVG drawing of adjacent bars over the interval `span`; `names` are the tooltips of the bars."""
     frame = Frame(span, (0.0, float(heights.max()) or 1.0))
     edges = np.asarray(frame.across(np.linspace(*span, len(heights) + 1)))
     floor, gap = float(frame.up(0.0)), 0.5 if len(heights) > 60 else 1.0
@@ -121,7 +121,7 @@ def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span:
 
 
 def ranked(label: str, values: NDArray, mean: float, x_label: str) -> Markup:
-    """Draw decreasing values as an area with a dotted line at their mean; log y axis if the values differ much."""
+    """Return an SVG area of decreasing values with a dotted line at their mean; log y axis if they differ much."""
     n, least = len(values), float(values[values > 0].min()) if (values > 0).any() else 1.0
     log = bool(values[0] > 50 * max(float(np.median(values)), least))
     low = least * 0.8 if log else 0.0

@@ -11,7 +11,7 @@ _LEAST_SHARE = 1 / 2000  # fraction of the total below which a flow is not drawn
 
 
 def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[str], rest: list[bool]) -> Markup:
-    """Draw flows (a, b) between clusters named `left` (a) and `right` (b).
+    """Return an SVG drawing of flows (a, b) between the clusters named `left` (a) and those named `right` (b).
 
     rest (a,): whether an entry of `left` combines many clusters
     """
@@ -60,7 +60,7 @@ def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[
 
 
 def _places(shares: NDArray[np.float64], height: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the offset and the height of each bar, both of shape (n,)."""
+    """Return offset and height of each of n bars in a column of this height: (n,) each. shares (n,): their sizes"""
     heights = shares * (height - _GAP * (len(shares) - 1))
     starts = np.concatenate([[0.0], np.cumsum(heights + _GAP)[:-1]])
     return starts, heights

@@ -54,7 +54,7 @@ class SharedPoints:
 
 
 def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t) for positive s and t."""
+    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t), the entropy lost if two shares s, t > 0 are added."""
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
@@ -125,7 +125,7 @@ class _Clusters:
             yield (a, b), change
 
     def _join(self, a: int, b: int) -> None:
-        """Merge cluster b, which has fewer entries, into cluster a."""
+        """Merge cluster b into cluster a, and update all pairs with them; b has fewer shares of points than a."""
         corrections = self._corrections(a, b)
         self.of[self.of == b] = a
         numbers = np.concatenate([self.pairs[a], self.pairs[b]])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 class Joins(NamedTuple):
     """Pairs of clusters in the order in which they are joined.
 
-    pairs (m, 2): one component of each of the two clusters    changes (m,): change of the rule's objective by each join
+    pairs (m, 2): one component of each of the two clusters    changes (m,): change of entropy or squared error by each
     """
 
     pairs: NDArray[np.int64]

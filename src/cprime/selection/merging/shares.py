@@ -60,7 +60,7 @@ def found(
 
 
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> ComponentShares:
-    """Compute the n_kept greatest responsibilities of each row and summarize them.
+    """Return the n_kept greatest responsibilities of each row as `ComponentShares`.
 
     Responsibilities come from an E-step of the fit's model or, for a fit without one, from `predict_proba`.
     """

@@ -56,16 +56,16 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
         while True:
             i = chain[-1]
             costs = np.square(m - m[i]).sum(axis=1)
-            costs *= w * w[i] / (w + w[i])  # symmetric to the last bit, so costs decrease along the chain
+            costs *= w * w[i] / (w + w[i])  # exactly symmetric, so costs decrease along the chain
             costs[i] = np.inf
-            costs[w == 0] = np.inf  # already joined to another cluster
+            costs[w == 0] = np.inf  # centers already joined to another one
             j = int(costs.argmin())
             if len(chain) > 1 and costs[chain[-2]] <= costs[j]:
                 j = chain[-2]
                 break
             chain.append(j)
         del chain[-2:]
-        if i in chain or j in chain:  # possible if costs are equal up to rounding
+        if i in chain or j in chain:  # a loop in the chain, if costs are equal up to rounding
             chain = []
         pairs[n], changes[n] = (names[i], names[j]), costs[j]
         m[i] += (m[j] - m[i]) * (w[j] / (w[i] + w[j]))

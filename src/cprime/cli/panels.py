@@ -102,7 +102,7 @@ class WholeNumber(click.ParamType):
 
 
 class Bound(click.ParamType):
-    """Type of an option value that is a number of points, or a text such as "1.2x", a multiple of the mean size."""
+    """Type of an option value that is a number of points, or "1.2x", a multiple of the mean cluster size."""
 
     name = "bound"
 

@@ -151,7 +151,8 @@ class Label:
 class CostTally(Sums):
     """Sums of a `CostPass`.
 
-    cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums from which the search updates its state
+    cost: Σ_n w_n min_c cost_nc, for points n and components c    weight: Σ_n w_n
+    stats: sums from which the search updates its state
     """
 
     cost: float

@@ -178,7 +178,7 @@ class CategoricalMixture(DiscreteMixture):
         return data.read_by(OneHot(sizes, names if names is None else tuple(names)), False, sum(sizes))
 
     def _sizes(self, largest: NDArray[np.float64], n_features: int) -> NDArray[np.int64]:
-        """Return K_d of each column for the argument `n_categories`; raise ValueError for a code that is too large."""
+        """Return the number of categories of each column; raise ValueError if a largest code (D,) is too large."""
         if isinstance(self.n_categories, str):
             if self.n_categories != "auto":
                 raise ValueError(f'n_categories must be "auto", an integer or an array, got {self.n_categories!r}.')

@@ -177,7 +177,7 @@ class ConditionalMixtures:
         return self._each(values, shares.shape)
 
     def _moments(self, spread: bool) -> NDArray:
-        """Return the means of M unknown columns for each row, (n, M); `spread` appends their deviations: (n, 2M)."""
+        """Return the means of M unknown columns for each row, (n, M); with `spread` also deviations: (n, 2M)."""
 
         def found(piece: _RowBatch) -> NDArray:
             means = self._means(piece)

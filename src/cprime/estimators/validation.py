@@ -199,7 +199,7 @@ def _check_flag(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a bool, got {value!r}.")
 
 
-_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # by argument
+_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # checks by argument
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:

@@ -89,7 +89,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # FIT stays, to mark the folder as a checkpoint
+                if path.name != FIT:  # the file FIT marks the folder as a checkpoint
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -212,7 +212,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return text for an error message about a difference: the entry's name, the stored and the given value."""
+    """Return text for an error: the name of an entry that differs from the stored fit's, and both values."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -368,7 +368,7 @@ def _checked(description: Any) -> dict[str, Any]:
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
             raise ValueError(f"its {name} is {description[name]!r}")
-    output = description.setdefault("output", None)  # older versions did not store it
+    output = description.setdefault("output", None)  # older versions did not store `output`
     if output is not None and not (isinstance(output, str) and os.path.isabs(output)):
         raise ValueError(f"its output is {output!r}, expected an absolute path")
     chunks, warm = description["chunks"], description["warm"]

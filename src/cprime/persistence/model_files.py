@@ -32,7 +32,7 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
-_NAMESPACES = ("search", "seeding")  # first parts of the names of classes whose instances parameters may be
+_NAMESPACES = ("search", "seeding")  # packages with classes of objects that may be parameters
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))

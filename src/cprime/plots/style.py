@@ -18,7 +18,7 @@ COLUMN = 89 / 25.4  # width in inches of one column of a journal
 GREY = "#808080"
 TEXT = 8  # font size in points
 MANY = 30  # with more clusters than this, lines are thin and colors soft
-_CLUSTER_COLORS = COLORS[:-1]  # without black, which only other marks have
+_CLUSTER_COLORS = COLORS[:-1]  # without black, the color of other marks
 _SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # for many clusters, used repeatedly
 
 

@@ -225,7 +225,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # no callbacks: for pickling
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # no callbacks, for pickling
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

@@ -1,4 +1,4 @@
-// Weighted count and sum of one component's points, in the order of its entries and in double precision.
+// Weighted count and sum of one component's points, added in the given order and in double precision.
 #pragma once
 #include "kernels.h"
 #include "points.h"

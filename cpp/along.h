@@ -8,7 +8,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Compute out[n] = (x_n - m_c) v_c for rows [begin, end); c is the label of row n.
+// Compute the projections out[n] = (x_n - m_c) v_c of rows [begin, end); c is the label of row n, m_c the center and
+// v_c the direction of component c.
 template <class T>
 inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end) {

@@ -28,8 +28,8 @@ template <class T> struct BestTwo {
         }
     }
 
-    // Update both with the lower bounds of `count` centers from c on. If the least bound occurs twice, `second` equals
-    // `least`.
+    // Update `least` and `second` with the lower bounds of `count` centers from c on. If the least bound occurs twice,
+    // `second` equals `least`.
     void follow(const T (*low)[TILE_LANES<T>], int c, int count) {
         using V = simd<T>;
         for (int v = 0; v < TILE_VECTORS; ++v) {

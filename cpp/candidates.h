@@ -182,7 +182,8 @@ class CoarseCandidates {
         worst_ = std::sqrt(worst_);
     }
 
-    // Compute lower bounds of all scores. If `narrow`, also lower bar[i] to the least upper bound of point i's scores.
+    // Compute lower bounds of all scores. If `narrow`, also lower the limit bar[i] of point i's scores to their least
+    // upper bound.
     void bound(const CoarsePoints &points, float *bar, bool narrow) {
         for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * COARSE_ROWS)
             if (points.n > COARSE_ROWS)
@@ -216,7 +217,7 @@ class CoarseCandidates {
         }
     }
 
-    // Call near(point, candidate, lower bound) unless the lower bound is above bar[point].
+    // Call near(point, candidate, lower bound) for all scores whose lower bound is not above the limit bar[point].
     template <class Near> void for_each_below(const CoarsePoints &points, const float *bar, Near near) const {
         for (int j = 0; j < points.n; j += V::width) {
             const auto limit = V::load(bar + j);

@@ -94,7 +94,7 @@ std::vector<EvidenceRow> evidence_of(const ListSearchTask<T> &task, const double
     return out;
 }
 
-// The matrix rows of several pieces of the data, merged: rows of one component are summed in the order of the pieces.
+// Merged matrix rows of several pieces of the data: rows of the same component are summed in the order of the pieces.
 struct Evidence {
     Evidence(const std::vector<std::vector<EvidenceRow>> &pieces, std::size_t C, int n_threads) : begins(C + 1) {
         std::vector<std::vector<const EvidenceRow *>> parts(C);

@@ -1,5 +1,5 @@
 // Costs of Gaussian components, (31) of Luecke & Forster: offset_c + |A_c (x - m_c)|^2, with a diagonal or lower
-// triangular A_c. Each vector lane is a point, so a component is read once for many points.
+// triangular A_c and mean m_c. Each vector lane is a point, so a component is read once for many points.
 #pragma once
 #include <algorithm>
 

@@ -21,7 +21,7 @@ template <class T> class LaneBest {
         std::fill_n(ids_.get(), L * H_, NONE);
     }
 
-    // Return, for each lane, the greatest cost at which another component is accepted.
+    // Return, for each lane, the cost of the last of the H components, above which no further component is accepted.
     const T *bar() const { return at(costs_, H_ - 1); }
 
     // Offer component c, which has not been offered before, with a cost for every lane.

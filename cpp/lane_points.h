@@ -12,7 +12,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The starts A_c (origin - m_c) of some components c for one origin, see gaussian_start.
+// Constant terms ("starts") A_c (origin - m_c) of some components c for one origin, see gaussian_start.
 template <class T> class OwnStarts {
   public:
     OwnStarts(int most, int D) : D_(D), values_(static_cast<std::size_t>(most) * D), far_(most) {}
@@ -58,8 +58,8 @@ template <class T> class LanePoints {
         store(gaussians, c, sum, out);
     }
 
-    // Compute the cost of component c for every lane, or return false if the cost is above the bars of all lanes. In
-    // that case the sum may end early, because partial sums only grow, rounded or not.
+    // Compute the cost of component c for every lane (point), or return false if it is above the limit `bar` of every
+    // lane. In that case the sum may end early, because partial sums only grow, rounded or not.
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, const T *bar, T *out) const {
         if (start.far) {
             measure(gaussians, c, out);

@@ -117,7 +117,7 @@ class Contest {
         return w1 * shift * shift >= lead_ * (w1 + w2) * w2;
     }
 
-    // Return the first end after `lost` from which on the later beginning costs no more, or n + 1.
+    // Return the first end after `lost` from which on the later beginning costs no more, or n + 1 for n values.
     std::int32_t first_win(std::int32_t lost) const {
         const std::int32_t n = line_.size();
         std::int32_t step = 1;

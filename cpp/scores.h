@@ -45,7 +45,7 @@ template <class T> inline T measuring_error(int D) {
     return static_cast<T>(D / (2 * simd<T>::width) + 12) * std::numeric_limits<T>::epsilon() / 2;
 }
 
-// Conversions between distances and computed squared distances, with allowance for rounding errors.
+// Bounds of distances from computed squared distances, and the reverse, which include rounding errors.
 template <class T> class Rounding {
   public:
     explicit Rounding(int D) : error_(score_error<T>(D)), least_(2 * std::sqrt(underflow<T>(D))) {}

@@ -25,7 +25,7 @@ inline void sparse_accumulate(const SparseAccumulateTask<T> &task, std::size_t b
     *count += total;
 }
 
-// Return the product m v in double precision.
+// Return the dot product of m and v (D numbers each) in double precision.
 template <class T> inline double wide_product(const T *m, const T *v, int D) {
     double sum[8] = {};
     int k = 0;

@@ -20,7 +20,7 @@ template <class T> class Keeper {
                 offer(i, x, previous[h]);
     }
 
-    // Return the squared distance that a further component must not exceed to enter the point's active set.
+    // Return the squared distance that a further component must not exceed to enter the active set of the i-th point.
     T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].square; }
 
     void offer(int i, const T *x, std::int32_t c) {

@@ -64,7 +64,7 @@ inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight,
         });
 }
 
-// Return (x - m) v.
+// Return the projection of x - m on the direction v: the dot product (x - m) v.
 template <class T> inline double projection(const T *x, const double *m, const double *v, int D) {
     using V = simd<double>;
     typename V::vec sum{};

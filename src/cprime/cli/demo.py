@@ -187,7 +187,7 @@ def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> flo
 
 
 def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[PatchModel]:
-    """Fit models to the first photograph, evaluate them on the second: k-means, mixtures with C′ = 1 and C′ = 3."""
+    """Fit k-means and mixtures with C′ = 1 and 3 to the first photograph's patches; evaluate them on the second's."""
     rng = np.random.default_rng(_SEED)
     seen, unseen = (patches(image, size=_SIZE).data for image in photographs)
     train = seen[np.sort(rng.choice(len(seen), scale.n_train, replace=False))]

@@ -76,7 +76,7 @@ def _label(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def draw_codebook(path: Path, estimator: Any, title: str) -> None:
-    """Draw every center of a fit to square gray patches, levels 0 … 255, the largest clusters first, to a file."""
+    """Draw the centers of clusters of square gray patches as small images to a file, the largest clusters first."""
     columns = round((_COLUMNS * len(centers_of(estimator))) ** 0.5)
     figure = Figure(figsize=(9, 9 / _COLUMNS + 0.4), dpi=_DPI, layout="constrained")
     CodebookDisplay.from_estimator(estimator, limits=(0, 255), ax=figure.add_subplot(), columns=columns)

@@ -29,7 +29,7 @@ _ROWS_OF_INDEX = 3
 
 @dataclass(frozen=True)
 class Request:
-    """Command line options, under their names, that select and prepare the input data.
+    """Command line options that select and prepare the input data, one field per option.
 
     Columns of a table are selected by name, those of an array by number.
     """
@@ -108,7 +108,7 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Extend the message of errors about missing values that are raised in this context by the options that help.
+    """Add to errors about missing values that are raised in this context a hint at the options that avoid them.
 
     fills: whether filling with column means is one of these options
     """

@@ -21,7 +21,7 @@ from cprime.sources.naming import naming
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """Options of `cprime merge`, under their names; n_clusters: None is the number that the merge tree suggests."""
+    """Options of `cprime merge`, one field each; n_clusters: None is the number that the merge tree suggests."""
 
     n_clusters: int | None
     criterion: str

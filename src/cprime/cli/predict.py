@@ -165,7 +165,7 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
 
 
 class _Rows:
-    """Columns of the output that are not results: identifiers, row numbers, and data."""
+    """Columns that `cprime predict` writes besides its results: identifiers, row numbers, and data."""
 
     def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier

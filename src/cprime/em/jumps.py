@@ -213,7 +213,7 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
     """Return for each cluster the neighbor with which a merge raises the error J least, and this rise: (C,) each.
 
     The rise is infinite if a cluster has no neighbor.
-    counts (C,), sums (C, D): weights and sums Σ w x of clusters    near (C, m): ids of near clusters, −1 for none
+    counts (C,), sums (C, D): Σ w and Σ w x over the points x of clusters    near (C, m): ids of near ones, −1 for none
     """
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)

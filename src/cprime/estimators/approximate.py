@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return the index of each row's best component among the components near it, which `nearby` finds: (n,)."""
+    """Return the index of each row's best component, (n,), among the components near the row that `nearby` finds."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 

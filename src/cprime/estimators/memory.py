@@ -100,7 +100,7 @@ class PlannedRows:
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
-        """Return the rows of an array of which only shape and dtype are known, to estimate the memory of a fit."""
+        """Return the description of an array with this shape and dtype, to estimate the memory of a fit without data."""
         source = ShapeSource(shape, dtype, resident=True)
         return cls(Local(source), _n_bytes_stored(source))
 
@@ -120,17 +120,17 @@ class PlannedRows:
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """Return the description of the same rows if they are read in chunks of `chunk_rows` rows."""
+        """Return a copy of this description, for the case that chunks of `chunk_rows` rows are read."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Return the description of the same rows as if they were stored in a file."""
+        """Return a copy of this description, for the case that the rows were stored in a file."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """Return the description of the same rows as if they were stored in float32."""
+        """Return a copy of this description, for the case that the rows were stored in float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 
@@ -224,9 +224,9 @@ def needed(
 
 
 def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
-    """Return the name of the fit's initialization, or of that which takes most memory if there are several.
+    """Return the name of the initialization of the fit; None if starting centers are given.
 
-    It is None if centers are given.
+    If several initializations are used in turn, it is the one that takes most memory.
     """
     init = name_of(getattr(estimator, "init", getattr(estimator, "init_params", None)))
     if init is None:
@@ -309,7 +309,7 @@ def _size(value: Any) -> int:
 
 
 class ShapeSource(Source):
-    """Rows of a given shape and type, as one chunk (as if in memory) or in chunks (as if in a file)."""
+    """Data source that has no numbers, only a shape and a type, as one chunk (in memory) or in chunks (in a file)."""
 
     _keeps_narrow = True
 

@@ -108,9 +108,9 @@ class GivenParameters:
         """Return a model with the starting parameters of a fit.
 
         start (C, D): starting means    exact: whether points are compared with all starting means
-        Given parameters are not changed. Other means, covariances and weights are estimated from the hard assignment of
-        the points to the starting means. If the fit itself estimates the first variance (`finds_variance`), the means
-        are the starting means.
+        Parameters given by the user are not changed. Other means, covariances and weights are estimated from the hard
+        assignment of the points to the starting means. If the fit itself estimates the first variance
+        (`finds_variance`), the means are the starting means.
         """
         if self.means and self.covariances and (self.weights is not None or not self.free):
             return self.shaped(start, self.weights)

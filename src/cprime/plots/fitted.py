@@ -69,7 +69,7 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
-    """Return a copy of the estimator with the parameters of `model`: its predictions change, its fit history does not.
+    """Return a copy of the estimator that predicts with the parameters of `model`; its fit history is unchanged.
 
     For k-means, σ² = J/(DN) is computed from J, the sum of squared distances in X: eq. (14) of Lücke & Forster.
     """

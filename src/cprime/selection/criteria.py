@@ -57,7 +57,7 @@ def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache
 def critical_value(n: int, alpha: float) -> float:
-    """Return the critical value of the outlier test for n Gaussian numbers: a simulated (1 − alpha) quantile."""
+    """Return the (1 − alpha) quantile, found by simulation, of the outlier statistic `excess` of n Gaussian numbers."""
     return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))
 
 

@@ -163,7 +163,7 @@ def _check_estimator(estimator: Any) -> None:
 def _divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
-    """Divide the data at random. Return the data to fit and the held-out fraction `holdout`, or None without it."""
+    """Divide the data at random; return the part to fit, and the held-out part (share `holdout`; None if that is)."""
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:

@@ -129,7 +129,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return the centers, of `n_init` initializations, with the least squared distances on a random sample."""
+        """Return the best of `n_init` sets of initial centers: least sum of squared distances from a random sample."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None

@@ -244,7 +244,7 @@ def _refit(
 
 
 def _nearest_by_score(X: Floats, components: Gaussians, empty: NDArray[np.intp]) -> list[int]:
-    """Return for each component in `empty` the point with the least gap between the best score and its score.
+    """Return, for each component in `empty` (without points), the point at which its score is nearest to the best one.
 
     The score is log α_b P_b(x). No point is returned twice.
     """

@@ -297,7 +297,7 @@ def _compared_model(estimator: KMeans | GaussianMixture | StudentTMixture) -> _M
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
-    """Compute the weighted sums of the ledger in blocks of rows, so that no N×C array is allocated."""
+    """Compute the sums over all rows from which the identities follow, in blocks, so that no N×C array is needed."""
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()

@@ -315,7 +315,7 @@ class StudentTs:
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D): Gaussian, with the precision multiplied by u ~ Gamma(ν/2, ν/2), ν the dof."""
+        """Draw independent rows (n, D): Gaussian of precision u Σ⁻¹, with u ~ Gamma(ν/2, ν/2), degrees of freedom ν."""
         rng, C = check_random_state(random_state), len(self.dof)
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))

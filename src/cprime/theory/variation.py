@@ -210,7 +210,7 @@ def variation_bounds(
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return which density of each of three pairs is larger, (n, 3); integrands have kinks where this changes."""
+        """Return which is larger of Q_b and P_b (b = 0, 1), and of Q_0 and Q_1: (n, 3). Integrands have kinks there."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

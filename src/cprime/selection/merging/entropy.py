@@ -59,7 +59,7 @@ def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return h(s, t, u) = g(s, u) + g(t, u) − g(s + t, u) for positive s, t and u, with g as in `gain`."""
+    """Return h = g(s, u) + g(t, u) − g(s + t, u) for shares s, t, u > 0; g: decrease of entropy by a join (`gain`)."""
     total = s + t + u
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 

@@ -42,7 +42,7 @@ class _SetActive:
 
 @dataclass(frozen=True, eq=False)
 class _KnownStart:
-    """Initialization by given centers (C, D), of which each point's nearest one is known: labels (N,)."""
+    """Initialization by given centers (C, D); the nearest center of each point is known: labels (N,)."""
 
     known: NDArray
     labels: NDArray[np.int32]

@@ -177,7 +177,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _standing(self, fit: em.Run, plan: em.FitPlan) -> Self:
-        """Return a copy of the estimator with the fitted parameters that the run would return if it ended now."""
+        """Return a copy of the estimator with the fitted parameters that the run `fit` would return if it ended now."""
         view = unfitted_copy(self)
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
@@ -292,7 +292,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return nullcontext() if folder is None else data.spilled(folder)
 
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-        """Return the checkpoint or None, and the state of an interrupted fit from its folder (or an empty state)."""
+        """Return the checkpoint or None, and the state of an interrupted fit in its folder (empty if there is none)."""
         if self.checkpoint is None:
             return None, Runs()
         description = {

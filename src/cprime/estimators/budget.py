@@ -59,7 +59,7 @@ def total(parts: dict[str, int]) -> int:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield the description `rows` unchanged; then, if the chunk size can be changed, with smaller and smaller chunks.
+    """Yield the description `rows`, then copies with smaller and smaller chunks if the chunk size can be changed.
 
     The chunk size is halved each time, down to LEAST_CHUNK rows.
     """
@@ -73,7 +73,7 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
 
 
 def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tuple[str, int]]:
-    """Return the changes of a fit that save at least a tenth of its memory: (description, bytes after the change) each.
+    """Return changes of a fit that save at least a tenth of its memory: pairs (description, bytes after the change).
 
     Changes with the least drawback come first. If a limit is given [bytes], changes that stay within it precede the
     others.
@@ -91,7 +91,7 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
 
 
 def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
-    """Return the bytes that a fit takes; with a limit > 0 [bytes], chunks are halved until the fit stays within it."""
+    """Return the bytes that a fit takes; if limit > 0 [bytes], chunks are first halved until the fit is within it."""
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if limit else ():
         n_bytes = total(needed(estimator, candidate))
@@ -101,7 +101,7 @@ def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
 
 
 def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, PlannedRows]]:
-    """Yield (description, estimator, rows) of other ways to fit the same rows, those with the least drawback first."""
+    """Yield other ways to fit the same rows, as (description, estimator, rows); the one with least drawback first."""
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()
     if rows.is_cut and len(rows.data.sizes) < 8:

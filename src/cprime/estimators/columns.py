@@ -53,7 +53,7 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 
 
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
-    """Return some columns of X, found by name if both X and the training data have names; no other column is read.
+    """Return some columns of X without reading the others; by name if both X and the training data have names.
 
     X has all n_features columns of the training data, or only the requested columns. In the latter case X is returned
     unchanged. Raises ValueError for any other number of columns.

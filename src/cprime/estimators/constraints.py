@@ -119,7 +119,7 @@ def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> K
 def known_centers(
     data: Data, labels: NDArray[np.int32] | None, fixed: NDArray | None, n_clusters: int
 ) -> KnownCenters | None:
-    """Return the fixed centers of the first clusters, and the means of labeled points of others; None without both.
+    """Return known centers: `fixed` for the first m clusters, for others the means of labeled points; None if none.
 
     labels (N,): known cluster of each point, −1 if unknown, or None    fixed (m, D), or None
     """

@@ -14,7 +14,7 @@ from cprime.model.categorical import check_codes
 
 @dataclass(frozen=True)
 class LargestCounts:
-    """Partial result of `CheckCounts`: the largest number of each column (D,); zeros for sparse rows."""
+    """Result of `CheckCounts` for some rows: the largest number of each column (D,); zeros if rows are sparse."""
 
     largest: NDArray[np.float64]
 
@@ -47,10 +47,10 @@ class CheckCounts:
 
 
 class DiscreteMixture(Mixture):
-    """Base of mixtures of discrete densities; a subclass has one family, and a parameter for the starting components.
+    """Base of mixtures of discrete densities; a subclass has one model family and a parameter for its starting values.
 
-    `means_` are the means of the rows as the family reads them, and `precisions_init`, `reg_covar` and `momentum`
-    have no meaning.
+    `means_` are the means of the rows after conversion by the family (for example to zeros and ones). The parameters
+    `precisions_init`, `reg_covar` and `momentum` of other mixtures do not exist.
     """
 
     precisions_init = None

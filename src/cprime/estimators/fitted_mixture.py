@@ -168,7 +168,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
                 )
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """Return the options of the model family (such as n_factors) in the fit to continue.
+        """Return the options of the model family, such as n_factors, of the earlier fit that is continued.
 
         Options with the value "auto" and estimated ones are left out.
         """

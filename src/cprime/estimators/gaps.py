@@ -50,7 +50,7 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return the data, with missing values replaced by column means wherever rows are compared with centers.
+    """Return data whose rows have column means in place of missing values when they are compared with centers.
 
     names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.
     """

@@ -18,7 +18,7 @@ from cprime.search import Search
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """Return the expected latent factors E[z | x] of each row, under its best component, a factor analyzer: (n, H)."""
+    """Return the H expected factors E[z | x] of each row under its best component (factor analyzer): (n, H)."""
     return model.latent(X, best_of(model, X))
 
 

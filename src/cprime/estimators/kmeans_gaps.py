@@ -18,7 +18,7 @@ from cprime.model.tied_spherical import variance_floor
 
 
 def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
-    """Return the options of a k-means fit of rows with missing values: no jumps or exchange steps, no bounded search.
+    """Return the options of a k-means fit of rows with missing values, without jumps, exchange steps, bounded search.
 
     Raises ValueError if an argument of the estimator does not allow missing values.
     """

@@ -22,7 +22,7 @@ HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float
 
 
 class Medians:
-    """State of one start: centers (C, D), labels (N,), J before each update, and rows of the history."""
+    """State of one start of k-medians: centers (C, D), labels (N,), J before each update, and rows of the history."""
 
     def __init__(self, centers: NDArray) -> None:
         self.centers = centers
@@ -262,8 +262,8 @@ def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDAr
 def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArray) -> NDArray:
     """Return the medians of the rows of each label, (C, D); a cluster without points of weight has its old center.
 
-    With weights, the value is a median of the rows repeated `weight` times: where half of the weight lies on each side,
-    the mean of the two values there.
+    A row of weight 2 counts as two rows. If exactly half of the weight lies on each side of a gap between two values,
+    the median is the mean of both.
     """
     out = centers.copy()
     order = np.argsort(labels, kind="stable")

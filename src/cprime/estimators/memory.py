@@ -100,7 +100,7 @@ class PlannedRows:
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
-        """Return the description of an array with this shape and dtype, to estimate the memory of a fit without data."""
+        """Return the description of an array of this shape and dtype, to estimate the memory of a fit without data."""
         source = ShapeSource(shape, dtype, resident=True)
         return cls(Local(source), _n_bytes_stored(source))
 
@@ -262,7 +262,7 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the sizes of a model of n_features features, measured on models of two and three components.
+    """Return the `Sizes` in bytes of a model of n_features features, measured on models of two and three components.
 
     The difference of the two models gives the bytes per component.    view: the estimator
     """

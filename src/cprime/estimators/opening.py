@@ -102,7 +102,7 @@ def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) 
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:
-    """Return the names of the training data's columns if `columns` contains all of them, otherwise `columns` itself."""
+    """Return the column names of the training data if all are in `columns` (of new data), otherwise `columns`."""
     known: NDArray | None = getattr(estimator, "feature_names_in_", None)
     return columns if known is None or not set(known) <= set(columns) else list(known)
 

@@ -86,8 +86,8 @@ def certificate_text(estimator: Any) -> str | None:
 def remarks(estimator: Any) -> list[str]:
     """Return lines of text with remarks on a fitted estimator.
 
-    They are about the quality of its search (certificate), the exactness of labels, advice, the preparation of the
-    data, and the size C′ of active sets if it is less than the number of components C.
+    Subjects of remarks: quality of its search (certificate), exactness of labels, advice, preparation of the data, and
+    the size C′ of active sets if it is less than the number of components C.
     """
     lines = []
     text = certificate_text(estimator)

@@ -17,7 +17,7 @@ except ImportError:  # before scikit-learn 1.9
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `fit` in a wrapper without effect; the call stack is then as deep as with scikit-learn 1.9."""
+        """Return `fit` in a wrapper without effect, so that the call stack is as deep as with scikit-learn 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -50,7 +50,7 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
 
 
 def accepting(estimator: Any, X: Any) -> Any:
-    """Return the estimator; if X has no column names, a copy without the column names of its training data."""
+    """Return the estimator, or a copy without the column names of its training data if X has no column names."""
     return without_names(estimator) if isinstance(X, np.ndarray | list) else estimator
 
 

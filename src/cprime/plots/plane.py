@@ -82,7 +82,7 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Return height / width of the range of points (n, 2); None if this ratio does not permit axes of equal scale."""
+    """Return height / width of the range of points (n, 2); None if it is too extreme for axes of equal scale."""
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 

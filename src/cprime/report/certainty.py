@@ -31,7 +31,7 @@ class Certainty:
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
     mean: mean of the greatest responsibility    sure: weight fraction of rows in which the greatest exceeds 0.95
-    doubts: the rows with the least certain assignment among the examined rows
+    doubts: the rows with the least certain assignments
     """
 
     counts: NDArray[np.float64]

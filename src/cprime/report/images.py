@@ -57,7 +57,7 @@ def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> 
 
 
 def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
-    """Return pictures of centers and factors. A component's factors are divided by the largest absolute value."""
+    """Return pictures of centers and factors; a component's factors are divided by their largest absolute value."""
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:
         return None

@@ -153,7 +153,7 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
 
 
 def _relative(found: Clusters) -> NDArray[np.float64]:
-    """Return the sizes of the shown clusters relative to the largest."""
+    """Return the sizes of the clusters in the report, divided by the largest size."""
     sizes = found.sizes[found.shown]
     return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
 

@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
 
 def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
-    """Return a `Cell` (points and weights) for each cluster, in the original order; labels (n,) are cluster indices."""
+    """Return a `Cell` for each cluster: its rows of X in their order, and weights. labels (n,): cluster of each row"""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
     return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
@@ -77,7 +77,7 @@ def distinct(cell: Cell) -> NDArray[np.intp]:
 
 
 def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
-    """Split a cell by two-means that starts from m ± v √(2λ/π), with m the mean and (λ, v) the principal component.
+    """Split a cluster by two-means from the start m ± v √(2λ/π), with mean m and principal component (λ, v).
 
     For a Gaussian, the means of its two halves lie at this start (Hamerly & Elkan 2004, section 3). Return a list of
     the two parts, or of the cell alone if its points coincide or cannot be divided.

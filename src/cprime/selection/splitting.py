@@ -161,7 +161,7 @@ class Splitter(NearestCenter, Clusterer):
         return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
-        """Return the BIC of the isotropic mixture with cluster shares as weights; F replaces the log-likelihood.
+        """Return the BIC of an isotropic mixture weighted by cluster sizes; free energy F replaces the log-likelihood.
 
         The mixture has C·D coordinates, 1 variance and C − 1 free weights.
         """

@@ -145,6 +145,6 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """Return the decrease of the BIC of a cluster's points if one component is replaced by one per new center."""
+        """Return by how much the BIC of a cluster's points falls if several new `centers` replace its single center."""
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

@@ -62,7 +62,7 @@ class Draws:
 
 
 def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
-    """Return whether `Greedy`, k-means++ of this file, can compute this initialization with scikit-learn's draws."""
+    """Return whether `Greedy` (k-means++) can compute this initialization with the same draws as scikit-learn."""
     named = isinstance(init, str) and init == "k-means++"
     doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
     return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())

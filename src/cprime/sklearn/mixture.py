@@ -44,12 +44,12 @@ def _of_another_library(X: Any) -> bool:
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn, with an array namespace (xp) if scikit-learn requires one (from 1.8 on)."""
+    """Call a method of scikit-learn, with the argument xp (array namespace) that it requires from version 1.8 on."""
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
 class _OneStart(cprime.GaussianMixture):
-    """Mixture fitted in one of several runs, without a convergence warning, because only the best run needs one."""
+    """Mixture for one of several runs; its fit gives no convergence warning, because only the best run needs one."""
 
     _before: float = np.inf
     _from: Model | None = None

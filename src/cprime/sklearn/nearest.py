@@ -32,7 +32,7 @@ def hand_over(estimator: Any, why: str) -> None:
 
 
 def squared(X: Any) -> Rows:
-    """Return the rows X after a check that their squared values do not overflow the data type."""
+    """Return the rows X unchanged; raise an error if their squares would overflow the data type."""
     X = as_rows(X)
     check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X

@@ -27,7 +27,7 @@ Columns = Callable[[Floats, Floats], Floats]
 
 
 class Means(NamedTuple):
-    """Expectations (m,) of m quantities under a density Q, and 95 % intervals (2, m); no width after quadrature."""
+    """Expectations (m,) of m quantities under a density Q, and 95 % intervals (2, m), of width 0 after quadrature."""
 
     values: Floats
     intervals: Floats
@@ -97,7 +97,7 @@ class Sample:
 
     @classmethod
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Return a `Sample` of data points, with log Q at each estimated from the distance to its k-th neighbor.
+        """Return a `Sample` of data points; log Q at each is estimated from the distance to its k-th neighbor.
 
         The mean of this log Q is minus the estimate of the entropy of Q by Kozachenko & Leonenko.
         """

@@ -220,7 +220,7 @@ def _summed(
 def _refit(
     X: Floats, sums: _Statistics, before: Gaussians, weights: str, covariance_type: str, reg_covar: float
 ) -> Gaussians:
-    """Return Gaussians of maximum likelihood for the sums, with new weights if they are free.
+    """Return Gaussians of maximum likelihood from the `sums` over the points; mixing weights are new if they are free.
 
     Each component without points moves to the point at which its score is closest to the best score, a different point
     for each.

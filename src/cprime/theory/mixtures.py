@@ -49,7 +49,7 @@ class MixtureDensity(Protocol):
         """Return a mixture of the same C densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, points (m,) that enclose all probability, with smooth densities between them."""
+        """Return points (m,) on the line that enclose (almost) all probability; densities are smooth between."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:

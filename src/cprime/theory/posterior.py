@@ -122,7 +122,7 @@ class _Coordinates:
         return np.concatenate([components.means.ravel(), entries.ravel()])
 
     def parameters(self, vector: Floats) -> _Parameters:
-        """Return the means (C, D) and lower triangular factors (C, D, D) of the precisions that a vector (P,) holds."""
+        """Return the means (C, D) and lower triangular factors (C, D, D) of the precisions in a vector (P,)."""
         means, entries = np.split(vector, [self.C * self.D])
         means = means.reshape(self.C, self.D)
         if self.spherical:

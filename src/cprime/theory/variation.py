@@ -205,7 +205,7 @@ def variation_bounds(
         return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
 
     def overlaps(X: Floats, log_q: Floats) -> Floats:
-        """Return columns (n, 3) with means ∫ min(Q_b, P_b) and ∫ min(Q_0, Q_1): V(f, g) = 2 − 2 ∫ min(f, g)."""
+        """Return columns (n, 3) whose means are ∫ min(Q_b, P_b), b = 0, 1, and ∫ min(Q_0, Q_1), the overlaps."""
         part, own = log_ratios(X, log_q)
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 

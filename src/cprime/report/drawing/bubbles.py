@@ -57,7 +57,7 @@ def bubbles(
 
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
-    """Return the i-th tile of the sheet in a frame around (x, y) that has the area of a square of side 2 · half."""
+    """Return SVG of the i-th tile of a sheet in a frame around (x, y) with the area of a square of side 2 · half."""
     left, top = sheet.place(i)
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio

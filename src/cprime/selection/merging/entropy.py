@@ -153,7 +153,7 @@ class _Clusters:
         self.best[others[better]], self.partner[others[better]] = gains[better], a
 
     def _corrections(self, a: int, b: int) -> NDArray[np.float64]:
-        """Add the shares of cluster b to those of a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,).
+        """Add the shares of points in cluster b to those in a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,).
 
         G_jk is the decrease of entropy by a join of j and k, and ab is the union of a and b.
         """
@@ -223,7 +223,7 @@ def _gains_beside(
 
 
 def _most_values(n_components: int) -> int:
-    """Return the maximum number of values in one call of `_summed`: its int64 sort keys and memory limit it."""
+    """Return how many values one call of `_summed` can sum, limited by its int64 sort keys and by memory."""
     return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 

@@ -35,7 +35,7 @@ def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDAr
 
 
 def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64]:
-    """Return the two nodes of each join, (m, 2), the smaller first: c < C is a component, C + i the union of join i."""
+    """Return the two nodes of each join, (m, 2), smaller first: c < C is a component, C + i the result of join i."""
     parent = np.arange(n_components)  # union-find parent: leads to the component that represents the cluster
     node = np.arange(n_components)  # tree node of a cluster, stored at its representative component
     children = np.empty((len(pairs), 2), dtype=np.int64)

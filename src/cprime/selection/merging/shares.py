@@ -50,7 +50,7 @@ class SeenShares:
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> ComponentShares:
-    """Summarize the responsibilities `shares` (n, H) of rows for components ids (n, H), best first."""
+    """Return `ComponentShares` from responsibilities `shares` (n, H) of rows for components ids (n, H), best first."""
     weights = np.ones(len(ids)) if sample_weight is None else sample_weight
     sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
     has = shares >= LEAST_SHARE

@@ -15,7 +15,7 @@ _VALUES = 2**20  # number of coordinate differences computed at a time
 
 
 def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Join centers (C, D) of weights (C,) until one is left; `changes` are the increases of the sum of squares J.
+    """Return the joins of centers (C, D) of weights (C,) until one is left; `changes`: increases of squared error J.
 
     A center of weight 0 is first joined to the nearest center of positive weight, at no cost.
     """

@@ -144,10 +144,11 @@ def sensitivity(
 ) -> Coreset:
     """Draw a coreset for k-means of C clusters: m points, by a bound on their share of the cost of any C centers.
 
-    The bound comes from C centers B drawn by k-means++. With d_n the distance of point n to the nearest of them, b that
-    center's cell, W_b the weight of the cell, α = 16 (log C + 2) and c = Σ w d²/W, point n is drawn with probability
-    proportional to w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight that makes the cost
-    unbiased: algorithm 2 of [1]_. Small clusters are represented better than by `lightweight`; but this function
+    The bound comes from C centers drawn by k-means++. Let d_n be the distance of point n to the nearest of them, b the
+    set of points with the same nearest center, W_b the weight of b, W that of all points, α = 16 (log C + 2), and
+    c = Σ_n w_n d_n²/W. Point n is drawn with probability proportional to
+    w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight that makes the cost unbiased: algorithm 2
+    of [1]_. Small clusters are represented better than by `lightweight`; but this function
     needs C distances per point instead of one, and the number of clusters beforehand.
 
     Parameters

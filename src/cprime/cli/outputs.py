@@ -42,7 +42,7 @@ def check_output(
 
 @contextmanager
 def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]:
-    """Yield a function that appends rows, given as columns by name; "-" is stdout.
+    """Yield a function that appends rows to the file `output` ("-": stdout); its argument: columns of these by name.
 
     The file appears once all n_rows are written. A .npy file contains the array (n_rows,) of a single column, else a
     structured array; a table contains the columns.

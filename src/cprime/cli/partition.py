@@ -22,7 +22,7 @@ _GROUP_BYTES = 2**26  # number of bytes of rows that are written together
 
 
 def row_columns(source: Source, X: NDArray) -> Columns:
-    """Return rows (n, D) as columns: those of a table by name, a matrix as one column of lists."""
+    """Return rows X (n, D) as columns to write: the columns of a table by name, or one column of lists for a matrix."""
     import pyarrow as pa
 
     if source.columns is not None:

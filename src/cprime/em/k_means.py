@@ -216,7 +216,7 @@ class Exchange(_KMeans):
 class Jumps:
     """Function that makes jumps of centers and chooses the next stage; a jump merges two clusters and splits a third.
 
-    stage: the `Exchange` stage that continues if exchange steps do    weight: total weight Σ w_n of the points
+    stage: the stage `Exchange`, which is the next one if exchange steps continue    weight: Σ w_n over all points
     goes_on: whether exchange steps continue even if the jumps do not lower J
     """
 

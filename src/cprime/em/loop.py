@@ -228,12 +228,11 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 
 
 def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
-    """Assign points finally, to the best of all components if the options `plan` request this.
+    """Make the final assignment of points, to the best of all components if the options `plan` request this.
 
-    Returns the state of the run, and whether each point is assigned to the best of all components. If `plan.final` is
-    "auto", points are compared with all components only if this takes no longer than the fit. Both times are estimated
-    from distance counts: a distance of an exact search takes at most a quarter of the time of a distance along neighbor
-    lists.
+    Returns the state of the run, and whether points were compared with all components. If `plan.final` is "auto", they
+    are if this takes no longer than the fit. Both times are estimated from distance counts: a distance of an exact
+    search takes at most a quarter of the time of a distance along neighbor lists.
     """
     if plan.search.exact or not data.placed:
         return run, True

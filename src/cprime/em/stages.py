@@ -58,7 +58,7 @@ class Accept(NamedTuple):
 
 @dataclass(frozen=True)
 class DeferredModel:
-    """Function that computes the new parameters later, after the memory of the old parameters has been freed."""
+    """Function that returns the new parameters; called after the memory of the old parameters has been freed."""
 
     make: Callable[[], Any]
 
@@ -92,7 +92,7 @@ class Stage(Protocol):
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
-        """Return the result of a pass without an M-step, from its sums `totals`: F, J and the counts Σ_n w_n q_nc."""
+        """Return F, J and the counts Σ_n w_n q_nc of a pass after which no M-step is made, from its sums `totals`."""
         ...
 
     def standing(self, model: Any) -> Any:

@@ -18,7 +18,8 @@ _NUMBERS = 2**22  # most numbers in temporary arrays; it determines how many row
 class _RowBatch(NamedTuple):
     """Block of b rows for which conditional mixtures are computed.
 
-    X (b, k): values of the known columns    ids, weights (b, H): each row's H best components given X
+    X (b, k): values of the known columns
+    ids, weights (b, H): H best components of each row, given its known columns, and their probabilities
     """
 
     X: NDArray

@@ -203,7 +203,7 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return some columns of X as checked `Data`. given: marginal model of these; name: name of X in messages"""
+        """Return some columns of X as checked `Data`. given: model of these columns; name: that of X in messages"""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":

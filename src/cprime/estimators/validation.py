@@ -47,7 +47,7 @@ def check_real(value: Any, name: str, least: float) -> float:
     """Return `value` as a finite float; raise TypeError or ValueError if it is no finite number or below `least`."""
     try:
         value = float(check_scalar(value, name, Real, min_val=least))
-    except OverflowError:  # conversion of a very large integer raises it
+    except OverflowError:  # raised by conversion of a very large integer
         raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}.")

@@ -88,13 +88,13 @@ def proportion(places: NDArray) -> float | None:
 
 
 def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
-    """Set the same scale on both axes, so that circles look round, unless the ranges of `places` (n, 2) forbid it."""
+    """Set the same scale on both axes, unless the ranges of the points `places` (n, 2) differ too much for that."""
     if proportion(places) is not None:
         axes.set_aspect("equal", adjustable=adjustable)
 
 
 def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = None) -> None:
-    """Draw points (n, 2), smaller if there are many, and rasterized within vector graphics."""
+    """Draw points (n, 2): small ones if there are many, and as pixels (rasterized) in files of vector graphics."""
     if size is None:
         size = float(np.clip(900 / max(len(points), 1), 0.6, 9))
     axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, linewidths=0, alpha=0.6, rasterized=True)

@@ -47,9 +47,9 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
     """Return a color (red, green, blue) for each of the centers (C, D): (C, 3); centers of equal color lie far apart.
 
-    Each center in turn has the color for which the nearest earlier center of this color is farthest away. So neighbors
-    differ, and up to six clusters all differ. For more than 30 clusters the palette is smaller and softer, because
-    colors then only separate neighboring clusters.
+    Centers are colored one after the other: each gets the color whose nearest center so far is farthest away. So
+    neighbors differ, and up to six clusters all differ. For more than 30 clusters the palette is smaller and softer,
+    because colors then only separate neighboring clusters.
     """
     palette = np.array([to_rgb(color) for color in (_CLUSTER_COLORS if len(centers) <= MANY else _SOFT_COLORS)])
     chosen = np.arange(len(centers)) % len(palette)

@@ -97,7 +97,7 @@ def render(
 
 
 def _in_rows(tiles: NDArray) -> Sheet:
-    """Return one picture of all tiles (k, m, …), in k rows of m small pictures, with values from 0 to 1."""
+    """Return one picture, values 0 to 1, of k rows of m tiles each; tiles (k, m, …): the small pictures."""
     return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 

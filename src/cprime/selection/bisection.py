@@ -53,7 +53,7 @@ def union(parts: Sequence[Cell]) -> Cell:
 
 
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """Return the mean m (D,) of a cluster, the largest eigenvalue λ of its covariance and the eigenvector v (D,)."""
+    """Return mean m (D,) of a cluster, and largest eigenvalue λ of its covariance with the eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
     direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign of the eigenvector

@@ -23,7 +23,7 @@ _MOST_EVEN = 2**20  # with at most so many equal probabilities p, rounding error
 
 
 class Draws:
-    """Mixin for a k-means class of scikit-learn: computes initial centers faster, with the same random draws."""
+    """Mixin for a k-means class of scikit-learn that computes the same initial centers in less time."""
 
     n_clusters: int
     init: Any

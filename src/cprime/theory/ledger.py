@@ -199,7 +199,7 @@ class _Model:
     mixture: MixtureDensity | None = field(default=None)
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
-        """Return log p(c, x_n), (n, C), from squared distances (n, C) if the variance is shared."""
+        """Return log p(c, x_n), (n, C); `squares` (n, C): squared distances, used if components share one variance."""
         if self.mixture is not None:
             return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
@@ -337,7 +337,7 @@ def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
 
 
 def _entropy_bound(model: _Model, variance: float) -> float:
-    """Return −log C − (D/2) log 2πeσ², the free energy of k-means by eq. (15) of Lücke & Forster."""
+    """Return −log C − (D/2) log 2πeσ², the free energy of k-means with variance σ²: eq. (15) of Lücke & Forster."""
     C, D = model.centers.shape
     return -math.log(C) - D / 2 * math.log(2 * math.pi * math.e * variance)
 

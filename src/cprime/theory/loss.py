@@ -70,17 +70,17 @@ class PartitionLoss:
 
     @property
     def kl(self) -> Floats:
-        """Return KL(Q_b‖P_b) of each component density P_b and its part Q_b, (n_components,); NaN if Q_b is empty."""
+        """Return KL(Q_b‖P_b), (n_components,): P_b is a component's density, Q_b its part of the data; NaN if empty."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
 
     @property
     def information_gain(self) -> float:
-        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy [Kearns, eq. 12]."""
+        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy H of Q [Kearns, eq. 12]."""
         return self.partition_entropy - self.assignment_entropy
 
     @property
     def conditional_entropy(self) -> float:
-        """Return H(Q) − (H(w) − H(F(x)|x)), the entropy of Q within parts F of shares w: eq. (12) of Kearns et al."""
+        """Return the entropy of Q within the parts (shares w) of F: H(Q) − (H(w) − H(F(x)|x)) [Kearns, eq. 12]."""
         return self.entropy - self.information_gain
 
     def __str__(self) -> str:

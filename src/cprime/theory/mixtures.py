@@ -183,7 +183,7 @@ class Gaussians:
 
     @property
     def standard_deviations(self) -> Floats:
-        """Return σ_b of each component, the root of its mean variance over the features: (C,) [data units]."""
+        """Return σ_b of each component, (C,) [data units]: σ_b² is the mean of the variances of the features."""
         return np.sqrt(np.trace(self.covariances, axis1=1, axis2=2) / self.n_features)
 
     def log_densities(self, X: Floats) -> Floats:
@@ -272,7 +272,7 @@ class Univariate:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) of each density: at 0.2 to 0.8, and at 10⁻¹ to 10⁻¹⁵ from both ends."""
+        """Return quantiles (m,) of each density, for probabilities 0.2 to 0.8, 10⁻¹ to 10⁻¹⁵, and 1 minus these."""
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)
@@ -328,7 +328,7 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, quantiles (m,) of each density: 0.2 to 0.8, and 10⁻¹ to 10⁻¹⁵ from both ends."""
+        """Return 1-D quantiles (m,) of each density, for probabilities 0.2 to 0.8, 10⁻¹ to 10⁻¹⁵, and 1 minus these."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 

@@ -17,7 +17,7 @@ _VALUES = 2**22  # number of values of a block of rows
 
 
 def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
-    """Yield slices of consecutive rows, for which arrays of n_values numbers per row take little memory."""
+    """Yield slices of consecutive rows, so few rows each that n_values numbers per row take little memory."""
     step = max(1, _VALUES // n_values)
     for begin in range(0, n_rows, step):
         yield slice(begin, begin + step)

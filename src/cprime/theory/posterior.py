@@ -143,7 +143,7 @@ class _Coordinates:
         return np.concatenate([by_means.ravel(), entries.ravel()])
 
     def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """Return bounds (lower, upper) of each parameter for L-BFGS-B: each log(1/σ) is at most `largest`."""
+        """Return L-BFGS-B's bounds (lower, upper) of each parameter: log(1/σ) <= `largest`, σ: standard deviations."""
         held = range(1) if self.spherical else self.diagonal
         size = 1 if self.spherical else len(self.rows)
         factor = [(None, largest if k in held else None) for k in range(size)]

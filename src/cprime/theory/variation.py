@@ -210,7 +210,7 @@ def variation_bounds(
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return which is larger of Q_b and P_b (b = 0, 1), and of Q_0 and Q_1: (n, 3). Integrands have kinks there."""
+        """Return which density is larger, (n, 3): Q_b or P_b for b = 0, 1, and Q_0 or Q_1; used to find breakpoints."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

@@ -153,9 +153,9 @@ class _Clusters:
         self.best[others[better]], self.partner[others[better]] = gains[better], a
 
     def _corrections(self, a: int, b: int) -> NDArray[np.float64]:
-        """Add the shares of points in cluster b to those in a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,).
+        """Add the shares of points in cluster b to those in a; return a correction of a's gains for each cluster: (C,).
 
-        G_jk is the decrease of entropy by a join of j and k, and ab is the union of a and b.
+        It is G_ab,k − (G_ak + G_bk) for cluster k. G_jk: decrease of entropy by a join of j and k; ab: union of a and b
         """
         H = self.shares.shape[1]
         places = np.concatenate(self.entries[b])

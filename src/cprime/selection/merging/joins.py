@@ -76,8 +76,8 @@ def drop(removed: NDArray[np.float64], entropy: float, alpha: float) -> int | No
     """Return the number of clusters before the first join that removes too little entropy at significance `alpha`.
 
     Return None if there is no such join.
-    removed (C − 1,): entropy removed by each join of C components; values below the rounding error of `entropy` are
-    raised to it
+    removed (C − 1,): entropy removed by each join of C components; values below the rounding error of the total
+    `entropy` are replaced by this error
     """
     C = len(removed) + 1
     if not entropy > 0:

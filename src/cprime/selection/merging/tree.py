@@ -91,7 +91,7 @@ class MergeTree:
         return frame_of(self._columns(), library)
 
     def _columns(self) -> dict[str, NDArray]:
-        """Return the columns of the table by name: one value for each join, arrays (n_components − 1,)."""
+        """Return the columns of the table of joins by name: arrays (n_components − 1,), one value for each join."""
         C = self.n_components
         sizes, weights = np.ones(2 * C - 1, np.int64), np.append(self.weights, np.zeros(C - 1))
         for i, pair in enumerate(self.children, C):
@@ -184,9 +184,9 @@ class MergeTree:
         """Return the number of clusters that the joins suggest, or None if no number stands out.
 
         For "entropy" it is the number before the first join that removes significantly less entropy than all joins
-        before it. The test: the fall of the log of the removed entropy per log n is too steep for an exponential
-        distribution with the mean slope of the joins before. For "ward" it is the elbow of `increase_`, found as in
-        `Sweep.elbow`, up to half the number of components.
+        before it. The test: the slope of the log of the removed entropy over log n, for n clusters, is too steep for an
+        exponential distribution whose mean is that of the slopes at the joins before. For "ward" it is the elbow of
+        `increase_`, found as in `Sweep.elbow`, up to half the number of components.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ def held(source: Source) -> Source:
 
 
 def as_of(estimator: Any, source: Source) -> Source:
-    """Return the source filled and scaled like the training data; `estimator` no longer does this itself."""
+    """Return the source, filled and scaled like the training data, and switch this step off in the estimator."""
     stored = estimator.__dict__.pop("preparation_", None)
     return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
 

@@ -60,7 +60,7 @@ class PredictOptions:
         return 8 * (3 + self.proba * len(centers(estimator)))
 
     def columns(self, estimator: Any, X: NDArray) -> Columns:
-        """Return the label and the requested results of the rows X (n, D), as columns by name."""
+        """Return the columns of the output for rows X (n, D), by name: the label and the requested results."""
         found: Columns = {}
         if self.distance:
             found["label"], found["distance"] = estimator.nearest(X)
@@ -183,7 +183,7 @@ class _Rows:
         return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
 
     def data(self, begin: int, X: NDArray) -> Columns:
-        """Return the data columns as stored, before filling and scaling, in the precision of the model."""
+        """Return the columns of the data X by name, as before filling and scaling, in the precision of the model."""
         if self._source is None:
             return {}
         return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))

@@ -35,7 +35,7 @@ def report(
     if threads is not None:
         estimator.set_params(n_threads=threads)
     names = getattr(estimator, "feature_names_in_", None)
-    source = opened(path, request, None if names is None else tuple(names)).source  # not scaled, because the model does that
+    source = opened(path, request, None if names is None else tuple(names)).source  # unscaled, for the model
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     with hinted(fills=False):
         made = report_of(estimator, source, compare=other, names=called, **page)

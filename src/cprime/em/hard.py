@@ -119,7 +119,7 @@ def reweighted_centers(model: TiedSpherical, reweighting: tuple[NDArray, NDArray
 def _reassignment_sums(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
 ) -> ReassignmentSums:
-    """Return the change of the clusters' sums Σ w x, over their points x of weight w, by reassigned points.
+    """Return by how much the clusters' sums Σ w x (over points x of weight w) change because of reassigned points.
 
     rows: indices of the reassigned points    before, after (n,): old and new labels of all points of the block
     """

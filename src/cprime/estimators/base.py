@@ -349,7 +349,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
     def _certified(self, data: Data, fit: em.Run, plan: em.FitPlan) -> dict[str, Any] | None:
-        """Return the certificate: how good the active sets of a partial search are; None if the search was exact."""
+        """Return the certificate, the measured quality of a partial search's active sets; None if search was exact."""
         if plan.search.exact or not self.certificate:
             return None
         m = min(self.certificate, data.n_weighted)

@@ -70,8 +70,9 @@ class KnownCenters(NamedTuple):
 
 
 def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> NDArray[np.int32] | None:
-    """Return the known cluster of each point (N,), −1 if it is unknown, from the argument `y` of `fit`; None if y is
-    not to be used.
+    """Return the known cluster of each point (N,), −1 if it is unknown, from the argument `y` of `fit`.
+
+    Returns None if y has no labels, or if the estimator's argument `semi_supervised` excludes their use.
 
     Raises ValueError if y does not have one integer from −1 to C − 1 for each point.
     """

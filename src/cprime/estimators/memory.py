@@ -120,17 +120,17 @@ class PlannedRows:
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """Return a copy of this description, for the case that chunks of `chunk_rows` rows are read."""
+        """Return a copy of this description for the case that the rows are read in chunks of `chunk_rows` rows."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Return a copy of this description, for the case that the rows were stored in a file."""
+        """Return a copy of this description of rows, for the case that they were stored in a file."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """Return a copy of this description, for the case that the rows were stored in float32."""
+        """Return a copy of this description of rows, for the case that they were stored in float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 

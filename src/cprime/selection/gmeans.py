@@ -156,7 +156,7 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Return two halves of a cluster: every second point, in an order along a fixed direction, and all others.
+    """Return two halves of a cluster: points are ordered along a fixed direction and assigned alternately.
 
     Equal points belong to the same half.
     """

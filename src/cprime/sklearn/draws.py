@@ -52,7 +52,7 @@ class Draws:
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
         """Return a context manager that yields the random generator for `random_state`.
 
-        If `init` is a function, it may store the generator, so a new generator is yielded.
+        It is a new one if `init` is a function, because the function may store it.
         """
         return (
             drawing(self.random_state)

@@ -34,7 +34,7 @@ def log_posterior(log_scores: Floats) -> Floats:
 
 
 def log_partition(log_scores: Floats, assignment: str) -> Floats:
-    """Return the log probability (n, C) of the assignment of x_n to component b: 0 or −∞ if `assignment` is "hard"."""
+    """Return the log probability that point n is assigned to component b, (n, C): 0 or −∞ for assignment "hard"."""
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)

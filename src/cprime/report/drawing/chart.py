@@ -40,7 +40,7 @@ def written(value: float) -> str:
 
 
 def labelled(values: Sequence[float]) -> list[str]:
-    """Format increasing axis values as short texts; if some are equal, all but the first become differences to it."""
+    """Format increasing axis values as short texts; if texts are equal, write differences from the first value."""
     names = [written(value) for value in values]
     if len(set(names)) == len(names):
         return names

@@ -128,7 +128,7 @@ def _mixture_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
 
 
 def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
-    """Return C starting centers: the former ones, with new ones at distant points, or joined by Ward's criterion."""
+    """Return C starting centers: the former ones, more at distant points if C is greater, joined ones if smaller."""
     centers = centers_of(estimator, None)
     ids = np.arange(len(centers), dtype=np.int32)
     if len(centers) < C:

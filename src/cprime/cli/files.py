@@ -249,7 +249,7 @@ def centers_in(path: str) -> np.ndarray:
 
 
 def chunk_figures(source: Source) -> dict[str, int]:
-    """Return the number of chunks, and the bytes of the largest one as read: selected columns, in stored precision."""
+    """Return the number of chunks, and the bytes of the largest (selected columns, in the precision of the file)."""
     rows = max(source.sizes, default=0)
     return {"n_chunks": len(source.sizes), "chunk_bytes": rows * source.n_features * source.stored.itemsize}
 

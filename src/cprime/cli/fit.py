@@ -106,7 +106,7 @@ def fitted(
     quiet: bool,
     keep_partial: bool = False,
 ) -> dict[str, Any]:
-    """Fit with a progress bar and return the figures of the summary.
+    """Fit the estimator to X with a progress bar, and return the figures of the summary.
 
     If there is a checkpoint, Ctrl-C shows the command to resume.
 

@@ -29,7 +29,7 @@ class MergeOptions:
     components: bool
 
     def check(self, estimator: Any, path: str | None, request: Request) -> None:
-        """Raise ValueError if the model cannot be merged this way, or an option would have no effect."""
+        """Raise ValueError if the model cannot be merged with these options, or an option would have no effect."""
         C = len(centers(estimator))
         if self.n_clusters is not None and self.n_clusters > C:
             raise ValueError(f"-n {self.n_clusters} is more than the {C} components of the model")

@@ -40,7 +40,7 @@ class Partition:
         self._parts: list[NDArray[np.int64]] = []  # (m, 4): cluster, Arrow batch, first row, last row + 1
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
-        """Append rows: the cluster of each (n,), and the columns to write by name, n values each."""
+        """Append n rows: `labels` (n,) are their clusters, `columns` the columns to write, by name, n values each."""
         import pyarrow as pa
 
         order = np.argsort(labels, kind="stable")

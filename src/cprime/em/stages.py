@@ -84,7 +84,7 @@ class Stage(Protocol):
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
-        """Evaluate the sums `totals` of a pass: do the M-step and choose the next stage, or reject the pass."""
+        """Evaluate a pass by its sums `totals`: do the M-step and choose the next stage, or reject the pass."""
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:

@@ -340,7 +340,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
     def _finalize(self, data: Data, fit: em.Run, plan: em.FitPlan) -> tuple[em.Run, dict[str, Any]]:
         """Assign the points for the last time; return the state of the run, and a dictionary of results.
 
-        Its entries are neighbors (neighbor lists), certificate, labels and final_assignment ("exact" or "found").
+        The dictionary has neighbors (neighbor lists), certificate, labels and final_assignment ("exact" or "found").
         """
         if not data.placed:
             data.each(em.Label(fit.model))

@@ -111,7 +111,7 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
 
 
 def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
-    """Return the means of the points with the same label as centers, for labels with points of positive weight."""
+    """Return the mean of the points of each label as a known center, for labels that have positive weight."""
     found = data.each(_SumLabels(labels, n_clusters))
     ids = np.flatnonzero(found.counts > 0)
     return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])

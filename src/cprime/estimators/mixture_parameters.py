@@ -79,7 +79,7 @@ class GivenParameters:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return an instance in which all parameters are given, namely those of a model."""
+        """Return an instance in which all starting parameters are those of the given model."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)
@@ -88,7 +88,7 @@ class GivenParameters:
 
     @classmethod
     def from_estimator(cls, mixture: Any, data: Data) -> Self:
-        """Return an instance with the parameters in a mixture's arguments; raise ValueError for invalid precisions."""
+        """Return an instance with the starting parameters given to `mixture`; raise ValueError if they are invalid."""
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]

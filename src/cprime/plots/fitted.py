@@ -19,7 +19,7 @@ from cprime.sources.foreign import plain
 
 @dataclass(frozen=True)
 class FromStart(Full):
-    """Full search with one E-step before the first M-step, so that its history includes the parameters of the start."""
+    """Full search with one E-step before the first M-step, so that the fit's history includes the start."""
 
     warmup: ClassVar[int] = 1
 

@@ -132,7 +132,8 @@ def draw_ellipses(
 ) -> None:
     """Draw ellipses at the given standard deviations from centers (C, 2), for covariances (C, 2, 2), as one collection.
 
-    deviations: None is 1 and 2, or 2 with thin lines if there are many components. options: of LineCollection
+    deviations: None is 1 and 2, or 2 with thin lines if there are many components
+    options: further arguments of matplotlib's LineCollection
     """
     many = len(centers) > MANY
     if deviations is None:

@@ -41,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: ReportData) -> Certainty | None:
-    """Return the certainty of the rows' assignments; None for k-means, which is certain, and for one component."""
+    """Return the certainty of the rows' assignments; None for k-means and for a single component (always certain)."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

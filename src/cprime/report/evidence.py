@@ -173,7 +173,7 @@ def _products(estimator: Any, centers: NDArray) -> int:
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """Return indices of rows to examine, increasing; calls choose the same rows. products: multiplications per row"""
+    """Return increasing indices of the rows to examine, always the same. products: multiplications per row"""
     N = data.n_points
     if isinstance(max_rows, str):
         if max_rows != "auto":

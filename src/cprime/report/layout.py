@@ -49,7 +49,7 @@ def layout(
 
 
 def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the points projected on their principal plane: (C, 2), longer axis first, each with skew ≥ 0."""
+    """Return the points projected on their principal plane: (C, 2), longer axis first, signs such that skew ≥ 0."""
     centred = points - points.mean(axis=0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     plane = centred @ axes[:2].T
@@ -90,8 +90,8 @@ def _by_neighbors(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> N
 def _attraction(centers: NDArray[np.float64]) -> coo_array:
     """Return weights p (C, C) of pairs of neighboring centers, symmetric, with sum 1.
 
-    For each center, the weights of the neighbors at distance d are proportional to exp(−d²/mean d²). They are averaged
-    over both directions.
+    For each center, the weights of the neighbors at distance d are proportional to exp(−d²/mean d²). The two weights of
+    a pair are averaged.
     """
     lists = exact_lists(np.ascontiguousarray(centers), min(_NEIGHBORS, len(centers) - 1) + 1)
     C, k = lists.shape

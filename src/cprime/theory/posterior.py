@@ -96,8 +96,8 @@ def repulsion_zero() -> float:
 class _Parameters(NamedTuple):
     """Means (C, D) and factors L (C, D, D) of the precisions of Gaussians.
 
-    A precision is L Lᵀ with L lower triangular. The optimizer's vector has the logarithms of the diagonal of L in its
-    place, and only one logarithm for a spherical precision.
+    A precision is L Lᵀ with L lower triangular. The optimizer's vector has the logarithms of the diagonal of L instead
+    of the diagonal, and only one logarithm for a spherical precision.
     """
 
     means: Floats
@@ -134,7 +134,7 @@ class _Coordinates:
         return _Parameters(means, factors)
 
     def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """Return the gradient by the parameter vector (P,), from gradients by means and by precision factors."""
+        """Return the gradient with respect to the parameter vector, (P,), from those by means and precision factors."""
         diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
         if self.spherical:
             return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])

@@ -209,10 +209,10 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return (smaller id, greater id, w g(s, t)), three arrays with an entry for each pair of components of a point.
+    """Return all pairs of components that share a point, and the point's part of the entropy lost by joining the pair.
 
-    A pair consists of the point's component in `ids` (n,) and one of `others` (m, n), both with positive shares, which
-    are s (n,) and t (m, n); w g(s, t) is the point's part of the decrease of entropy by a join of the pair.
+    The result is three arrays (smaller id, greater id, w g(s, t)). A pair consists of the point's component in `ids`
+    (n,), of share s (n,), and one of `others` (m, n), of share t (m, n), both positive; w: weight of the point.
     """
     both = (s > 0) & (t > 0)
     low, high = np.minimum(ids, others), np.maximum(ids, others)

@@ -114,8 +114,9 @@ class MergeTree:
 
     @cached_property
     def entropy_(self) -> NDArray[np.float64]:
-        """Return the entropy [nats] of the assignment to n clusters at index n − 1: (n_components,). AttributeError for
-        "ward".
+        """Return the entropy [nats] of the assignment to n clusters, at index n − 1: (n_components,).
+
+        Raises AttributeError if the criterion is "ward".
         """
         if self.entropy is None:
             raise AttributeError(f"a tree of criterion={self.criterion!r} has no entropy_, but increase_")
@@ -124,8 +125,9 @@ class MergeTree:
 
     @cached_property
     def increase_(self) -> NDArray[np.float64]:
-        """Return, at index n − 1, the increase of J from all centers to n centers: (n_components,). AttributeError for
-        "entropy".
+        """Return the total increase of J by all joins down to n clusters, at index n − 1: (n_components,).
+
+        Raises AttributeError if the criterion is "entropy".
         """
         if self.entropy is not None:
             raise AttributeError(f"a tree of criterion={self.criterion!r} has no increase_, but entropy_")

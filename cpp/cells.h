@@ -82,7 +82,7 @@ class RoundedRowsOfCall {
 
 // Choose the cells near a row, the nearest first. cells[i] has to be searched only if the squared distance to the H-th
 // nearest center found so far is at least least[i]. `scores` has the scores of all cells (half squared distances minus
-// half of `square`) and room for whole vectors. Returns the number of chosen cells.
+// half of `square`, that is |row - shift|^2) and room for whole vectors. Returns the number of chosen cells.
 template <class T>
 inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std::int32_t *cells, T *least) {
     using V = simd<T>;

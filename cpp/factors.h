@@ -83,7 +83,8 @@ inline void add_products(int n, const T *const (&x)[FACTOR_ROWS], const T *m, co
     add_products<B, squares>(x, m, p, U, D, square, along, width);
 }
 
-// Compute along (n, H) = U y and, if not null, square (n,) = sum_d y_d^2 / psi_d for n rows and component c.
+// Compute along (n, H) = U y and, if not null, square (n,) = sum_d y_d^2 / psi_d for n rows, y = x - m, and component
+// c: U are its directions, psi its noise variances.
 template <class T>
 inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const T *const *rows, int n, double *square,
                         double *along) {
@@ -113,7 +114,7 @@ inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const 
     }
 }
 
-// Compute the posterior mean of the factors, z = E[z | x], of one row from along = U y.
+// Compute the posterior mean of the factors, z = E[z | x], of one row from along = U y (directions U, y = x - m).
 template <class T>
 inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const double *along, double *z) {
     const int H = factors.H;

@@ -74,8 +74,8 @@ template <class T> class KeptCosts {
         offer(cost);
     }
 
-    // Do the same for rows whose component h exists and does not repeat an earlier one; lower the counts of evaluated
-    // components of all other rows.
+    // Offer component h of the active sets in which it exists and does not repeat an earlier one; lower the counts of
+    // evaluated components of all other rows.
     void offer_some(const std::int32_t *previous, int h, int n, std::int32_t *counts) {
         const int H = task_.n_previous, D = task_.X.D;
         alignas(64) T cost[W];

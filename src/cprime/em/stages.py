@@ -92,7 +92,7 @@ class Stage(Protocol):
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
-        """Return F, J and the counts Σ_n w_n q_nc of a pass after which no M-step is made, from its sums `totals`."""
+        """Return the result of a pass without an M-step, with F, J and counts Σ_n w_n q_nc from its sums `totals`."""
         ...
 
     def standing(self, model: Any) -> Any:

@@ -50,7 +50,7 @@ class DiscreteMixture(Mixture):
     """Base of mixtures of discrete densities; a subclass has one model family and a parameter for its starting values.
 
     `means_` are the means of the rows after conversion by the family (for example to zeros and ones). The parameters
-    `precisions_init`, `reg_covar` and `momentum` of other mixtures do not exist.
+    `precisions_init`, `reg_covar`, `momentum` of other mixtures are constants here, because they have no meaning.
     """
 
     precisions_init = None

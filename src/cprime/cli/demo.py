@@ -74,7 +74,7 @@ class KMeansRun:
 
 @dataclass(frozen=True)
 class PatchModel:
-    """Fitted model of patches, its F and L (free energy, log-likelihood) on held-out patches, denoised photograph."""
+    """Fitted model of patches, its free energy and log-likelihood on held-out patches, and a denoised photograph."""
 
     name: str
     estimator: Any

@@ -71,7 +71,7 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 @contextmanager
 def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """If the fit fails inside this context, wait until its data are completely written to the checkpoint's folder."""
+    """Wait, if the fit fails inside this context, until its data are completely written to the checkpoint's folder."""
     try:
         yield
     except BaseException:
@@ -140,7 +140,7 @@ class Clusterer(CopiedCallbacks, SavableEstimator):
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
-        """Return the fitted model, for missing values too if `data` may have some. more: arguments of `_parameters`"""
+        """Return the fitted model; if `data` may have missing values, in a form for these. more: see `_parameters`"""
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 

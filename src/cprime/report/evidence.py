@@ -82,7 +82,7 @@ class ReportData:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether the model has a variance for each column, so that the units of the columns have no effect."""
+        """Return whether the model fits a variance of each column, so that the units of columns have no effect."""
         return self.model is not None and self.model.scale_free
 
     @cached_property

@@ -18,6 +18,7 @@ LAYERS = (
     ("sklearn",),
     (
         "",
+        "combining",
         "coresets",
         "selection",
         "theory",

@@ -9,6 +9,7 @@
 from types import ModuleType
 
 from benchmarks.measures import (
+    combine,
     cosine,
     embeddings,
     growth,
@@ -42,4 +43,5 @@ MEASURES: dict[str, ModuleType] = {
     "survival": survival,
     "inverted-files": inverted_files,
     "residual": residual,
+    "combine": combine,
 }

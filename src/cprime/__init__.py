@@ -1,8 +1,8 @@
 """k-means, Gaussian mixtures and everything between them, at any number of clusters.
 
 `KMeans`, `GaussianMixture` and related classes are scikit-learn estimators; the subpackages can be used on their own.
-`open_data` opens files that are read chunk by chunk, `load` reads a saved estimator, and `resume` continues
-an interrupted fit. C′ ("C prime") is the size of each point's active set of components: C′ = 1 is k-means, C′ = C is
+`open_data` opens files that are read chunk by chunk, `load` reads a saved estimator, `resume` continues an interrupted
+fit, and `combine` makes one model of several. C′ ("C prime") is the size of each point's active set of components: C′ = 1 is k-means, C′ = C is
 exact EM.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory, tl
+    from cprime.combining import combine
     from cprime.estimators import (
         Bounds,
         CategoricalMixture,
@@ -53,6 +54,7 @@ __all__ = [
     "XMeans",
     "__version__",
     "callbacks",
+    "combine",
     "coresets",
     "datasets",
     "load",
@@ -86,6 +88,7 @@ _HOME = {
     "SoftKMeans": "cprime.estimators",
     "StudentTMixture": "cprime.estimators",
     "XMeans": "cprime.selection",
+    "combine": "cprime.combining",
     "load": "cprime.loading",
     "open_data": "cprime.sources",
     "plan": "cprime.estimators.planning",

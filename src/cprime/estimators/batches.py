@@ -24,7 +24,8 @@ def update_by_batch(k_means: Any, X: Any, sample_weight: Any) -> Any:
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-    counts, rows = (np.zeros(C), em.history([])) if first else (k_means.counts_, k_means.history_)
+    counts = np.zeros(C) if first else k_means.counts_
+    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # a combination has no history
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     with computing(k_means.n_threads):
         if first:

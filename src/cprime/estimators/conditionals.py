@@ -11,15 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
+from cprime.estimators.fitted import general_params
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows, computing
 from cprime.model import Model
 from cprime.model.conditional import Conditional, others
-from cprime.seeding.methods import name_of
 from cprime.sources import is_source_like
-
-_OF_THE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
 
 
 def _dense(X: Rows) -> NDArray:
@@ -216,12 +214,9 @@ class Conditionals:
     def _mixture(self, model: Model, columns: Columns) -> Any:
         """Return a fitted mixture estimator with a model's parameters. columns: indices of the columns it describes"""
         estimator: Any = self
-        params = estimator.get_params(deep=False)
-        params |= {name: None for name in _OF_THE_FIT if name in params}
+        params = general_params(estimator)
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
         params |= {name: getattr(model, name) for name in type(model).followed_options}
-        if name_of(params["init_params"]) is None:
-            params["init_params"] = "auto"
         derived = type(estimator)(**params)
         derived._set_model(model, self.n_active_)
         derived.n_features_in_ = len(columns)

@@ -7,8 +7,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cprime import em
+from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
 from cprime.model import Model
+from cprime.model.tied_spherical import variance_floor
+from cprime.seeding.methods import name_of
+
+# Arguments that belong to one fit: initial values for its number of components, its folders, limits and callbacks.
+_OF_ONE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
 
 
 def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
@@ -67,3 +74,50 @@ def without_names(estimator: Any) -> Any:
     view = copy.copy(estimator)
     view.__dict__.pop("feature_names_in_", None)
     return view
+
+
+def derived_k_means(estimator: Any, centers: NDArray, counts: NDArray[np.float64], inertia: float) -> Any:
+    """Return a fitted `KMeans` with the parameters of a fitted one, but with other centers, and without labels.
+
+    centers (C, D)    counts (C,): weights of the clusters    inertia: J [data unit²]
+    """
+    params = general_params(estimator) | {"n_clusters": len(centers)}
+    derived = type(estimator)(**params)
+    model: Any = derived._model(centers, 1.0, variance_floor(centers))
+    weight = float(counts.sum())
+    derived.cluster_centers_, derived.counts_, derived.n_active_ = centers, counts, 1
+    derived.variance_, derived.inertia_ = model.variance_of(inertia / weight), inertia
+    derived.lower_bound_ = em.hard_free_energy(model, inertia, weight)
+    return _described(derived, estimator)
+
+
+def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -> Any:
+    """Return a fitted mixture with the arguments of a fitted one, but with the parameters of a model of its family.
+
+    counts (C,): weights of the components
+    """
+    params = general_params(estimator) | {"n_components": model.n_components}
+    if isinstance(estimator.n_active, int | np.integer):
+        params["n_active"] = min(int(estimator.n_active), model.n_components)
+    derived = type(estimator)(**params)
+    derived._set_model(model, resolve_n_active(derived.n_active, model.n_components, derived.assignment))
+    derived.counts_ = counts
+    return _described(derived, estimator)
+
+
+def general_params(estimator: Any) -> dict[str, Any]:
+    """Return the constructor parameters, without initial values for one number of components, folders and callbacks."""
+    params: dict[str, Any] = estimator.get_params(deep=False)
+    params |= {name: None for name in _OF_ONE_FIT if name in params}
+    for name in ("init", "init_params"):
+        if name in params and name_of(params[name]) is None:
+            params[name] = "auto"
+    return params
+
+
+def _described(derived: Any, estimator: Any) -> Any:
+    """Return the derived estimator with the description of the data columns that the other estimator has."""
+    for name in ("n_features_in_", "feature_names_in_", "preparation_"):
+        if hasattr(estimator, name):
+            setattr(derived, name, copy.deepcopy(getattr(estimator, name)))
+    return derived

@@ -160,7 +160,8 @@ class Mixture(FittedMixture):
             self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         data = self._opened(X, sample_weight, reset=first)
-        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
+        counts = np.zeros(C) if first else self.counts_
+        rows = em.history([]) if first else getattr(self, "history_", em.history([]))  # a combination has no history
         key = Key(seed_of(self.random_state), iteration=len(rows))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):

@@ -35,8 +35,11 @@ NEEDED = {
     "XMeans": _SPLIT,
     "GMeans": _SPLIT,
 }
-# Attributes that describe how a mixture was fitted; a mixture derived from another one (e.g. a marginal) has none.
-_COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
+# Attributes about the course of a fit. Estimators derived from others, such as combinations and marginals, have none.
+_COURSE = {*_EM, "labels_"} - {"variance_", "n_active_", "lower_bound_"}
+_MAY_LACK = {"KMeans": _COURSE} | {  # attributes that a derived estimator of a class may lack
+    kind: _COURSE | {"counts_", "lower_bound_"} for kind, needed in NEEDED.items() if needed is _MIXTURE
+}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
 _COLUMNS = dict.fromkeys(
     ("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture", "PoissonMixture", "CategoricalMixture"), _EM_COLUMNS
@@ -66,9 +69,9 @@ def check_fitted(estimator: Any) -> None:
     """Raise ValueError if a fitted attribute of the estimator is missing or has a value that no fit can produce."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    derived = NEEDED[kind] is _MIXTURE and _COURSE.isdisjoint(found)
+    derived = kind in _MAY_LACK and _COURSE.isdisjoint(found)
     needed = {*NEEDED[kind], "n_features_in_"} | (set() if kind == "ResidualKMeans" else {"labels_"})
-    _refuse_missing(needed - (_COURSE if derived else set()) - found.keys())
+    _refuse_missing(needed - (_MAY_LACK[kind] if derived else set()) - found.keys())
     sizes = _sizes(estimator, kind)
     if NEEDED[kind] is _MIXTURE:
         _refuse_missing(set(sizes.family.attribute_names) - found.keys())

@@ -1,0 +1,269 @@
+"""The function `combine`, which makes one fitted model of several, and the checks of its arguments."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from cprime._random import seed_of
+from cprime._threads import resolve_threads
+from cprime.combining.points import cluster_points, descend_points, mean_points, scatter_of
+from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.fitted import derived_k_means, derived_mixture, model_of
+from cprime.estimators.validation import check_integer
+from cprime.kernels import Dense, computing
+from cprime.selection.merging.joins import sums_by
+
+_TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
+_ALIKE = {KMeans: ("metric",), GaussianMixture: ("covariance_type_", "equal_weights_")}
+_MOST_DESCENTS = 20  # most repetitions of k-means in the units of a new common covariance
+
+
+def combine(
+    models: Iterable[Any],
+    n_clusters: int | None = None,
+    *,
+    random_state: Any = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Combine models that were fitted apart, for example to the shards of a data set, to one model; no data are read.
+
+    Parameters
+    ----------
+    models : iterable of fitted `KMeans`, or of fitted `GaussianMixture`
+        At least one. They need the same columns, and the same metric or covariance type: full, diag, spherical, tied or
+        tied_spherical. They may differ in their numbers of clusters, and are not changed.
+    n_clusters : int or None, default=None
+        Number of clusters (components) of the result, at most the number of different ones in all models. None is that
+        of the first model.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of k-means. Only tied covariances need it among mixtures.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+
+    Returns
+    -------
+    model : KMeans or GaussianMixture
+        Fitted, with the parameters of the first model and another number of clusters. `counts_` are sums over the
+        models. Attributes about the course of a fit, such as `labels_`, `history_` and `certificate_`, are absent;
+        `partial_fit` adds them. Clusters have the order of their first parts in the models.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, or models differ in class, metric, covariance type, weights (equal or free), columns or
+        preparation of the data; if n_clusters is too large; if the sizes of clusters are bounded, which this function
+        cannot keep; for other covariance types; or if a mixture has no `counts_`, for example because its parameters
+        were set by hand.
+    NotFittedError
+        If a model is not fitted.
+    TypeError
+        If a model is no `KMeans` and no `GaussianMixture`.
+
+    Notes
+    -----
+    **k-means.** The centers of all models are clustered by `KMeans`, weighted by `counts_`. If the centers of the models
+    are the means m_c of their N_c points, as after a fit that has converged, the sum of squares about the new centers
+    μ is exactly Σ_c (J_c + N_c ‖m_c − μ‖²). `inertia_` is this sum: J of the training data if each point is assigned to
+    the new center of its old cluster. J for nearest centers is at most this; ``-model.score(X)`` computes it.
+    `variance_` and `lower_bound_` follow from `inertia_`. For models of `partial_fit`, J is taken from `variance_`,
+    which is that of the last batch. For metric="cosine", the weight of a center is the length of the sum of its points,
+    for which N_c (1 − J/2N) is used, the mean over the model.
+
+    **Mixtures.** The combined density Σ_m N_m p_m(x)/Σ_m N_m, with the total weight N_m of model m, is reduced to fewer
+    components. Unions keep weight, mean and covariance of their components. Near pairs are united greedily by Runnalls'
+    upper bound of the divergence, then components move to the union of least divergence (Goldberger & Roweis). For tied
+    covariances, the means are clustered by weighted k-means in the units of the common covariance. `lower_bound_` is
+    absent.
+
+    Fit more clusters to each shard than you need in the end: then less is lost. See :doc:`choose`.
+
+    References
+    ----------
+    A. R. Runnalls: Kullback-Leibler approach to Gaussian mixture reduction. IEEE Transactions on Aerospace and
+    Electronic Systems 43, 2007. J. Goldberger, S. Roweis: Hierarchical clustering of a mixture model. NIPS 17, 2004.
+
+    Examples
+    --------
+    >>> import cprime
+    >>> from cprime.datasets import birch
+    >>> X = birch(3, random_state=0).data  # 900 points around 9 centers
+    >>> shards = [cprime.KMeans(20, random_state=0).fit(X[i::3]) for i in range(3)]
+    >>> combined = cprime.combine(shards, 9, random_state=0)
+    >>> combined.cluster_centers_.shape, float(combined.counts_.sum())
+    ((9, 2), 900.0)
+    """
+    models = _checked(models)
+    first = models[0]
+    names = ("cluster_centers_", "n_clusters") if isinstance(first, KMeans) else ("means_", "n_components")
+    k = len(getattr(first, names[0])) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
+    resolve_threads(n_threads)
+    with computing(n_threads):
+        if isinstance(first, KMeans):
+            combined = _k_means(models, k, random_state, n_threads)
+        else:
+            combined = _mixture(models, k, random_state, n_threads)
+    for model in models:
+        if hasattr(model, "feature_names_in_"):
+            combined.feature_names_in_ = model.feature_names_in_.copy()
+            break
+    return combined
+
+
+def _checked(models: Any) -> list[Any]:
+    """Return the models as a list; raise an error if there is none, or if they cannot be combined with each other."""
+    if isinstance(models, BaseEstimator) or not isinstance(models, Iterable):
+        raise TypeError(f"models must be a sequence of fitted estimators, got {type(models).__name__}.")
+    models = list(models)
+    if not models:
+        raise ValueError("models must contain at least one fitted estimator, got none.")
+    for i, model in enumerate(models):
+        if not isinstance(model, KMeans | GaussianMixture):
+            raise TypeError(f"models[{i}] must be a KMeans or a GaussianMixture, got {type(model).__name__}.")
+        try:
+            check_is_fitted(model, "means_" if isinstance(model, GaussianMixture) else "cluster_centers_")
+        except NotFittedError:
+            raise NotFittedError(f"models[{i}] must be fitted, got a {type(model).__name__} that is not.") from None
+        _check_alone(model, i)
+        _check_alike(models[0], model, i)
+    return models
+
+
+def _check_alone(model: Any, i: int) -> None:
+    """Raise ValueError if models[i] cannot be combined with any model."""
+    if isinstance(model, KMeans):
+        for name in ("size_max", "size_min"):
+            if getattr(model, name) is not None:
+                raise ValueError(
+                    f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: bounds of sizes are not kept."
+                )
+    elif model.covariance_type_ not in _TYPES:
+        raise ValueError(
+            f"models[{i}] must have a covariance_type of {', '.join(_TYPES)}, got {model.covariance_type_!r}."
+        )
+    elif not hasattr(model, "counts_"):
+        raise ValueError(f"models[{i}] must have counts_, by which models are weighted: fit it to data.")
+
+
+def _check_alike(first: Any, model: Any, i: int) -> None:
+    """Raise ValueError if models[i] differs from the first one in class, parameters or columns."""
+    if type(model) is not type(first):
+        raise ValueError(f"models[{i}] must be a {type(first).__name__} like models[0], got {type(model).__name__}.")
+    kind = KMeans if isinstance(first, KMeans) else GaussianMixture
+    for name in ("n_features_in_", *_ALIKE[kind]):
+        expected, found = getattr(first, name), getattr(model, name)
+        if found != expected:
+            raise ValueError(f"models[{i}] must have {name}={expected!r} like models[0], got {found!r}.")
+    one, two = (list(getattr(each, "feature_names_in_", ())) for each in (first, model))
+    if one and two and one != two:
+        raise ValueError(f"models[{i}] must have feature_names_in_={one} like models[0], got {two}.")
+    before, now = (getattr(each, "preparation_", None) for each in (first, model))
+    if not _is_equal(before, now):
+        raise ValueError(
+            f"models[{i}] must have the preparation_ of models[0] (the scaling and filling of data), got another one."
+        )
+
+
+def _is_equal(one: dict[str, Any] | None, two: dict[str, Any] | None) -> bool:
+    """Return whether two preparations of data are equal."""
+    if one is None or two is None:
+        return one is two
+    return all(np.array_equal(np.asarray(one[name], float), np.asarray(two[name], float)) for name in one)
+
+
+def _check_count(n_clusters: int, available: int, what: str) -> None:
+    if n_clusters > available:
+        raise ValueError(f"n_clusters={n_clusters} should be <= {available}, the number of {what} in models.")
+
+
+def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | None) -> Any:
+    first = models[0]
+    dtype = np.result_type(*(model.cluster_centers_ for model in models))
+    points = np.concatenate([model.cluster_centers_ for model in models]).astype(np.float64)
+    counts = np.concatenate([model.counts_ for model in models]).astype(np.float64)
+    inertias = [_inertia(model) for model in models]
+    weights = counts
+    if first.metric == "cosine":
+        lengths = [1 - 0.5 * J / model.counts_.sum() for J, model in zip(inertias, models, strict=True)]
+        weights = counts * np.repeat(lengths, [len(model.counts_) for model in models])
+    kept = weights > 0
+    _check_count(k, len(np.unique(points[kept], axis=0)), "different centers with a weight > 0")
+    points, counts, weights = points[kept], counts[kept], weights[kept]
+    clusters = cluster_points(points, weights, k, first.metric, seed_of(random_state), n_threads)
+    centers = mean_points(points, weights, clusters, k)
+    if first.metric == "cosine":
+        centers = Dense(centers).normalized()[0].dense()
+    centers = centers.astype(dtype)
+    inertia = sum(inertias) + scatter_of(points, weights, centers, clusters)
+    return derived_k_means(first, centers, sums_by(clusters, counts, k), inertia)
+
+
+def _inertia(model: Any) -> float:
+    """Return J of the training data; after `partial_fit`, estimate it from the variance in the last batch."""
+    history = getattr(model, "history_", None)
+    if history is None or history["phase"][-1] != "online":
+        return float(model.inertia_)
+    return float(model.variance_ * model.n_features_in_ * model.counts_.sum())
+
+
+def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | None) -> Any:
+    first, parameters = models[0], [model_of(model) for model in models]
+    dtype = np.result_type(*(model.means_ for model in models))
+    totals = [float(model.counts_.sum()) for model in models]
+    counts = np.concatenate([_shares(model) * total for model, total in zip(parameters, totals, strict=True)])
+    means = np.concatenate([model.centers for model in parameters]).astype(np.float64)
+    kept = counts > 0
+    _check_count(k, int(kept.sum()), "components with a weight > 0")
+    if first.covariance_type_.startswith("tied"):
+        within = np.average([model.covariances for model in parameters], axis=0, weights=totals)
+        seed = seed_of(random_state)
+        found = _Tied(counts[kept], means[kept], within).combined(k, seed, n_threads)
+    else:
+        covariances = np.concatenate([model.covariances for model in parameters])[kept]
+        components = Gaussians(counts[kept], means[kept], covariances)
+        found = components.unite(reduce(components, k), k)
+    weights = None if first.equal_weights_ else found.counts / found.counts.sum()
+    given = {"covariances_": found.covariances}
+    model = type(parameters[0]).from_attributes(given, found.means.astype(dtype), weights)
+    return derived_mixture(first, model, found.counts)
+
+
+def _shares(model: Any) -> NDArray[np.float64]:
+    """Return the weights of a model's components: (C,)."""
+    return np.full(model.n_components, 1 / model.n_components) if model.weights is None else model.weights
+
+
+class _Tied:
+    """Components that share one covariance: weights (n,), means (n, D) and the covariance (D, D), or a variance."""
+
+    def __init__(self, counts: Doubles, means: Doubles, within: Doubles) -> None:
+        self.counts, self.means, self.within = counts, means, within
+
+    def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
+        """Return k unions with one covariance: k-means of the means, in the units of the covariance of the unions."""
+        points = self._whitened(self.within)
+        groups = cluster_points(points, self.counts, k, "euclidean", seed, n_threads)
+        for _ in range(_MOST_DESCENTS if self.within.ndim else 0):
+            points = self._whitened(self._united(groups, k).covariances)
+            new = descend_points(points, self.counts, groups, k, n_threads)
+            if (new == groups).all() or len(np.unique(new)) < k:
+                break
+            groups = new
+        return self._united(groups, k)
+
+    def _whitened(self, covariance: Doubles) -> Doubles:
+        return Gaussians(np.ones(1), self.means, covariance[np.newaxis]).whiten() if covariance.ndim else self.means
+
+    def _united(self, groups: Ids, k: int) -> Gaussians:
+        means = mean_points(self.means, self.counts, groups, k)
+        shares, shifts = self.counts / self.counts.sum(), self.means - means[groups]
+        if self.within.ndim:
+            between = (shares[:, np.newaxis] * shifts).T @ shifts
+        else:
+            between = np.asarray(shares @ np.square(shifts).mean(axis=1))
+        return Gaussians(sums_by(groups, self.counts, k), means, self.within + between)

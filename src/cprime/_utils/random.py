@@ -35,6 +35,7 @@ class Purpose(IntEnum):
     JUMPS = 9
     MISSING = 10
     SIZES = 11
+    COMBINING = 12
 
 
 @storable("_random.Key")

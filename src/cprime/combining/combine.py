@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._random import seed_of
 from cprime._threads import resolve_threads
-from cprime.combining.points import cluster_points, descend_points, mean_points, scatter_of
+from cprime.combining.points import cluster_densities, cluster_points, descend_points, mean_points
 from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.fitted import derived_k_means, derived_mixture, model_of
 from cprime.estimators.validation import check_integer
-from cprime.kernels import Dense, computing
+from cprime.kernels import computing
 from cprime.selection.merging.joins import sums_by
 
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
@@ -182,25 +182,24 @@ def _check_count(n_clusters: int, available: int, what: str) -> None:
 
 
 def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | None) -> Any:
-    first = models[0]
-    dtype = np.result_type(*(model.cluster_centers_ for model in models))
-    points = np.concatenate([model.cluster_centers_ for model in models]).astype(np.float64)
+    first, D = models[0], models[0].n_features_in_
+    sizes = [len(model.counts_) for model in models]
+    points = np.concatenate([model.cluster_centers_ for model in models])
     counts = np.concatenate([model.counts_ for model in models]).astype(np.float64)
     inertias = [_inertia(model) for model in models]
-    weights = counts
+    errors = np.array([J / model.counts_.sum() for J, model in zip(inertias, models, strict=True)])
     if first.metric == "cosine":
-        lengths = [1 - 0.5 * J / model.counts_.sum() for J, model in zip(inertias, models, strict=True)]
-        weights = counts * np.repeat(lengths, [len(model.counts_) for model in models])
-    kept = weights > 0
+        lengths = np.clip(1 - errors / 2, 1e-3, 1.0)  # mean cosine between a point and its center
+        spread, lengths = np.repeat((1 / lengths**2 - 1) / max(D - 1, 1), sizes), np.repeat(lengths, sizes)
+    else:
+        spread, lengths = np.repeat(errors / D, sizes), np.ones(len(points))
+    kept = counts > 0
     _check_count(k, len(np.unique(points[kept], axis=0)), "different centers with a weight > 0")
-    points, counts, weights = points[kept], counts[kept], weights[kept]
-    clusters = cluster_points(points, weights, k, first.metric, seed_of(random_state), n_threads)
-    centers = mean_points(points, weights, clusters, k)
-    if first.metric == "cosine":
-        centers = Dense(centers).normalized()[0].dense()
-    centers = centers.astype(dtype)
-    inertia = sum(inertias) + scatter_of(points, weights, centers, clusters)
-    return derived_k_means(first, centers, sums_by(clusters, counts, k), inertia)
+    points, counts, lengths = points[kept], counts[kept], lengths[kept]
+    found = cluster_densities(points, counts, spread[kept], k, first.metric, seed_of(random_state), n_threads)
+    shifts = np.subtract(points, found.centers[found.nearest], dtype=np.float64)
+    between = float((counts * lengths) @ np.square(shifts).sum(axis=1))
+    return derived_k_means(first, found.centers, found.counts, sum(inertias) + between)
 
 
 def _inertia(model: Any) -> float:
@@ -247,7 +246,7 @@ class _Tied:
     def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
         """Return k unions with one covariance: k-means of the means, in the units of the covariance of the unions."""
         points = self._whitened(self.within)
-        groups = cluster_points(points, self.counts, k, "euclidean", seed, n_threads)
+        groups = cluster_points(points, self.counts, k, seed, n_threads)
         for _ in range(_MOST_DESCENTS if self.within.ndim else 0):
             points = self._whitened(self._united(groups, k).covariances)
             new = descend_points(points, self.counts, groups, k, n_threads)

@@ -1,49 +1,117 @@
-"""Weighted k-means of the centers of several models: the points are centers, their weights are sizes of clusters."""
+"""k-means of the centers of several models: the points are centers, their weights are sizes of clusters.
+
+k-means is the limit of a mixture of Gaussians with a common variance σ² (Lücke & Forster 2019). The density of this
+mixture has a known σ² for each model, so points can be drawn from it. Centers that are fitted to such points are closer
+to those of all data than centers that are fitted to centers, because clusters of different models overlap.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._random import Key, Purpose
 from cprime.combining.reduction import Doubles, Ids, in_order
 from cprime.estimators import KMeans
+from cprime.kernels import Dense
 from cprime.selection.merging.joins import sums_by
 
-_FEW = 2**24  # up to this number of evaluations per iteration, k-means is started several times
-_STARTS = 4
+_DRAWN = 1280  # number of points drawn for each cluster of the result
+_MOST_VALUES = 2**25  # most values of all drawn points
+_LEAST_DRAWN = 4  # if fewer points per center could be drawn, the centers themselves are the points
+_STARTS = 4  # number of starts of k-means on few points
 
 
-def cluster_points(
-    points: Doubles, weights: Doubles, n_clusters: int, metric: str, seed: int, n_threads: int | None
-) -> Ids:
-    """Return the cluster of each point (n,), numbered in the order of the first point of each cluster.
+class Clusters(NamedTuple):
+    """Clusters of weighted points: centers (k, D) and their weights (k,), and the center nearest to each point (n,)."""
 
-    points (n, D), at least n_clusters of them distinct    weights (n,), positive    metric: "euclidean" or "cosine"
-    Equal points are one point of k-means, and points are sorted, so that the result does not depend on their order.
+    centers: NDArray
+    counts: Doubles
+    nearest: Ids
+
+
+def cluster_densities(
+    points: NDArray, weights: Doubles, variances: Doubles, k: int, metric: str, seed: int, n_threads: int | None
+) -> Clusters:
+    """Return clusters of the density that is a sum of spherical Gaussians, by k-means of points drawn from it.
+
+    points (n, D): means of the Gaussians, at least k of them distinct    weights (n,): their weights, positive
+    variances (n,): variance of a coordinate [data unit²]    metric: "euclidean" or "cosine"
+    Every point is drawn together with its reflection about the mean. So the center of a cluster that is well separated
+    is exactly the mean of the means in it. If exactly k means are distinct, they are the centers. Means are sorted, so
+    the result does not depend on their order. The order of the clusters is that of the first mean nearest to them.
     """
     distinct, of = np.unique(points, axis=0, return_inverse=True)
     of = of.reshape(-1)
-    if len(distinct) <= n_clusters:
-        return in_order(of)
-    n_init = _STARTS if len(distinct) * n_clusters <= _FEW else 1
-    fit = KMeans(n_clusters, metric=metric, n_init=n_init, tol=0.0, random_state=seed, n_threads=n_threads)
+    mass = sums_by(of, weights, len(distinct))
+    if len(distinct) == k:
+        centers, counts = distinct, mass
+    else:
+        spread = np.sqrt(sums_by(of, weights * variances, len(distinct)) / mass)
+        drawn, copies = draw_points(distinct, spread, k, seed)
+        fit = KMeans(k, metric=metric, random_state=seed, n_threads=n_threads, n_init=1 if copies > 1 else _STARTS)
+        fit.fit(drawn, sample_weight=np.tile(mass / copies, copies))
+        centers, counts = fit.cluster_centers_.astype(points.dtype), fit.counts_
+    nearest = Dense(distinct).nearest(centers)[0][of, 0].astype(np.int64)
+    found = nearest[np.sort(np.unique(nearest, return_index=True)[1])]
+    order = np.concatenate([found, np.setdiff1d(np.arange(k), found)])
+    rank = np.empty(k, dtype=np.int64)
+    rank[order] = np.arange(k)
+    return Clusters(centers[order], counts[order], rank[nearest])
+
+
+def draw_points(means: NDArray, deviations: Doubles, k: int, seed: int) -> tuple[NDArray, int]:
+    """Return points drawn from spherical Gaussians, the same number for each, and this number.
+
+    means (n, D)    deviations (n,): standard deviations [data units]    k: number of clusters that will be fitted
+    The points (n · number, D) contain one point for each Gaussian, then the next one for each, and so on. If there are
+    too many means, they are returned, with number 1.
+    """
+    n, D = means.shape
+    copies = 2 * (min(-(-_DRAWN * k // n), _MOST_VALUES // (n * D)) // 2)
+    if copies < _LEAST_DRAWN:
+        return means, 1
+    generator, points = Key(seed).generator(Purpose.COMBINING), np.empty((copies, n, D), means.dtype)
+    for i in range(0, copies, 2):
+        shifts = generator.standard_normal((n, D))
+        shifts *= deviations[:, np.newaxis]
+        points[i], points[i + 1] = means + shifts, means - shifts
+    return points.reshape(-1, D), copies
+
+
+def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threads: int | None) -> Ids:
+    """Return clusters (n,) of weighted points by k-means, numbered in the order of their first points.
+
+    points (n, D): may be equal    weights (n,), positive
+    """
+    distinct, of = np.unique(points, axis=0, return_inverse=True)
+    of = of.reshape(-1)
+    if len(distinct) <= k:
+        return _enough(in_order(of), k)
+    fit = KMeans(k, n_init=_STARTS, tol=0.0, random_state=seed, n_threads=n_threads)
     fit.fit(distinct, sample_weight=sums_by(of, weights, len(distinct)))
     return in_order(fit.labels_[of])
 
 
-def descend_points(points: Doubles, weights: Doubles, clusters: Ids, n_clusters: int, n_threads: int | None) -> Ids:
+def _enough(groups: Ids, k: int) -> Ids:
+    """Return groups (n,) of which some are divided, so that there are k: the last of equal points become groups."""
+    groups = groups.copy()
+    for j in range(int(groups.max()) + 1, k):
+        sizes = np.bincount(groups)
+        groups[np.flatnonzero(groups == sizes.argmax())[-1]] = j
+    return in_order(groups)
+
+
+def descend_points(points: Doubles, weights: Doubles, clusters: Ids, k: int, n_threads: int | None) -> Ids:
     """Return the clusters (n,) to which Lloyd's algorithm converges from given ones; arguments as in cluster_points."""
-    means = mean_points(points, weights, clusters, n_clusters)
-    fit = KMeans(n_clusters, init=means, search="full", exchange=False, tol=0.0, random_state=0, n_threads=n_threads)
+    means = mean_points(points, weights, clusters, k)
+    fit = KMeans(k, init=means, search="full", exchange=False, tol=0.0, random_state=0, n_threads=n_threads)
     return fit.fit(points, sample_weight=weights).labels_.astype(np.int64)
 
 
-def mean_points(points: Doubles, weights: Doubles, clusters: Ids, n_clusters: int) -> Doubles:
-    """Return the weighted mean of the points of each cluster: (n_clusters, D). Equal points have exactly that mean."""
+def mean_points(points: Doubles, weights: Doubles, clusters: Ids, k: int) -> Doubles:
+    """Return the weighted mean of the points of each cluster: (k, D). The mean of equal points is exactly the point."""
     firsts = points[np.unique(clusters, return_index=True)[1]]
-    shares = weights / sums_by(clusters, weights, n_clusters)[clusters]
+    shares = weights / sums_by(clusters, weights, k)[clusters]
     shifts = shares[:, np.newaxis] * (points - firsts[clusters])
-    return firsts + np.column_stack([sums_by(clusters, column, n_clusters) for column in shifts.T])
-
-
-def scatter_of(points: Doubles, weights: Doubles, centers: NDArray, clusters: Ids) -> float:
-    """Return Σ w ‖x − μ‖² for points x (n, D) of weights w (n,) about the centers μ (C, D) of their clusters (n,)."""
-    return float(weights @ np.square(points - centers[clusters]).sum(axis=1))
+    return firsts + np.column_stack([sums_by(clusters, column, k) for column in shifts.T])

@@ -1,7 +1,8 @@
 """Models of shards combined to one, compared with a fit of all data: J of k-means, held-out likelihood of mixtures.
 
 The data are drawn from 1,000 Gaussians with random covariances whose columns have falling variances, as in features of
-speech; they overlap. The table also shows the best model of a single shard with the same number of clusters.
+speech; they overlap. The fits of the shards have starts of their own, or one common start: the fit of the first shard.
+The table also shows the best model of a single shard with the same number of clusters.
 """
 
 import argparse
@@ -42,9 +43,15 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     X, held_out = X[:-_HELD_OUT], X[-_HELD_OUT:]
     judged = held_out if is_mixture else X
 
-    def fit(rows: NDArray[np.float32], n: int, seed: int) -> Any:
+    def fit(rows: NDArray[np.float32], n: int, seed: int, start: Any = None) -> Any:
         chosen = {"n_threads": options.threads, "random_state": seed}
-        return (GaussianMixture(n, **chosen) if is_mixture else KMeans(n, **chosen)).fit(rows)
+        if not is_mixture:
+            return KMeans(n, **chosen, init="auto" if start is None else start).fit(rows)
+        if start is not None:
+            weights = start.weights_.astype(np.float64)
+            chosen["weights_init"] = weights / weights.sum()
+            chosen |= {"means_init": start.means_, "precisions_init": start.precisions_}
+        return GaussianMixture(n, **chosen).fit(rows)
 
     begin = perf_counter()
     whole = float(fit(X, C, options.seed).score(judged))
@@ -61,16 +68,19 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         "whole_seconds": perf_counter() - begin,
     }
     for n in options.of_shard or ((C,) if is_mixture else (C, 4 * C)):
-        begin = perf_counter()
-        models = [fit(rows, n, seed) for seed, rows in enumerate(np.array_split(X, options.shards))]
-        seconds = perf_counter() - begin
-        begin = perf_counter()
-        combined = combine(models, C, random_state=options.seed, n_threads=options.threads)
-        record: Record = {**common, "of_shard": n, "shards_seconds": seconds, "seconds": perf_counter() - begin}
-        record["value"] = float(combined.score(judged))
-        record["bound"] = None if is_mixture else -float(combined.inertia_)
-        record["single"] = max(float(model.score(judged)) for model in models) if n == C else None
-        yield [record]
+        for start in ("own", "common"):
+            begin, models = perf_counter(), []
+            for seed, rows in enumerate(np.array_split(X, options.shards)):
+                models.append(fit(rows, n, seed, models[0] if models and start == "common" else None))
+            seconds = perf_counter() - begin
+            begin = perf_counter()
+            combined = combine(models, C, random_state=options.seed, n_threads=options.threads)
+            record: Record = {**common, "of_shard": n, "start": start, "shards_seconds": seconds}
+            record["seconds"] = perf_counter() - begin
+            record["value"] = float(combined.score(judged))
+            record["bound"] = None if is_mixture else -float(combined.inertia_)
+            record["single"] = max(float(model.score(judged)) for model in models) if n == C else None
+            yield [record]
 
 
 def speech_like(n: int, D: int, seed: int) -> NDArray[np.float32]:
@@ -104,6 +114,7 @@ def report(records: list[Record]) -> str:
         rows = [
             [
                 record["of_shard"],
+                record["start"],
                 *(behind(record[name]) for name in ("value", "bound", "single")),
                 f"{record['shards_seconds']:.1f}",
                 f"{record['seconds']:.2f}",
@@ -111,7 +122,7 @@ def report(records: list[Record]) -> str:
             ]
             for record in group
         ]
-        columns = ["C of a shard", f"combined: {unit}", "its inertia_", "best shard"]
+        columns = ["C of a shard", "start", f"combined: {unit}", "its inertia_", "best shard"]
         title = f"{first['shards']} shards of {first['N'] // first['shards']:,} × {first['D']}, to C = {first['C']}"
         seconds = ["fits of shards, s", "combine, s", "fit of all, s"]
         parts.append(f"### {first['model']}: {title}\n\n{table([*columns, *seconds], rows)}")

@@ -2,8 +2,8 @@
 
 `KMeans`, `GaussianMixture` and related classes are scikit-learn estimators; the subpackages can be used on their own.
 `open_data` opens files that are read chunk by chunk, `load` reads a saved estimator, `resume` continues an interrupted
-fit, and `combine` makes one model of several. C′ ("C prime") is the size of each point's active set of components: C′ = 1 is k-means, C′ = C is
-exact EM.
+fit, and `combine` makes one model of several. C′ ("C prime") is the size of each point's active set of components: C′
+= 1 is k-means, C′ = C is exact EM.
 """
 
 from importlib import import_module

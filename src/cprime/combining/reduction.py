@@ -75,7 +75,7 @@ class Gaussians:
         if self.covariances.ndim == 3:
             return (shares[:, np.newaxis] * shifts).T @ shifts
         squares: Doubles = shares @ np.square(shifts)
-        return squares if self.covariances.ndim == 2 else np.mean(squares)
+        return squares if self.covariances.ndim == 2 else np.asarray(squares.mean())
 
     def log_determinants(self) -> Doubles:
         """Return log |Σ| of every component: (n,)."""

@@ -76,18 +76,19 @@ def without_names(estimator: Any) -> Any:
     return view
 
 
-def derived_k_means(estimator: Any, centers: NDArray, counts: NDArray[np.float64], inertia: float) -> Any:
+def derived_k_means(
+    estimator: Any, centers: NDArray, counts: NDArray[np.float64], inertia: float, mean_square: float
+) -> Any:
     """Return a fitted `KMeans` with the parameters of a fitted one, but with other centers, and without labels.
 
     centers (C, D)    counts (C,): weights of the clusters    inertia: J [data unit²]
+    mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
     """
-    params = general_params(estimator) | {"n_clusters": len(centers)}
-    derived = type(estimator)(**params)
+    derived = type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)})
     model: Any = derived._model(centers, 1.0, variance_floor(centers))
-    weight = float(counts.sum())
     derived.cluster_centers_, derived.counts_, derived.n_active_ = centers, counts, 1
-    derived.variance_, derived.inertia_ = model.variance_of(inertia / weight), inertia
-    derived.lower_bound_ = em.hard_free_energy(model, inertia, weight)
+    derived.variance_, derived.inertia_ = model.variance_of(mean_square), inertia
+    derived.lower_bound_ = em.hard_free_energy(model, mean_square, 1.0)
     return _described(derived, estimator)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -67,21 +66,22 @@ def combine(
 
     Notes
     -----
-    **k-means.** The centers of all models are clustered by `KMeans`, weighted by `counts_`. If the centers of the models
-    are the means m_c of their N_c points, as after a fit that has converged, the sum of squares about the new centers
-    μ is exactly Σ_c (J_c + N_c ‖m_c − μ‖²). `inertia_` is this sum: J of the training data if each point is assigned to
-    the new center of its old cluster. J for nearest centers is at most this; ``-model.score(X)`` computes it.
-    `variance_` and `lower_bound_` follow from `inertia_`. For models of `partial_fit`, J is taken from `variance_`,
-    which is that of the last batch. For metric="cosine", the weight of a center is the length of the sum of its points,
-    for which N_c (1 − J/2N) is used, the mean over the model.
+    **k-means.** Points are drawn from the density that the models describe: a sum of Gaussians about all centers, with
+    the weights `counts_` and the variance of each model. `KMeans` of these points finds the new centers and `counts_`.
+    If the centers m_c of the models are the means of their N_c points, as after a fit that has converged, the sum of
+    squares about new centers μ is exactly Σ_c (J_c + N_c ‖m_c − μ‖²). `inertia_` is this sum, with the μ nearest to
+    m_c: J of the training data if each point is assigned to the new center nearest to its old one. J for nearest
+    centers is less; ``-model.score(X)`` computes it. `variance_` and `lower_bound_` follow from `inertia_`. For models
+    of `partial_fit`, J is taken from the last batch. For metric="cosine", N_c times the mean cosine of points and
+    centers, 1 − J/2N of the model, replaces N_c in the second term. If there are more than 2²³ values in all centers,
+    the centers themselves are the points.
 
     **Mixtures.** The combined density Σ_m N_m p_m(x)/Σ_m N_m, with the total weight N_m of model m, is reduced to fewer
     components. Unions keep weight, mean and covariance of their components. Near pairs are united greedily by Runnalls'
     upper bound of the divergence, then components move to the union of least divergence (Goldberger & Roweis). For tied
     covariances, the means are clustered by weighted k-means in the units of the common covariance. `lower_bound_` is
-    absent.
-
-    Fit more clusters to each shard than you need in the end: then less is lost. See :doc:`choose`.
+    absent. Components of models that have converged to different optima have no good unions. So fit the first shard,
+    and start the other fits with its parameters (`means_init`, `weights_init`, `precisions_init`).
 
     References
     ----------
@@ -183,13 +183,12 @@ def _check_count(n_clusters: int, available: int, what: str) -> None:
 
 def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | None) -> Any:
     first, D = models[0], models[0].n_features_in_
-    sizes = [len(model.counts_) for model in models]
+    sizes, totals = [len(model.counts_) for model in models], [float(model.counts_.sum()) for model in models]
     points = np.concatenate([model.cluster_centers_ for model in models])
     counts = np.concatenate([model.counts_ for model in models]).astype(np.float64)
-    inertias = [_inertia(model) for model in models]
-    errors = np.array([J / model.counts_.sum() for J, model in zip(inertias, models, strict=True)])
+    errors = D * np.array([model.variance_ for model in models])  # mean squared distance of points to their centers
     if first.metric == "cosine":
-        lengths = np.clip(1 - errors / 2, 1e-3, 1.0)  # mean cosine between a point and its center
+        lengths = np.clip(1 - errors / 2, 1e-3, 1.0)  # mean cosine between points and their centers
         spread, lengths = np.repeat((1 / lengths**2 - 1) / max(D - 1, 1), sizes), np.repeat(lengths, sizes)
     else:
         spread, lengths = np.repeat(errors / D, sizes), np.ones(len(points))
@@ -199,7 +198,9 @@ def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     found = cluster_densities(points, counts, spread[kept], k, first.metric, seed_of(random_state), n_threads)
     shifts = np.subtract(points, found.centers[found.nearest], dtype=np.float64)
     between = float((counts * lengths) @ np.square(shifts).sum(axis=1))
-    return derived_k_means(first, found.centers, found.counts, sum(inertias) + between)
+    inertia = sum(_inertia(model) for model in models) + between
+    mean_square = (float(errors @ totals) + between) / sum(totals)
+    return derived_k_means(first, found.centers, found.counts, inertia, mean_square)
 
 
 def _inertia(model: Any) -> float:
@@ -211,17 +212,20 @@ def _inertia(model: Any) -> float:
 
 
 def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | None) -> Any:
-    first, parameters = models[0], [model_of(model) for model in models]
+    first = models[0]
+    parameters: list[Any] = [model_of(model) for model in models]
     dtype = np.result_type(*(model.means_ for model in models))
     totals = [float(model.counts_.sum()) for model in models]
-    counts = np.concatenate([_shares(model) * total for model, total in zip(parameters, totals, strict=True)])
+    counts = np.concatenate([model.counts_ for model in models])
+    if not first.equal_weights_:  # the density has these weights; counts are those of one E-step later
+        counts = np.concatenate([model.weights * total for model, total in zip(parameters, totals, strict=True)])
     means = np.concatenate([model.centers for model in parameters]).astype(np.float64)
     kept = counts > 0
     _check_count(k, int(kept.sum()), "components with a weight > 0")
     if first.covariance_type_.startswith("tied"):
         within = np.average([model.covariances for model in parameters], axis=0, weights=totals)
-        seed = seed_of(random_state)
-        found = _Tied(counts[kept], means[kept], within).combined(k, seed, n_threads)
+        tied = _Tied(counts[kept], means[kept], np.asarray(within))
+        found = tied.combined(k, seed_of(random_state), n_threads)
     else:
         covariances = np.concatenate([model.covariances for model in parameters])[kept]
         components = Gaussians(counts[kept], means[kept], covariances)
@@ -230,11 +234,6 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     given = {"covariances_": found.covariances}
     model = type(parameters[0]).from_attributes(given, found.means.astype(dtype), weights)
     return derived_mixture(first, model, found.counts)
-
-
-def _shares(model: Any) -> NDArray[np.float64]:
-    """Return the weights of a model's components: (C,)."""
-    return np.full(model.n_components, 1 / model.n_components) if model.weights is None else model.weights
 
 
 class _Tied:
@@ -247,7 +246,8 @@ class _Tied:
         """Return k unions with one covariance: k-means of the means, in the units of the covariance of the unions."""
         points = self._whitened(self.within)
         groups = cluster_points(points, self.counts, k, seed, n_threads)
-        for _ in range(_MOST_DESCENTS if self.within.ndim else 0):
+        can_move = self.within.ndim > 0 and len(np.unique(points, axis=0)) > k
+        for _ in range(_MOST_DESCENTS if can_move else 0):
             points = self._whitened(self._united(groups, k).covariances)
             new = descend_points(points, self.counts, groups, k, n_threads)
             if (new == groups).all() or len(np.unique(new)) < k:

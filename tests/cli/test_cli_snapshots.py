@@ -22,6 +22,7 @@ COMMANDS = (
     "predict",
     "info",
     "merge",
+    "combine",
     "report",
     "sweep",
     "demo",

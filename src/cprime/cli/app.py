@@ -8,6 +8,7 @@ from click.shell_completion import get_completion_class
 
 from cprime import __version__
 from cprime.cli import options as opt
+from cprime.cli.combine import combine
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
 from cprime.cli.panels import CountOr, Counts, Group, Shape, Size, WholeNumber
@@ -230,6 +231,9 @@ def merge(
 
     asked = MergeOptions(given["n_clusters"], given["criterion"], given["n_active"], given["components"])
     merge_model(model, data, Request.from_options(given), asked, output, threads, as_json=as_json, quiet=quiet)
+
+
+app.add_command(combine)
 
 
 @app.command()

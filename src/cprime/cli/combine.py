@@ -1,0 +1,71 @@
+"""`cprime combine`: make one model file of the models of several shards of the data."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cprime.cli import options as opt
+from cprime.cli.errors import one_line_errors
+from cprime.cli.options import PATH, argument, option
+from cprime.cli.panels import Command, WholeNumber
+
+
+@click.command(cls=Command)
+@argument(
+    "models",
+    metavar="MODELS",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    explained="Files written by `cprime fit`: all of k-means, or all of Gaussian mixtures, of the same columns.",
+)
+@option(
+    "-n",
+    "--n-clusters",
+    panel="Model",
+    type=WholeNumber(1),
+    otherwise="that of the first model",
+    help="Number of clusters of the combined model.",
+)
+@opt.seed
+@opt.threads
+@opt.output
+@opt.as_json
+@opt.quiet
+@one_line_errors
+def combine(
+    models: tuple[Path, ...],
+    n_clusters: int | None,
+    seed: int,
+    threads: int | None,
+    output: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Combine models of shards to one model, without the data."""
+    from time import perf_counter
+
+    from cprime.cli.fit import report
+    from cprime.cli.outputs import MODEL_SUFFIXES, check_output
+    from cprime.cli.summary import summary
+
+    check_output(output, MODEL_SUFFIXES, models)
+    start = perf_counter()
+    combined = _combined(models, n_clusters, seed, threads)
+    combined.save(output)
+    seconds = {"combine": perf_counter() - start}
+    report({**summary(combined), "seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
+
+
+def _combined(paths: tuple[Path, ...], n_clusters: int | None, seed: int, threads: int | None) -> Any:
+    """Return the combined model; raise ValueError with the path of the model if a model cannot be combined."""
+    from cprime import combine as combine_models
+    from cprime import load
+
+    try:
+        return combine_models([load(path) for path in paths], n_clusters, random_state=seed, n_threads=threads)
+    except (ValueError, TypeError) as error:
+        text = re.sub(r"models\[(\d+)\]", lambda found: str(paths[int(found[1])]), str(error))
+        raise ValueError(text) from error

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._random import Key, Purpose
+from cprime._utils.random import Key, Purpose
 from cprime.combining.reduction import Doubles, Ids, in_order
 from cprime.estimators import KMeans
 from cprime.kernels import Dense

@@ -62,8 +62,13 @@ inline void distances(const Points<T> &X, const Rows<T> &candidates, const T *pa
         const Rows<T> x = rows_of(X, first, first + n, wide);
         pack<L>([&](int i) { return x[i]; }, n, D, static_cast<const T *>(nullptr), columns.get());
         for (int c = 0; c < n_candidates; c += TILE_ROWS) {
-            tile<T, Form::difference>(packed_candidates + tile_size * (c / TILE_ROWS), columns, D, nullptr, square);
-            for (int r = 0; r < std::min(TILE_ROWS, n_candidates - c); ++r) {
+            const T *packed = packed_candidates + tile_size * (c / TILE_ROWS);
+            const int n_rows = std::min(TILE_ROWS, n_candidates - c);
+            if (n_rows <= TILE_ROWS / 2) // mostly the case in k-means++
+                tile<T, Form::difference, TILE_ROWS / 2>(packed, columns, D, nullptr, square);
+            else
+                tile<T, Form::difference>(packed, columns, D, nullptr, square);
+            for (int r = 0; r < n_rows; ++r) {
                 T *row = out + static_cast<std::size_t>(c + r) * X.n + first;
                 for (int i = 0; i < n; ++i)
                     row[i] = current ? std::min(current[first + i], square[r][i]) : square[r][i];

@@ -48,17 +48,17 @@ template <int width, class T, class Row> inline void pack(Row row, int n_rows, i
 
 enum class Form { product, difference };
 
-// Compute out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]), where f is the product or the squared difference.
-// a_step and b_step are the strides from one k to the next.
-template <class T, Form form>
+// Compute out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]), where f is the product or the squared difference,
+// for the first n_rows rows of the tile. a_step and b_step are the strides from one k to the next.
+template <class T, Form form, int n_rows = TILE_ROWS>
 inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LANES<T>], std::size_t a_step = TILE_ROWS,
                  std::size_t b_step = TILE_LANES<T>) {
     using V = simd<T>;
     using vec = typename V::vec;
     constexpr int W = V::width;
-    vec acc[TILE_ROWS][TILE_VECTORS];
+    vec acc[n_rows][TILE_VECTORS];
 #pragma GCC unroll 16
-    for (int r = 0; r < TILE_ROWS; ++r)
+    for (int r = 0; r < n_rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < TILE_VECTORS; ++v)
             acc[r][v] = start ? V::load(start + v * W) : vec{};
@@ -68,7 +68,7 @@ inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LA
         for (int v = 0; v < TILE_VECTORS; ++v)
             column[v] = V::load(b + v * W);
 #pragma GCC unroll 16
-        for (int r = 0; r < TILE_ROWS; ++r) {
+        for (int r = 0; r < n_rows; ++r) {
             const vec x = V::fill(a[r]);
 #pragma GCC unroll 2
             for (int v = 0; v < TILE_VECTORS; ++v) {
@@ -84,7 +84,7 @@ inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LA
         b += b_step;
     }
 #pragma GCC unroll 16
-    for (int r = 0; r < TILE_ROWS; ++r)
+    for (int r = 0; r < n_rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < TILE_VECTORS; ++v)
             V::store(&out[r][v * W], acc[r][v]);

@@ -136,4 +136,7 @@ def _first_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-_first_of_number = lru_cache(maxsize=1024)(_first_of)
+@lru_cache(maxsize=1024)
+def _first_of_number(seed: int) -> int:
+    with seeded(seed) as rng:
+        return int(rng.randint(2**31))

@@ -156,6 +156,7 @@ void register_factors(nb::module_ &m);
 void register_sparse(nb::module_ &m);
 void register_cells(nb::module_ &m);
 void register_jumps(nb::module_ &m);
+void register_many(nb::module_ &m);
 void register_stored(nb::module_ &m);
 
 } // namespace cprime

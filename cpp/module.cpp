@@ -66,5 +66,6 @@ NB_MODULE(_core, m) {
     cprime::register_sparse(m);
     cprime::register_cells(m);
     cprime::register_jumps(m);
+    cprime::register_many(m);
     cprime::register_stored(m);
 }

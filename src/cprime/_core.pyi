@@ -116,6 +116,31 @@ def jump(
     n_threads: int,
     /,
 ) -> float: ...
+def plus_plus_many(
+    X: _Floats,
+    offsets: NDArray[np.int64],
+    sample_weight: NDArray[np.float64] | None,
+    order: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    n_trials: int,
+    n_proposed: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    n_threads: int,
+    /,
+) -> None: ...
+def lloyd_many(
+    X: _Floats,
+    offsets: NDArray[np.int64],
+    sample_weight: NDArray[np.float64] | None,
+    centers: _Floats,
+    max_iter: int,
+    tol: float,
+    labels: NDArray[np.int32],
+    squares: _Floats,
+    n_iterations: NDArray[np.int64],
+    n_threads: int,
+    /,
+) -> None: ...
 def spread_out(
     candidates: _Rows,
     offsets: NDArray[np.int64],

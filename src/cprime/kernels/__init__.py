@@ -14,6 +14,7 @@ from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.grouped_centers import GroupedCenters
 from cprime.kernels.line import cut_line
 from cprime.kernels.list_search import Evidence, SearchResult
+from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
 from cprime.kernels.order import changed, grouped_order
@@ -53,7 +54,9 @@ __all__ = [
     "grouped_order",
     "instruction_set",
     "joined",
+    "lloyd_many",
     "means",
+    "plus_plus_many",
     "posterior",
     "potentials",
     "scaled_responsibilities",

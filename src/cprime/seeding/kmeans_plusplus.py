@@ -8,11 +8,13 @@ for the draw and the closing remarks for the greedy choice.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
+from cprime._random import seeded
 from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
@@ -153,6 +155,41 @@ def choose_by_kmeans_plusplus(
     return indices
 
 
+def choose_in_problems(
+    X: Rows,
+    offsets: NDArray[np.int64],
+    n_clusters: int,
+    sample_weight: NDArray | None,
+    draw_uniform: Callable[[int, int], NDArray],
+    n_local_trials: int | None = None,
+) -> NDArray[np.int64]:
+    """Choose C distinct rows of each of B small problems by (greedy) D² sampling: row indices in the problem (B, C).
+
+    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, and their weights. Its rows are those that
+    `choose_by_kmeans_plusplus` chooses. The first index is −1 if this function has to be called for them: if too few
+    rows are different, or far more random numbers are needed than expected.
+    draw_uniform: function of b and m that returns the first m random numbers in [0, 1) of problem b
+    """
+    trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
+    sizes = np.diff(offsets)
+    n_bytes = trials * int(sizes.max()) * X.dtype.itemsize
+    assert _MOST_BYTES // n_bytes >= _MOST_STEPS, "the number of proposed rows must not depend on the size of a problem"
+    n_proposed = np.array([_n_proposed(c, trials, n_bytes // trials) for c in range(n_clusters)])
+    n_uniform, c = 1, 1
+    while c < n_clusters:  # as if half of the steps were made for which candidates are drawn together
+        n_uniform += 2 * int(n_proposed[c])
+        c += max(1, _steps_ahead(c, n_bytes) // 2)
+    order = np.concatenate([order_of_values(X[offsets[b] : offsets[b + 1]]) for b in range(len(sizes))])
+    uniform = np.stack([draw_uniform(b, n_uniform) for b in range(len(sizes))])
+    return kernels.plus_plus_many(X, offsets, order, uniform, trials, n_proposed, sample_weight)
+
+
+def are_small(n_points: int, n_clusters: int, itemsize: int, n_local_trials: int | None = None) -> bool:
+    """Return whether `choose_in_problems` accepts problems of up to n_points rows."""
+    trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
+    return trials * n_points * itemsize * _MOST_STEPS <= _MOST_BYTES
+
+
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
     """Return the peak memory of k-means++ seeding in bytes, besides the rows."""
     n_trials = 2 + int(math.log(n_clusters))
@@ -187,7 +224,8 @@ def order_of_values(X: Rows) -> NDArray:
     In this order, random draws with a weight of 2 are the same as with a repeated row. The original order matters only
     for different rows of equal projection.
     """
-    direction = np.random.RandomState(0).standard_normal((X.shape[1],))
+    with seeded(0) as rng:
+        direction = rng.standard_normal((X.shape[1],))
     return np.argsort(X.projected(direction), kind="stable")
 
 

@@ -1,0 +1,304 @@
+// k-means of many small problems at once, one problem per task: the initialization by k-means++, and Lloyd's
+// iterations. Both call the kernels that a fit of one problem calls, and compute everything between these in the same
+// order, so results are bit-identical to those of single fits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "component_sums.h"
+#include "nearest_call.h"
+#include "thread_pool.h"
+
+namespace cprime {
+namespace {
+
+// The rows of all problems: problem b has the rows offsets[b] to offsets[b + 1] - 1, and their weights.
+template <class T> struct Problems {
+    Points<T> X;
+    const std::int64_t *offsets;
+    const double *weights; // (N,), or null for ones
+    std::size_t n, C;
+
+    Points<T> rows(std::size_t b) const {
+        return X.from(static_cast<std::size_t>(offsets[b]), static_cast<std::size_t>(offsets[b + 1] - offsets[b]));
+    }
+    const double *weights_of(std::size_t b) const { return weights ? weights + offsets[b] : nullptr; }
+};
+
+template <class T>
+Problems<T> problems(const Matrix<T> &X, const Vector<std::int64_t> &offsets,
+                     const std::optional<Vector<double>> &sample_weight, std::size_t C) {
+    const Points<T> x = rows(X);
+    const std::size_t B = offsets.shape(0) - 1;
+    require(offsets.shape(0) >= 1 && C >= 1, "offsets, centers");
+    bool rising = offsets.data()[0] == 0 && static_cast<std::size_t>(offsets.data()[B]) == x.n;
+    for (std::size_t b = 0; b < B; ++b)
+        rising = rising && offsets.data()[b] < offsets.data()[b + 1];
+    require(rising, "offsets");
+    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    return {x, offsets.data(), data_or_null(sample_weight), B, C};
+}
+
+// Sum in the order of NumPy's add.reduce: halves are added, and in blocks of up to 128 numbers eight partial sums.
+double pairwise_sum(const double *a, std::size_t n) {
+    constexpr std::size_t LANES = 8, BLOCK = 128;
+    if (n > BLOCK) {
+        const std::size_t half = n / 2 / LANES * LANES;
+        return pairwise_sum(a, half) + pairwise_sum(a + half, n - half);
+    }
+    double total = 0;
+    std::size_t i = 0;
+    if (n >= LANES) {
+        double r[LANES];
+        std::copy_n(a, LANES, r);
+        for (i = LANES; i + LANES <= n; i += LANES)
+            for (std::size_t j = 0; j < LANES; ++j)
+                r[j] += a[i + j];
+        total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    }
+    for (; i < n; ++i)
+        total += a[i];
+    return total;
+}
+
+// Return the index drawn with probability proportional to weight, from their cumulative sums and a uniform number.
+std::size_t drawn(const std::vector<double> &cumulative, double uniform) {
+    const auto begin = cumulative.begin(), end = cumulative.end();
+    const double total = cumulative.back();
+    return static_cast<std::size_t>(
+        std::min(std::upper_bound(begin, end, uniform * total), std::lower_bound(begin, end, total)) - begin);
+}
+
+// Greedy k-means++ of one problem.
+template <class T> class PlusPlus {
+  public:
+    PlusPlus(const Points<T> &X, const double *weights, const std::int64_t *order, std::size_t most)
+        : X_(X), weights_(weights), order_(order), closest_(X.n), squares_(most * X.n), cumulative_(X.n) {}
+
+    // Choose C rows; n_proposed (C,): how many candidates are drawn for the next centers, by the number of chosen ones.
+    // Returns whether the n_uniform random numbers suffice, and rows are left that differ from the chosen ones.
+    bool choose(std::size_t C, std::size_t n_trials, const std::int64_t *n_proposed, const double *uniform,
+                std::size_t n_uniform, std::int64_t *chosen) {
+        accumulate([&](std::size_t i) { return weights_ ? weights_[i] : 1.0; });
+        if (!n_uniform || !(cumulative_.back() > 0))
+            return false;
+        chosen[0] = order_[drawn(cumulative_, uniform[0])];
+        measure(chosen, 1, nullptr, closest_.data());
+        for (std::size_t c = 1, used = 1; c < C;) {
+            accumulate([&](std::size_t i) {
+                const auto square = static_cast<double>(closest_[i]);
+                return weights_ ? square * weights_[i] : square;
+            });
+            const auto n = static_cast<std::size_t>(n_proposed[c]);
+            if (!(cumulative_.back() > 0) || used + 2 * n > n_uniform)
+                return false;
+            propose(n, uniform + used);
+            used += 2 * n;
+            for (std::size_t next = 0; c < C && accept(n_trials, next); ++c)
+                chosen[c] = add_best();
+        }
+        return true;
+    }
+
+  private:
+    template <class Mass> void accumulate(Mass mass) {
+        double sum = 0;
+        for (std::size_t i = 0; i < X_.n; ++i)
+            cumulative_[i] = sum += mass(static_cast<std::size_t>(order_[i]));
+    }
+
+    // Draw n candidates, and a number for each that its distance must exceed to be accepted later.
+    void propose(std::size_t n, const double *uniform) {
+        proposed_.resize(n);
+        bars_.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            proposed_[i] = order_[drawn(cumulative_, uniform[i])];
+            bars_[i] = uniform[n + i] * static_cast<double>(closest_[static_cast<std::size_t>(proposed_[i])]);
+        }
+        measure(proposed_.data(), n, closest_.data(), squares_.data());
+    }
+
+    // Accept the next n_trials candidates from position `next` on; return false if fewer are left.
+    bool accept(std::size_t n_trials, std::size_t &next) {
+        accepted_.clear();
+        for (; next < proposed_.size() && accepted_.size() < n_trials; ++next)
+            if (static_cast<double>(closest_[static_cast<std::size_t>(proposed_[next])]) > bars_[next])
+                accepted_.push_back(next);
+        return accepted_.size() == n_trials;
+    }
+
+    // Return the row of the accepted candidate that lowers the potential most, and update the distances.
+    std::int64_t add_best() {
+        std::size_t best = accepted_[0];
+        double least = std::numeric_limits<double>::infinity();
+        for (const std::size_t i : accepted_) {
+            const double value = potential(squares_.data() + i * X_.n);
+            if (value < least) {
+                least = value;
+                best = i;
+            }
+        }
+        const T *square = squares_.data() + best * X_.n;
+        for (std::size_t i = 0; i < X_.n; ++i)
+            closest_[i] = std::min(closest_[i], square[i]);
+        return proposed_[best];
+    }
+
+    double potential(const T *squares) const {
+        constexpr std::size_t PIECE = 8192; // that of the kernel `potentials`
+        double total = 0;
+        for (std::size_t begin = 0; begin < X_.n; begin += PIECE)
+            total += kernels<T>().potential(squares, closest_.data(), weights_, begin, std::min(X_.n, begin + PIECE));
+        return total;
+    }
+
+    // Compute squared distances (n, N), at most `current`, of all rows to the n rows `ids`.
+    void measure(const std::int64_t *ids, std::size_t n, const T *current, T *out) {
+        const Kernels<T> &kernel = kernels<T>();
+        const auto D = static_cast<std::size_t>(X_.D);
+        gathered_.resize(n * D);
+        for (std::size_t i = 0; i < n; ++i)
+            std::copy_n(X_[static_cast<std::size_t>(ids[i])], D, gathered_.data() + i * D);
+        const Rows<T> candidates{gathered_.data(), X_.D, n, X_.D};
+        packed_.resize((n + kernel.tile_rows - 1) / kernel.tile_rows * kernel.tile_rows * D + kernel.lanes);
+        kernel.pack_tiles(candidates, packed_.data());
+        kernel.distances(X_, candidates, packed_.data(), current, out, 0, X_.n);
+    }
+
+    Points<T> X_;
+    const double *weights_;
+    const std::int64_t *order_;
+    std::vector<T> closest_, squares_, gathered_, packed_;
+    std::vector<double> cumulative_, bars_;
+    std::vector<std::int64_t> proposed_;
+    std::vector<std::size_t> accepted_;
+};
+
+// Choose starting centers of all problems by greedy k-means++; chosen (B, C): rows counted from the problem's first. If
+// random numbers or different rows do not suffice, chosen[b, 0] is -1.
+template <class T>
+void plus_plus_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<double>> sample_weight,
+                    Vector<std::int64_t> order, Table<double> uniform, int n_trials, Vector<std::int64_t> n_proposed,
+                    OutTable<std::int64_t> chosen, int n_threads) {
+    const std::size_t C = chosen.shape(1), U = uniform.shape(1);
+    const Problems<T> all = problems(X, offsets, sample_weight, C);
+    require(order.shape(0) == all.X.n, "order");
+    require(uniform.shape(0) == all.n && chosen.shape(0) == all.n, "uniform, chosen");
+    require(n_proposed.shape(0) == C && n_trials >= 1, "n_proposed");
+    std::int64_t most = 0;
+    for (std::size_t c = 0; c < C; ++c) {
+        require(n_proposed.data()[c] >= n_trials, "n_proposed: fewer than n_trials");
+        most = std::max(most, n_proposed.data()[c]);
+    }
+    for (std::size_t b = 0; b < all.n; ++b)
+        for (std::int64_t i = offsets.data()[b], n = offsets.data()[b + 1] - i; i < offsets.data()[b + 1]; ++i)
+            require(order.data()[i] >= 0 && order.data()[i] < n, "order: outside the problem");
+    const KernelCall call;
+    parallel_for(all.n, n_threads, [&](std::size_t b) {
+        PlusPlus<T> start(all.rows(b), all.weights_of(b), order.data() + offsets.data()[b],
+                          static_cast<std::size_t>(most));
+        std::int64_t *rows = chosen.data() + b * C;
+        if (!start.choose(C, static_cast<std::size_t>(n_trials), n_proposed.data(), uniform.data() + b * U, U, rows))
+            rows[0] = -1;
+    });
+}
+
+// Lloyd's iterations of one problem, from the centers (C, D), which are replaced by the result.
+template <class T> class Lloyd {
+  public:
+    Lloyd(const Points<T> &X, const double *weights, std::size_t C, T *centers, std::int32_t *labels, T *squares)
+        : X_(X), weights_(weights), m_{centers, X.D, C, X.D}, centers_(centers), labels_(labels), squares_(squares),
+          other_(X.n), errors_(X.n), counts_(C), sums_(C * static_cast<std::size_t>(X.D)) {}
+
+    // Iterate until the error J changes by no more than the share tol, or no point is reassigned. Returns the number of
+    // iterations, or -1 if a cluster is empty.
+    std::int64_t run(int max_iter, double tol) {
+        double last = std::numeric_limits<double>::infinity();
+        for (int step = 1;; ++step) {
+            const bool moved = assign(step > 1);
+            const double J = error(), change = std::abs(last - J) / (J > 0 ? J : 1.0);
+            accumulate_of(X_, labels_, X_.n, 1, counts_.size(), static_cast<const double *>(nullptr), weights_, nullptr,
+                          false, counts_.data(), sums_.data(), 1);
+            if (std::find(counts_.begin(), counts_.end(), 0.0) != counts_.end())
+                return -1;
+            if (!moved)
+                return step;
+            recentre();
+            if (change <= tol || step >= max_iter) {
+                assign(true);
+                return step;
+            }
+            last = J;
+        }
+    }
+
+  private:
+    // Find the nearest centers; return whether that of some row of positive weight differs from the last one.
+    bool assign(bool again) {
+        std::copy_n(labels_, again ? X_.n : 0, other_.data());
+        nearest_of(X_, m_, again ? other_.data() : nullptr, 1, labels_, squares_, 1);
+        bool moved = !again;
+        for (std::size_t i = 0; i < X_.n && !moved; ++i)
+            moved = labels_[i] != other_[i] && (!weights_ || weights_[i] > 0);
+        return moved;
+    }
+
+    double error() {
+        for (std::size_t i = 0; i < X_.n; ++i) {
+            const auto square = static_cast<double>(squares_[i]);
+            errors_[i] = weights_ ? weights_[i] * square : square;
+        }
+        return pairwise_sum(errors_.data(), X_.n);
+    }
+
+    void recentre() {
+        const auto D = static_cast<std::size_t>(X_.D);
+        for (std::size_t c = 0; c < counts_.size(); ++c)
+            for (std::size_t k = 0; k < D; ++k)
+                centers_[c * D + k] = static_cast<T>(sums_[c * D + k] / counts_[c]);
+    }
+
+    Points<T> X_;
+    const double *weights_;
+    Rows<T> m_;
+    T *centers_;
+    std::int32_t *labels_;
+    T *squares_;
+    std::vector<std::int32_t> other_;
+    std::vector<double> errors_, counts_, sums_;
+};
+
+// Make Lloyd's iterations of all problems from the centers (B C, D), which are replaced by the results. labels,
+// squares (N,): nearest final centers and squared distances to them. n_iterations (B,): problems with -1 are omitted;
+// after the call, -1 if a cluster is empty, and the other results of this problem are undefined.
+template <class T>
+void lloyd_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<double>> sample_weight,
+                OutTable<T> centers, int max_iter, double tol, OutVector<std::int32_t> labels, OutVector<T> squares,
+                OutVector<std::int64_t> n_iterations, int n_threads) {
+    const std::size_t B = n_iterations.shape(0), C = B ? centers.shape(0) / B : 1, D = centers.shape(1);
+    const Problems<T> all = problems(X, offsets, sample_weight, C);
+    require(all.n == B && centers.shape(0) == B * C && D == static_cast<std::size_t>(all.X.D), "centers, n_iterations");
+    require(labels.shape(0) == all.X.n && squares.shape(0) == all.X.n, "labels, squares");
+    const KernelCall call;
+    parallel_for(B, n_threads, [&](std::size_t b) {
+        if (n_iterations.data()[b] < 0)
+            return;
+        Lloyd<T> fit(all.rows(b), all.weights_of(b), C, centers.data() + b * C * D, labels.data() + offsets.data()[b],
+                     squares.data() + offsets.data()[b]);
+        n_iterations.data()[b] = fit.run(max_iter, tol);
+    });
+}
+
+} // namespace
+
+void register_many(nb::module_ &m) {
+    define(m, "plus_plus_many", &plus_plus_many<float>);
+    define(m, "plus_plus_many", &plus_plus_many<double>);
+    define(m, "lloyd_many", &lloyd_many<float>);
+    define(m, "lloyd_many", &lloyd_many<double>);
+}
+
+} // namespace cprime

@@ -1,0 +1,200 @@
+"""k-means of many small problems in one call: initialization by greedy k-means++, and Lloyd's iterations.
+
+Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, and their weights. Results are bit-identical to those of
+the kernels `distances`, `potentials`, `assign` and `means`, called for one problem after another.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats, costs_of
+
+
+class LloydResult(NamedTuple):
+    """Result of Lloyd's iterations for B problems with N rows in all.
+
+    centers (B, C, D): final centers    labels (N,) int32: nearest final center of each row, counted within its problem
+    squares (N,): squared distances to these centers    n_iterations (B,): number of iterations; −1 for a problem that
+    was omitted, or in which a cluster became empty: its other results are undefined
+    """
+
+    centers: Floats
+    labels: NDArray[np.int32]
+    squares: Floats
+    n_iterations: NDArray[np.int64]
+
+
+def plus_plus_many(
+    X: CoreRows,
+    offsets: NDArray[np.int64],
+    order: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    n_trials: int,
+    n_proposed: NDArray[np.int64],
+    sample_weight: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> NDArray[np.int64]:
+    """Choose C starting centers for each of B problems by greedy k-means++: indices of rows in their problem, (B, C).
+
+    Candidates are drawn with probability proportional to weight times squared distance to the nearest chosen center. Of
+    `n_trials` candidates, the one that gives the least potential (sum of weighted squared distances) is chosen.
+    offsets (B + 1,)    order (N,): permutation of each problem's rows, in which cumulative sums of weights are taken
+    uniform (B, U): random numbers in [0, 1), used from left to right; if there are too few, or all rows equal chosen
+    ones, the first index of the problem is −1, and the others are undefined
+    n_proposed (C,): number of candidates, at least n_trials, that are drawn together when c centers have been chosen
+    """
+    offsets, sample_weight = _problems(X, offsets, sample_weight)
+    order, n_proposed = check.positions(order, "order"), check.positions(n_proposed, "n_proposed")
+    if len(order) != len(X):
+        raise ValueError(f"order must have shape ({len(X)},), got {order.shape}")
+    uniform, n_trials = check.contiguous(uniform, np.float64), check.count(n_trials, "n_trials")
+    if uniform.ndim != 2 or len(uniform) != len(offsets) - 1:
+        raise ValueError(f"uniform must have shape ({len(offsets) - 1}, any), got {uniform.shape}")
+    if not len(n_proposed) or n_proposed.min() < n_trials:
+        raise ValueError(f"n_proposed must be numbers >= n_trials={n_trials}, got {n_proposed}")
+    chosen = np.empty((len(uniform), len(n_proposed)), dtype=np.int64)
+    call = offsets, sample_weight, order, uniform, n_trials, n_proposed, chosen, resolve_threads(n_threads)
+    X.kernels.plus_plus_many(X.core, *call)
+    return chosen
+
+
+def plus_plus_many_twin(
+    X: Floats,
+    offsets: NDArray,
+    sample_weight: NDArray | None,
+    order: NDArray,
+    uniform: NDArray,
+    n_trials: int,
+    n_proposed: NDArray,
+    chosen: NDArray,
+    n_threads: int,
+) -> None:
+    """Choose starting centers in NumPy, problem by problem; write the indices of rows to `chosen` (B, C)."""
+    for b in range(len(chosen)):
+        problem = slice(offsets[b], offsets[b + 1])
+        w = np.ones(offsets[b + 1] - offsets[b]) if sample_weight is None else sample_weight[problem]
+        found = _plus_plus(X[problem], w, order[problem], uniform[b], n_trials, n_proposed)
+        chosen[b] = -1 if found is None else found
+
+
+def _plus_plus(
+    X: Floats, w: NDArray, order: NDArray, uniform: NDArray, n_trials: int, n_proposed: NDArray
+) -> list[int] | None:
+    """Return the rows of one problem that greedy k-means++ chooses, or None if numbers or rows do not suffice."""
+
+    def draw(mass: NDArray, numbers: NDArray) -> NDArray:
+        cumulative = np.cumsum(mass[order])
+        places = np.searchsorted(cumulative, numbers * cumulative[-1], side="right")
+        return order[np.minimum(places, np.searchsorted(cumulative, cumulative[-1], side="left"))]
+
+    chosen = draw(w, uniform[:1]).tolist() if len(uniform) and w.any() else []
+    closest, used = costs_of(X, X[chosen]).min(axis=1, initial=np.inf).astype(X.dtype), 1
+    while chosen and len(chosen) < len(n_proposed):
+        n = int(n_proposed[len(chosen)])
+        if not (w * closest).any() or used + 2 * n > len(uniform):
+            return None
+        proposed = draw(w * closest.astype(np.float64), uniform[used : used + n])
+        bars = uniform[used + n : used + 2 * n] * closest[proposed]
+        squares, rest, used = costs_of(X, X[proposed]).T.astype(X.dtype), list(range(n)), used + 2 * n
+        while len(chosen) < len(n_proposed):
+            accepted = [i for i in rest if closest[proposed[i]] > bars[i]][:n_trials]
+            if len(accepted) < n_trials:
+                break
+            potentials = np.minimum(squares[accepted], closest).astype(np.float64) @ w
+            best = accepted[int(potentials.argmin())]
+            chosen.append(int(proposed[best]))
+            closest, rest = np.minimum(closest, squares[best]), [i for i in rest if i > accepted[-1]]
+    return chosen or None
+
+
+def lloyd_many(
+    X: CoreRows,
+    offsets: NDArray[np.int64],
+    centers: Floats,
+    max_iter: int,
+    tol: float,
+    sample_weight: Floats | None = None,
+    *,
+    omitted: NDArray[np.bool_] | None = None,
+    n_threads: int | None = None,
+) -> LloydResult:
+    """Make Lloyd's iterations of B problems, from C centers each, until they converge or `max_iter` is reached.
+
+    A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
+    centers) changes by no more than the share `tol` of J.
+    offsets (B + 1,)    centers (B, C, D)    omitted (B,): mask of problems that are not computed, or None
+    """
+    offsets, sample_weight = _problems(X, offsets, sample_weight)
+    B, D = len(offsets) - 1, X.shape[1]
+    if centers.ndim != 3 or len(centers) != B or not centers.shape[1] or centers.shape[2] != D:
+        raise ValueError(f"centers must have shape ({B}, at least 1, {D}), got {centers.shape}")
+    final = check.matrix(centers.reshape(-1, D), "centers", X).copy()
+    n_iterations = np.zeros(B, dtype=np.int64)
+    if omitted is not None:
+        n_iterations[omitted] = -1
+    labels, squares = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=X.dtype)
+    results = labels, squares, n_iterations, resolve_threads(n_threads)
+    X.kernels.lloyd_many(X.core, offsets, sample_weight, final, check.count(max_iter, "max_iter"), float(tol), *results)
+    return LloydResult(final.reshape(centers.shape), labels, squares, n_iterations)
+
+
+def lloyd_many_twin(
+    X: Floats,
+    offsets: NDArray,
+    sample_weight: NDArray | None,
+    centers: NDArray,
+    max_iter: int,
+    tol: float,
+    labels: NDArray,
+    squares: NDArray,
+    n_iterations: NDArray,
+    n_threads: int,
+) -> None:
+    """Make Lloyd's iterations of many problems in NumPy; centers (B C, D) are replaced by the final ones."""
+    each = centers.reshape(len(n_iterations), -1, X.shape[1])
+    for b in np.flatnonzero(n_iterations >= 0):
+        problem = slice(offsets[b], offsets[b + 1])
+        w = np.ones(offsets[b + 1] - offsets[b]) if sample_weight is None else sample_weight[problem]
+        labels[problem], squares[problem], n_iterations[b] = _lloyd(X[problem], w, each[b], max_iter, tol)
+
+
+def _lloyd(X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float) -> tuple[NDArray, NDArray, int]:
+    """Make Lloyd's iterations of one problem in NumPy, and change its centers (C, D) in place.
+
+    Returns labels (n,), squared distances to nearest centers (n,), and the number of iterations; −1 if a cluster is
+    empty.
+    """
+
+    def nearest() -> tuple[NDArray, NDArray]:
+        costs = costs_of(X, centers).astype(X.dtype)
+        return costs.argmin(axis=1), costs.min(axis=1)
+
+    before, last, step = None, np.inf, 0
+    while True:
+        (labels, squares), step = nearest(), step + 1
+        shares, J = w[:, np.newaxis] * (labels[:, np.newaxis] == np.arange(len(centers))), float((w * squares).sum())
+        counts = shares.sum(axis=0)
+        if not counts.all():
+            return labels, squares, -1
+        if before is not None and not ((labels != before) & (w > 0)).any():
+            return labels, squares, step
+        centers[:] = (shares.T @ X.astype(np.float64)) / counts[:, np.newaxis]
+        if abs(last - J) <= tol * (J or 1.0) or step >= max_iter:
+            return *nearest(), step
+        before, last = labels, J
+
+
+def _problems(
+    X: CoreRows, offsets: NDArray[np.int64], sample_weight: Floats | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return checked offsets (B + 1,) and weights (N,), or None for weights of 1."""
+    offsets = check.positions(offsets, "offsets")
+    if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) < 1).any():
+        raise ValueError(f"offsets must rise strictly from 0 to {len(X)}, got {offsets}")
+    return offsets, check.weights(sample_weight, len(X))

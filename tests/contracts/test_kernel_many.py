@@ -1,0 +1,141 @@
+"""Kernels for many problems give the results of the kernels for one problem, and of their NumPy twins."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, THREADS, same_bits, sixteenths, weights
+
+from cprime.kernels import Dense, lloyd_many, means, plus_plus_many
+from cprime.kernels.reference import Reference
+
+
+def problems(sizes, D, dtype):
+    """Return rows on multiples of 1/16 and the offsets of problems of the given sizes."""
+    return sixteenths(sum(sizes), D, dtype, seed=D, span=200), np.concatenate([[0], np.cumsum(sizes)])
+
+
+def plus_plus(kind, X, offsets, C, w=None, n_trials=3, n_uniform=None, n_threads=1):
+    sizes, rng = np.diff(offsets), np.random.default_rng(1)
+    order = np.concatenate([rng.permutation(n) for n in sizes])
+    n_proposed = n_trials + np.minimum(np.arange(C), 9)  # later candidates are drawn for several centers together
+    n_uniform = 1 + 2 * int(n_proposed.sum()) if n_uniform is None else n_uniform
+    uniform = rng.random((len(sizes), n_uniform))
+    return plus_plus_many(kind(X), offsets, order, uniform, n_trials, n_proposed, w, n_threads=n_threads)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("sizes", "D", "C"), [([1], 1, 1), ([40, 7, 700], 3, 5), ([300, 200], 17, 40)])
+def test_starting_centers_are_those_of_the_twin(sizes, D, C, weighted, dtype):
+    X, offsets = problems(sizes, D, dtype)
+    w = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
+    found, expected = (plus_plus(kind, X, offsets, C, w) for kind in (Dense, Reference))
+    np.testing.assert_array_equal(found, expected)
+    for rows in found:
+        assert len(set(rows)) == C
+        assert rows.min() >= 0
+
+
+@pytest.mark.parametrize("kind", [Dense, Reference])
+def test_starting_centers_without_enough_numbers_or_rows_are_left_to_others(kind):
+    X, offsets = problems([50, 60], 2, np.float64)
+    X[:50] = X[0]
+    found = plus_plus(kind, X, offsets, 4)
+    assert found[0, 0] == -1
+    assert found[1].min() >= 0
+    assert (plus_plus(kind, X, offsets, 4, n_uniform=2)[:, 0] == -1).all()
+    no_weight = np.repeat([0.0, 1.0], [50, 60])
+    assert plus_plus(kind, X, offsets, 1, no_weight)[0, 0] == -1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("sizes", "D", "C"), [([1], 1, 1), ([40, 7, 700], 3, 5), ([300, 900], 17, 20)])
+def test_iterations_are_those_of_the_twin(sizes, D, C, weighted, dtype):
+    X, offsets = problems(sizes, D, dtype)
+    w = weights(len(X)) + 0.1 if weighted else None
+    centers = np.stack([X[begin : begin + C] for begin in offsets[:-1]])
+    found, expected = (lloyd_many(kind(X), offsets, centers, 4, 0.0, w) for kind in (Dense, Reference))
+    np.testing.assert_array_equal(found.n_iterations, expected.n_iterations)
+    held = np.repeat(found.n_iterations >= 0, sizes)
+    assert held.any()
+    np.testing.assert_array_equal(found.labels[held], expected.labels[held])
+    close = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found.squares[held], expected.squares[held], rtol=close, atol=100 * close)
+    held = found.n_iterations >= 0
+    np.testing.assert_allclose(found.centers[held], expected.centers[held], rtol=close, atol=10 * close)
+
+
+@pytest.mark.parametrize("kind", [Dense, Reference])
+def test_problems_with_an_empty_cluster_and_omitted_ones_are_marked(kind):
+    X, offsets = problems([30, 30, 30], 2, np.float64)
+    centers = np.stack([X[:3], X[30:33], X[60:63]])
+    centers[1, 2] = 1e6
+    found = lloyd_many(kind(X), offsets, centers, 5, 0.0, omitted=np.array([False, False, True]))
+    assert found.n_iterations[0] > 0
+    np.testing.assert_array_equal(found.n_iterations[1:], -1)
+
+
+@pytest.mark.parametrize("kind", [Dense, Reference])
+def test_iterations_end_at_the_tolerance(kind):
+    X, offsets = problems([400, 400], 2, np.float64)
+    centers = np.stack([X[:9], X[400:409]])
+    n = [lloyd_many(kind(X), offsets, centers, 50, tol).n_iterations.max() for tol in (1.0, 1e-2, 0.0)]
+    assert n[0] == 2  # the first error has no predecessor
+    assert n[0] < n[1] < n[2] <= 50
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [60, 128, 131, 1000, 8192])
+def test_errors_are_summed_as_numpy_sums(n, weighted, dtype):
+    """Errors J of iterations are those of NumPy's sums to the last bit: the tolerance shows their relative change."""
+    X, offsets = np.random.default_rng(n).standard_normal((n, 2)).astype(dtype), np.array([0, n])
+    w, rows, centers, errors = weights(n) if weighted else None, Dense(X), X[:5].copy(), []
+    for _ in range(3):
+        found = rows.assign(centers, None, w)
+        squares = found.costs[:, 0]
+        errors.append(float(np.add.reduce(squares, dtype=np.float64) if w is None else (w * squares).sum()))
+        centers = means(found.counts, found.sums, centers)[0]
+    second, third = np.abs(np.diff(errors)) / errors[1:]
+    assert 0 < third < second
+    steps = [
+        lloyd_many(rows, offsets, X[np.newaxis, :5], 9, tol, w).n_iterations[0]
+        for tol in (second, np.nextafter(second, 0), third, np.nextafter(third, 0))
+    ]
+    assert steps[:3] == [2, 3, 3]
+    assert steps[3] > 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_threads_change_no_bit(dtype):
+    X, offsets = problems([300, 500, 40, 60, 900], 6, dtype)
+    one, *others = [plus_plus(Dense, X, offsets, 7, n_threads=n) for n in THREADS]
+    assert all(same_bits(other, one) for other in others)
+    centers = X[one + offsets[:-1, np.newaxis]]
+    one, *others = [lloyd_many(Dense(X), offsets, centers, 9, 0.0, n_threads=n) for n in THREADS]
+    assert all(same_bits(other, one) for other in others)
+
+
+@pytest.mark.parametrize("kind", [Dense, Reference])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("offsets", {"offsets": np.array([0, 5, 5, 20])}),
+        ("offsets", {"offsets": np.array([0, 19])}),
+        ("centers", {"centers": np.zeros((2, 3, 5))}),
+        ("centers", {"centers": np.zeros((3, 3, 2))}),
+        ("centers", {"centers": np.zeros((2, 3, 2), dtype=np.float32)}),
+        ("max_iter", {"max_iter": 0}),
+        ("sample_weight", {"sample_weight": np.ones(3)}),
+    ],
+)
+def test_bad_arguments_are_named(kind, name, change):
+    X, offsets = problems([10, 10], 2, np.float64)
+    given = {"offsets": offsets, "centers": np.stack([X[:3], X[10:13]]), "max_iter": 3, "tol": 0.0, **change}
+    with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
+        lloyd_many(kind(X), **given)
+    order, uniform, n_proposed = np.tile(np.arange(10), 2), np.zeros((2, 20)), np.full(2, 3)
+    for bad in ({"order": order[:5]}, {"uniform": uniform[:1]}, {"n_proposed": n_proposed - 1}, {"n_trials": 0}):
+        given = {"order": order, "uniform": uniform, "n_trials": 3, "n_proposed": n_proposed, **bad}
+        with pytest.raises((TypeError, ValueError), match=next(iter(bad))):
+            plus_plus_many(kind(X), offsets, **given)

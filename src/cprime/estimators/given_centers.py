@@ -1,0 +1,140 @@
+"""Assignment of points to given centers, without an estimator: the n nearest by distance, cosine or inner product."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._range import check_largest
+from cprime._threads import by_pieces, resolve_threads
+from cprime.estimators.kmeans import KMeans
+from cprime.estimators.validation import check_at_most, check_choice
+from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing
+from cprime.model.unit import unit_rows
+from cprime.sources.checked import checked
+from cprime.sources.kinds import precision
+
+_METRICS = ("euclidean", "cosine", "inner_product")
+_BLOCK = 2**18  # most similarities that are computed at a time, by each thread; at least those of _ROWS rows
+_ROWS = 32
+
+
+def assign(
+    X: Any,
+    centers: Any,
+    n_nearest: int = 1,
+    metric: str = "euclidean",
+    *,
+    n_threads: int | None = None,
+    out: Any = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Find the nearest of the given centers for each row of X, exactly.
+
+    The result of `KMeans.nearest`, for centers of any origin, such as a codebook or class means. Rows are compared in
+    blocks, so no array of all N·C distances is made.
+
+    Parameters
+    ----------
+    X : array-like or sparse array of shape (n_samples, n_features), path or source
+        Whatever `KMeans.predict` accepts: arrays, among them those of narrow types (uint8, float16), which are not
+        converted as a whole, tables, tensors in main memory, files, Dask collections. Other types are converted to the
+        type of the comparison: float32 if that represents all numbers of the type of `centers`, otherwise float64.
+    centers : array-like of shape (n_centers, n_features)
+        Finite numbers.
+    n_nearest : int, default=1
+        Number of centers that are found for each row, at most n_centers.
+    metric : {"euclidean", "cosine", "inner_product"}, default="euclidean"
+        "euclidean" and "cosine" search the least distance, "inner_product" the greatest scalar product x·c. "cosine"
+        does not accept rows of zeros, which have no direction.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+    out : tuple of two, default=None
+        Destinations of ids and distances: each an array of the result's shape and dtype (for example a memory map), the
+        path of a .npy file, which is written completely or not at all and returned as a memory map, or None.
+
+    Returns
+    -------
+    ids : ndarray of shape (n_samples,), or (n_samples, n_nearest) if n_nearest > 1, int32
+        Indices of the nearest centers, nearest first. Of equally near centers, those of lower index come first.
+    distances : ndarray of the shape of `ids`, float64
+        Euclidean distances in data units; 1 − cos(x, c); or the scalar products x·c.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, numbers are not finite, or an argument is out of its range.
+    TypeError
+        If n_nearest is not an integer, or data are not numbers.
+
+    Examples
+    --------
+    >>> import cprime
+    >>> cprime.assign([[0.0, 0.0], [3.0, 4.0]], [[0.0, 1.0], [3.0, 0.0]])
+    (array([0, 1], dtype=int32), array([1., 4.]))
+    """
+    check_choice(metric, "metric", _METRICS)
+    resolve_threads(n_threads)
+    with computing(n_threads):
+        rows = as_rows(_checked_centers(centers))
+        n = check_at_most(n_nearest, "n_nearest", len(rows), "len(centers)")
+        if metric == "cosine":
+            rows = unit_rows(rows, "centers")
+        model = KMeans(len(rows), metric="cosine" if metric == "cosine" else "euclidean", n_threads=n_threads)
+        model.cluster_centers_, model.n_features_in_ = rows.dense(), rows.shape[1]
+        data = model._opened(X)
+        if metric == "inner_product":
+            job = partial(_most_similar, model.cluster_centers_, n)
+        else:
+            job = partial(_nearest, model.cluster_centers_, n, metric)
+        return data.map(job, None if n == 1 else n, (np.int32, np.float64), out)
+
+
+def _checked_centers(centers: Any) -> Floats:
+    """Return the argument `centers` as a contiguous matrix of float32 or float64."""
+    found = checked(centers, "centers", dtype="numeric", order="C")
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(found, dtype=precision([found.dtype]))
+    check_largest(Dense(found).extent()[0], found.dtype, found.shape[1], "centers")
+    return found
+
+
+def _nearest(centers: Floats, n: int, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the ids of the n nearest centers of each row, and their distances: (N, n) each, or (N,) if n is 1."""
+    ids, squared = X.nearest(centers, n)
+    distances = squared.astype(np.float64)
+    distances = np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
+    return (ids[:, 0], distances[:, 0]) if n == 1 else (ids, distances)
+
+
+def _most_similar(centers: Floats, n: int, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the ids of the n centers of greatest scalar product with each row, and these products, as `_nearest`."""
+    step = max(_ROWS, _BLOCK // len(centers))
+    pieces = [slice(begin, begin + step) for begin in range(0, len(X), step)]
+    found = by_pieces(lambda piece: _greatest(_similarities(X[piece], centers), n), pieces)
+    ids, products = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return (ids[:, 0], products[:, 0]) if n == 1 else (ids, products)
+
+
+def _similarities(X: Rows, centers: Floats) -> Floats:
+    """Return the scalar product of each row with each center: (N, C)."""
+    return X.given() @ centers.T if isinstance(X, SparseRows) else X.products(centers, n_threads=1)
+
+
+def _greatest(values: Floats, n: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the columns of the n greatest values in each row, in descending order, and the values: (N, n) each.
+
+    Of equal values, those of lower columns come first.
+    """
+    if n == 1:
+        ids = values.argmax(axis=1)[:, np.newaxis]
+    else:
+        least = np.partition(values, -n, axis=1)[:, -n, np.newaxis]
+        candidates = values >= least
+        plain = np.count_nonzero(candidates, axis=1) == n  # rows in which no other value equals the least of the n
+        ids = np.empty((len(values), n), dtype=np.intp)
+        ids[plain] = np.nonzero(candidates[plain])[1].reshape(-1, n)
+        order = np.argsort(-np.take_along_axis(values[plain], ids[plain], axis=1), axis=1, kind="stable")
+        ids[plain] = np.take_along_axis(ids[plain], order, axis=1)
+        ids[~plain] = np.argsort(-values[~plain], axis=1, kind="stable")[:, :n]
+    return ids.astype(np.int32), np.take_along_axis(values, ids, axis=1).astype(np.float64)

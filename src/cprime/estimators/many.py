@@ -1,0 +1,357 @@
+"""Many small independent k-means problems in one call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime._random import Key, Purpose, seed_of
+from cprime._range import check_largest, check_spread, check_total_weight
+from cprime._threads import by_pieces, resolve_threads
+from cprime.block import Block
+from cprime.estimators.kmeans import KMeans
+from cprime.estimators.validation import check_integer, check_real, resolve_search
+from cprime.kernels import Dense, Floats, computing, lloyd_many
+from cprime.search import Full
+from cprime.seeding import KMeansPlusPlus, is_given
+from cprime.seeding.kmeans_plusplus import are_small, choose_in_problems
+from cprime.sources.foreign import plain
+from cprime.sources.kinds import precision
+
+_ROWS = 8192  # most rows of a problem that is fitted beside others; larger ones are fitted by `KMeans`
+_PROBLEMS = 64  # most problems that a thread fits at a time
+_PIECES = 4  # least number of pieces for each thread, if there are enough problems
+
+
+class Many(NamedTuple):
+    """Result of `fit_many` for B problems of C clusters.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (B, C, n_features)
+        In the dtype of the data.
+    labels : ndarray of shape (B, n_samples), int32, or list of arrays of shape (n_b,)
+        The nearest center of each row; a list if X is a list.
+    inertia : ndarray of shape (B,)
+        J, the weighted sum of squared distances to the nearest center, in data unit².
+    n_iter : ndarray of shape (B,), int64
+        Number of iterations.
+    """
+
+    centers: Floats
+    labels: Any
+    inertia: NDArray[np.float64]
+    n_iter: NDArray[np.int64]
+
+
+def fit_many(
+    X: ArrayLike | Sequence[ArrayLike],
+    n_clusters: int,
+    *,
+    init: Any = "k-means++",
+    max_iter: int = 25,
+    tol: float = 1e-4,
+    sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
+    n_threads: int | None = None,
+    random_state: Any = None,
+) -> Many:
+    """Fit k-means to each of B small, independent data sets.
+
+    Problem b is fitted as ``KMeans(n_clusters, init=init, max_iter=max_iter, tol=tol, random_state=random_state + b)``
+    fits X[b], with bit-identical results, but without the costs of an estimator: all problems are fitted in a few calls
+    of compiled code, several at a time. It serves the codebooks of product quantizers, one model for each user, group
+    or window, and simulations. `KMeans` itself fits problems of more than 8192 rows, those for which it would not
+    compare rows with all centers (see its argument `search`), those in which a cluster becomes empty, and all problems
+    if `init` is anything else than "k-means++" or centers.
+
+    Parameters
+    ----------
+    X : array-like of shape (B, n_samples, n_features), or list of B arrays of shape (n_b, n_features)
+        Finite numbers. float32 and types that it represents are computed with in float32, others in float64; the arrays
+        of a list in one type for all. A list is copied.
+    n_clusters : int
+        Number of clusters C of each problem, at most its number of rows.
+    init : str, array-like of shape (B, C, n_features) or (C, n_features), or other, default="k-means++"
+        Initialization of each problem: as in `KMeans`, or centers for each problem, or centers for all.
+    max_iter : int, default=25
+        Maximum number of iterations.
+    tol : float, default=1e-4
+        A problem has converged if J changes by no more than this share of J, or if no row is reassigned.
+    sample_weight : array-like of shape (B, n_samples), list of B arrays of shape (n_b,), or None, default=None
+        A weight of 2 counts the row twice; None is 1 for each.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Problem b uses the seed random_state + b. If it is not an int, an int below 2³¹ is drawn from it first.
+
+    Returns
+    -------
+    many : Many
+        A tuple (centers, labels, inertia, n_iter) of the results of all problems.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, an argument is out of its range, or a problem has fewer rows than clusters. Messages name
+        the problem.
+    TypeError
+        If an argument has a wrong type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cprime
+    >>> X = np.array([[[0.0], [1.0], [9.0], [10.0]], [[0.0], [4.0], [20.0], [24.0]]])
+    >>> many = cprime.fit_many(X, 2, random_state=0)
+    >>> many.centers.shape, many.labels.shape, many.inertia
+    ((2, 2, 1), (2, 4), array([ 1., 16.]))
+    """
+    C, max_iter = check_integer(n_clusters, "n_clusters", 1), check_integer(max_iter, "max_iter", 1)
+    tol, threads = check_real(tol, "tol", 0.0), resolve_threads(n_threads)
+    problems = _Problems.checked(X, sample_weight, C)
+    B = len(problems)
+    step = max(1, min(_PROBLEMS, B // (_PIECES * threads)))
+    seed, n_threads = _first_seed(random_state, B), max(1, threads // B)
+    fits = _Fits(problems, C, _checked_init(init, problems, C), max_iter, tol, seed, n_threads)
+    pieces = [(begin, min(begin + step, B)) for begin in range(0, B, step)]
+    with computing(threads):
+        found = by_pieces(fits.of_piece, pieces)
+    parts = [np.concatenate(part) for part in zip(*found, strict=True)]
+    return Many(parts[0], problems.split(parts[1]), parts[2], parts[3])
+
+
+@dataclass(frozen=True)
+class _Problems:
+    """Rows and weights of B problems.
+
+    array (N, D): the rows of all problems, float32 or float64    offsets (B + 1,): problem b has the rows offsets[b] …
+    offsets[b + 1] − 1    weights (N,) or None    is_list: whether the problems were given as a list
+    """
+
+    array: Floats
+    offsets: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+    is_list: bool
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def checked(cls, X: Any, sample_weight: Any, n_clusters: int) -> "_Problems":
+        """Return the arguments X and sample_weight after a check of types, shapes, weights and numbers of rows."""
+        is_list = isinstance(X, list | tuple)
+        whole = None if is_list else _numbers(X, "X")
+        if whole is not None and (whole.ndim != 3 or not whole.size):
+            raise ValueError(f"X must have shape (B, N, D) and no axis of length 0, got {whole.shape}.")
+        arrays = [_numbers(one, f"X[{b}]") for b, one in enumerate(X)] if whole is None else list(whole)
+        if not arrays:
+            raise ValueError("X must have at least one problem, got an empty list.")
+        for b, one in enumerate(arrays):
+            if one.ndim != 2 or not one.size or one.shape[1] != arrays[0].shape[-1]:
+                expected = "(n_b, D), with D equal for all, and no axis of length 0"
+                raise ValueError(f"X[{b}] must have shape {expected}, got {one.shape}.")
+        sizes, D = np.array([len(one) for one in arrays]), arrays[0].shape[1]
+        if sizes.min() < n_clusters:
+            b = int(sizes.argmin())
+            raise ValueError(f"X[{b}] has n_samples={sizes[b]}, which should be >= n_clusters={n_clusters}.")
+        dtype = precision([one.dtype for one in arrays])
+        with np.errstate(over="ignore"):  # too large numbers become infinite, and are refused later
+            flat = np.concatenate(arrays, dtype=dtype) if whole is None else whole.reshape(-1, D)
+            flat = np.ascontiguousarray(flat, dtype=dtype)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(flat, offsets, _checked_weights(sample_weight, offsets, is_list), is_list)
+
+    def rows(self, begin: int, end: int) -> slice:
+        """Return the slice of the rows of problems begin … end − 1."""
+        return slice(self.offsets[begin], self.offsets[end])
+
+    def weights_of(self, rows: slice) -> NDArray[np.float64] | None:
+        return None if self.weights is None else self.weights[rows]
+
+    @cached_property
+    def n_weighted(self) -> NDArray[np.int64]:
+        """Number of rows of positive weight of each problem: (B,)."""
+        if self.weights is None:
+            return np.diff(self.offsets)
+        return np.add.reduceat(self.weights > 0, self.offsets[:-1], dtype=np.int64)
+
+    def check(self, b: int) -> None:
+        """Raise ValueError unless the numbers of problem b are finite, and their type can represent their squares."""
+        rows = Dense(self.array[self.rows(b, b + 1)])
+        largest, spread = rows.extent()
+        if not np.isfinite(largest):
+            n, k, value = rows.not_finite() or (0, 0, largest)
+            raise ValueError(f"X[{b}] must be finite, got {value} in row {n}, column {k}: fill or drop such rows.")
+        check_largest(largest, rows.dtype, rows.shape[1], f"X[{b}]")
+        check_spread(spread, rows.dtype, f"X[{b}]")
+
+    def split(self, labels: NDArray[np.int32]) -> Any:
+        """Return labels (N,) in the form of the result: (B, n_samples), or a list of arrays (n_b,)."""
+        return np.split(labels, self.offsets[1:-1]) if self.is_list else labels.reshape(len(self), -1)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Fits of problems of C clusters.
+
+    init: centers (B, C, D), or the argument `init`    seed: that of problem 0; problem b has seed + b
+    n_threads: number of threads with which `KMeans` fits a problem
+    """
+
+    problems: _Problems
+    C: int
+    init: Any
+    max_iter: int
+    tol: float
+    seed: int
+    n_threads: int
+
+    def of_piece(self, piece: tuple[int, int]) -> tuple[Floats, NDArray, NDArray[np.float64], NDArray[np.int64]]:
+        """Return centers, labels, J and numbers of iterations of problems begin … end − 1, in one thread."""
+        problems, (begin, end) = self.problems, piece
+        rows = problems.rows(begin, end)
+        array, weights, offsets = problems.array[rows], problems.weights_of(rows), problems.offsets[begin : end + 1]
+        offsets = offsets - offsets[0]
+        n_problems, D = end - begin, array.shape[1]
+        with computing(1):
+            for number in range(begin, end):
+                problems.check(number)
+            centers, labels = np.empty((n_problems, self.C, D), dtype=array.dtype), np.empty(len(array), dtype=np.int32)
+            errors, n_iter = np.empty(n_problems), np.full(n_problems, -1)
+            if self._are_plain(begin, end):
+                X = Dense(array)
+                centers, omitted = self._starts(X, offsets, weights, begin)
+                found = lloyd_many(X, offsets, centers, self.max_iter, self.tol, weights, omitted=omitted)
+                centers, labels, squares, n_iter = found
+                for b, own in enumerate(map(slice, offsets[:-1], offsets[1:])):
+                    block = Block(X[own], None if weights is None else weights[own])
+                    errors[b] = block.weighted_sum(squares[own])  # as in a fit, so that the bits are those of a fit
+            for b in np.flatnonzero(n_iter < 0).tolist():
+                fit = self._by_estimator(begin + b)
+                centers[b], labels[offsets[b] : offsets[b + 1]] = fit.cluster_centers_, fit.labels_
+                errors[b], n_iter[b] = fit.inertia_, fit.n_iter_
+        return centers, labels, errors, n_iter
+
+    def _are_plain(self, begin: int, end: int) -> bool:
+        """Return whether all these problems are small, and compare each row with all centers (Lloyd's algorithm)."""
+        if not isinstance(self.init, np.ndarray | KMeansPlusPlus):
+            return False
+        most, array = int(np.diff(self.problems.offsets[begin : end + 1]).max()), self.problems.array
+        if most > _ROWS or not are_small(most, self.C, array.itemsize, self._n_trials):
+            return False
+        numbers = np.unique(self.problems.n_weighted[begin : end + 1])
+        searches = [resolve_search(KMeans(self.C), self.C, 1, int(n), array.shape[1]) for n in numbers]
+        return all(isinstance(search, Full) for search in searches)
+
+    @property
+    def _n_trials(self) -> int | None:
+        """Number of rows that k-means++ tries for each center; None is its default."""
+        if isinstance(self.init, np.ndarray):
+            return 1
+        return self.init.n_local_trials if self.init.greedy else 1
+
+    def _starts(
+        self, X: Dense, offsets: NDArray[np.int64], weights: NDArray[np.float64] | None, first: int
+    ) -> tuple[Floats, NDArray[np.bool_] | None]:
+        """Return starting centers (b, C, D) of consecutive problems, and the mask of those that `KMeans` has to fit.
+
+        first: number of the first problem
+        """
+        if isinstance(self.init, np.ndarray):
+            return self.init[first : first + len(offsets) - 1], None
+
+        def draw(b: int, n: int) -> NDArray[np.float64]:
+            with Key(seed_of(self.seed + first + b)).drawing(Purpose.START) as rng:
+                return rng.uniform(size=n)
+
+        chosen = choose_in_problems(X, offsets, self.C, weights, draw, self._n_trials)
+        omitted = chosen[:, 0] < 0
+        chosen[omitted] = 0
+        return X.array[chosen + offsets[:-1, np.newaxis]], omitted
+
+    def _by_estimator(self, b: int) -> KMeans:
+        """Return a `KMeans` that is fitted to problem b."""
+        rows = self.problems.rows(b, b + 1)
+        init = self.init[b] if isinstance(self.init, np.ndarray) else self.init
+        fit = KMeans(
+            self.C,
+            init=init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_threads=self.n_threads,
+            random_state=self.seed + b,
+        )
+        return fit.fit(self.problems.array[rows], sample_weight=self.problems.weights_of(rows))
+
+
+def _numbers(X: Any, name: str) -> NDArray:
+    """Return one array of numbers from the caller as a NumPy array; raise TypeError for anything else."""
+    array = plain(X, name)
+    if hasattr(array, "tocsr") or isinstance(array, str | bytes):
+        raise TypeError(f"{name} must be a dense array of numbers, got {type(X).__name__}.")
+    array = np.asarray(array)
+    if array.dtype == object:
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be an array of real numbers, got one of type {array.dtype}.")
+    return array
+
+
+def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bool) -> NDArray[np.float64] | None:
+    """Return the weights of all rows (N,), or None; raise ValueError unless each problem has a positive, finite sum."""
+    if sample_weight is None:
+        return None
+    sizes = np.diff(offsets)
+    many = sample_weight if isinstance(sample_weight, list | tuple) or not is_list else list(sample_weight)
+    each = [_numbers(one, f"sample_weight[{b}]") for b, one in enumerate(many)]
+    if [one.shape for one in each] != [(n,) for n in sizes]:
+        b = next((b for b, (one, n) in enumerate(zip(each, sizes, strict=False)) if one.shape != (n,)), None)
+        found = f"{len(each)} for {len(sizes)} problems" if b is None else f"{each[b].shape} for X[{b}]"
+        raise ValueError(f"sample_weight must have a weight for each row of X, got {found}.")
+    weights = np.concatenate(each, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        b = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+        raise ValueError(f"sample_weight[{b}] must be finite and >= 0, got {weights[bad[0]]}.")
+    with np.errstate(over="ignore"):
+        totals = np.add.reduceat(weights, offsets[:-1])
+    if not totals.all():
+        b = int(totals.argmin())
+        raise ValueError(f"sample_weight[{b}] must have at least one positive entry, got zeros only.")
+    for total in (totals.min(), totals.max()):
+        check_total_weight(float(total))
+    return weights
+
+
+def _checked_init(init: Any, problems: _Problems, n_clusters: int) -> Any:
+    """Return centers (B, C, D) in the dtype of the data if `init` is an array, a `KMeansPlusPlus`, or `init` itself."""
+    if isinstance(init, str):
+        return KMeansPlusPlus() if init == "k-means++" else init
+    if isinstance(init, KMeansPlusPlus) or not is_given(init) or hasattr(init, "fit"):
+        return init
+    array, (B, D) = _numbers(init, "init"), (len(problems), problems.array.shape[1])
+    if array.shape not in ((B, n_clusters, D), (n_clusters, D)):
+        raise ValueError(f"init must have shape {(B, n_clusters, D)} or {(n_clusters, D)}, got {array.shape}.")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=problems.array.dtype)
+    largest = Dense(array.reshape(-1, D)).extent()[0]
+    if not np.isfinite(largest):
+        raise ValueError("init must be finite, got NaN or infinite centers.")
+    check_largest(largest, array.dtype, D, "init")
+    return np.broadcast_to(array, (B, n_clusters, D))
+
+
+def _first_seed(random_state: Any, n_problems: int) -> int:
+    """Return the seed of the first problem; an int itself, or one that is drawn from a generator."""
+    if not isinstance(random_state, Integral) or isinstance(random_state, bool):
+        return seed_of(random_state)
+    seed = int(random_state)
+    if not 0 <= seed <= 2**32 - n_problems:
+        raise ValueError(
+            f"random_state must be between 0 and {2**32 - n_problems} for {n_problems} problems, got {seed}."
+        )
+    return seed

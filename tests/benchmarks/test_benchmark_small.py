@@ -36,6 +36,16 @@ def test_small_fits_are_timed_beside_the_peer(tmp_path, capsys):
     assert f"| {ratio:.2f} |" in capsys.readouterr().out
 
 
+def test_many_problems_are_timed_beside_loops(tmp_path, capsys):
+    output = tmp_path / "results.jsonl"
+    sizes = "--problems 5 --loop 2 --rows 40 --features 2 --clusters 3 --repetitions 2 --threads 2"
+    main(["many", *sizes.split(), "--output", str(output)])
+    ours, *loops = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert [record["peer"] for record in loops] == ["cprime.KMeans", "sklearn.cluster.KMeans"]
+    ratio = np.median(np.divide(loops[0]["seconds"], ours["seconds"]))
+    assert f" | {ratio:.1f} | " in capsys.readouterr().out
+
+
 @pytest.mark.long
 def test_the_optimum_is_where_the_drawn_centers_lead(tmp_path, capsys):
     output = tmp_path / "results.jsonl"

@@ -40,6 +40,14 @@ class Many(NamedTuple):
         J, the weighted sum of squared distances to the nearest center, in data unit².
     n_iter : ndarray of shape (B,), int64
         Number of iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cprime
+    >>> many = cprime.fit_many(np.array([[[0.0], [1.0], [9.0], [10.0]]]), 2, random_state=0)
+    >>> many.inertia
+    array([1.])
     """
 
     centers: Floats
@@ -63,10 +71,12 @@ def fit_many(
 
     Problem b is fitted as ``KMeans(n_clusters, init=init, max_iter=max_iter, tol=tol, random_state=random_state + b)``
     fits X[b], with bit-identical results, but without the costs of an estimator: all problems are fitted in a few calls
-    of compiled code, several at a time. It serves the codebooks of product quantizers, one model for each user, group
-    or window, and simulations. `KMeans` itself fits problems of more than 8192 rows, those for which it would not
-    compare rows with all centers (see its argument `search`), those in which a cluster becomes empty, and all problems
-    if `init` is anything else than "k-means++" or centers.
+    of compiled code, several at a time. It serves one model for each user, group or window, codebooks, and simulations.
+    The default of `KMeans` itself is ``init="auto"``, whose jumps of centers find better optima in more time.
+
+    `KMeans` is called for problems of more than 8192 rows, those for which it would not compare rows with all centers
+    (see its argument `search`), those in which a cluster becomes empty, and all problems if `init` is anything else
+    than "k-means++" or centers.
 
     Parameters
     ----------

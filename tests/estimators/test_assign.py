@@ -89,6 +89,15 @@ def test_results_are_those_of_a_fitted_k_means(metric, tmp_path):
         np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=1e-7)  # cosine: centers are scaled once more
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_are_accepted_by_their_columns_in_order(library):
+    table_of = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    table = getattr(pytest.importorskip(library), table_of)({"b": X[:, 0], "a": X[:, 1]})
+    for found, expected in zip(cprime.assign(table, np.eye(2)), cprime.assign(X, np.eye(2)), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_threads_and_blocks_change_no_bit(metric, monkeypatch):
     rng = np.random.default_rng(0)
@@ -127,7 +136,7 @@ def test_results_are_written_to_out(tmp_path):
         ({"n_threads": 0}, "n_threads"),
         ({"centers": [[0.0, np.nan]]}, "Input centers contains NaN in row 0, column 1"),
         ({"centers": np.zeros((0, 2))}, "0 sample"),
-        ({"centers": [[0.0, 1.0, 2.0]]}, "2 features"),
+        ({"centers": [[0.0, 1.0, 2.0]]}, "X has 2 features"),
         ({"centers": [[0.0, 1e200]]}, "centers"),
         ({"centers": [[0.0, 0.0]], "metric": "cosine"}, "centers must have no rows of zeros"),
         ({"X": [[0.0, 0.0]], "metric": "cosine"}, "X must have no rows of zeros"),

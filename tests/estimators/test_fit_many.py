@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cprime
 from cprime import KMeans
+from cprime.estimators.many import _Fits
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus
 
@@ -99,8 +100,11 @@ def test_as_many_clusters_as_rows():
 
 def test_problems_that_are_not_small_and_lists_of_several_sizes(monkeypatch):
     monkeypatch.setattr("cprime.estimators.many._ROWS", 300)
+    by_estimator, called = _Fits._by_estimator, []
+    monkeypatch.setattr(_Fits, "_by_estimator", lambda self, b: called.append(b) or by_estimator(self, b))
     X = [data(1, n, 3)[0] for n in (5, 17, 301, 300, 80)]
     many = cprime.fit_many(X, 4, random_state=3, n_threads=1)
+    assert called == [2]
     assert isinstance(many.labels, list)
     assert [len(labels) for labels in many.labels] == [5, 17, 301, 300, 80]
     assert_same_bits(many, loop(X, 4, random_state=3))

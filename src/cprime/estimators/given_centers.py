@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _get_feature_names
 
 from cprime._range import check_largest
 from cprime._threads import by_pieces, resolve_threads
@@ -82,6 +83,9 @@ def assign(
             rows = unit_rows(rows, "centers")
         model = KMeans(len(rows), metric="cosine" if metric == "cosine" else "euclidean", n_threads=n_threads)
         model.cluster_centers_, model.n_features_in_ = rows.dense(), rows.shape[1]
+        names = _get_feature_names(X)
+        if names is not None:  # centers have no names, so those of X are accepted
+            model.feature_names_in_ = names
         data = model._opened(X)
         if metric == "inner_product":
             job = partial(_most_similar, model.cluster_centers_, n)

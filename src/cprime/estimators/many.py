@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from cprime.estimators.validation import check_integer, check_real, resolve_sear
 from cprime.kernels import Dense, Floats, computing, lloyd_many
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus, is_given
-from cprime.seeding.kmeans_plusplus import are_small, choose_in_problems
+from cprime.seeding.kmeans_plusplus import choose_in_problems, most_rows
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
@@ -127,7 +128,12 @@ def fit_many(
     step = max(1, min(_PROBLEMS, B // (_PIECES * threads)))
     seed, n_threads = _first_seed(random_state, B), max(1, threads // B)
     fits = _Fits(problems, C, _checked_init(init, problems, C), max_iter, tol, seed, n_threads)
-    pieces = [(begin, min(begin + step, B)) for begin in range(0, B, step)]
+    changes = (np.flatnonzero(np.diff(fits.plain)) + 1).tolist()
+    pieces = [
+        (begin, min(begin + step, end))
+        for first, end in pairwise([0, *changes, B])
+        for begin in range(first, end, step)
+    ]
     with computing(threads):
         found = by_pieces(fits.of_piece, pieces)
     parts = [np.concatenate(part) for part in zip(*found, strict=True)]
@@ -184,7 +190,7 @@ class _Problems:
 
     @cached_property
     def n_weighted(self) -> NDArray[np.int64]:
-        """Number of rows of positive weight of each problem: (B,)."""
+        """Return the number of rows of positive weight of each problem: (B,)."""
         if self.weights is None:
             return np.diff(self.offsets)
         return np.add.reduceat(self.weights > 0, self.offsets[:-1], dtype=np.int64)
@@ -221,7 +227,10 @@ class _Fits:
     n_threads: int
 
     def of_piece(self, piece: tuple[int, int]) -> tuple[Floats, NDArray, NDArray[np.float64], NDArray[np.int64]]:
-        """Return centers, labels, J and numbers of iterations of problems begin … end − 1, in one thread."""
+        """Return centers, labels, J and numbers of iterations of problems begin … end − 1, in one thread.
+
+        They must be all plain, or none of them.
+        """
         problems, (begin, end) = self.problems, piece
         rows = problems.rows(begin, end)
         array, weights, offsets = problems.array[rows], problems.weights_of(rows), problems.offsets[begin : end + 1]
@@ -232,7 +241,7 @@ class _Fits:
                 problems.check(number)
             centers, labels = np.empty((n_problems, self.C, D), dtype=array.dtype), np.empty(len(array), dtype=np.int32)
             errors, n_iter = np.empty(n_problems), np.full(n_problems, -1)
-            if self._are_plain(begin, end):
+            if self.plain[begin]:
                 X = Dense(array)
                 centers, omitted = self._starts(X, offsets, weights, begin)
                 found = lloyd_many(X, offsets, centers, self.max_iter, self.tol, weights, omitted=omitted)
@@ -246,20 +255,21 @@ class _Fits:
                 errors[b], n_iter[b] = fit.inertia_, fit.n_iter_
         return centers, labels, errors, n_iter
 
-    def _are_plain(self, begin: int, end: int) -> bool:
-        """Return whether all these problems are small, and compare each row with all centers (Lloyd's algorithm)."""
+    @cached_property
+    def plain(self) -> NDArray[np.bool_]:
+        """Return the mask (B,) of the problems that are small, and compare each row with all centers (Lloyd)."""
+        sizes, array = np.diff(self.problems.offsets), self.problems.array
         if not isinstance(self.init, np.ndarray | KMeansPlusPlus):
-            return False
-        most, array = int(np.diff(self.problems.offsets[begin : end + 1]).max()), self.problems.array
-        if most > _ROWS or not are_small(most, self.C, array.itemsize, self._n_trials):
-            return False
-        numbers = np.unique(self.problems.n_weighted[begin : end + 1])
+            return np.zeros(len(sizes), dtype=bool)
+        numbers, places = np.unique(self.problems.n_weighted, return_inverse=True)
         searches = [resolve_search(KMeans(self.C), self.C, 1, int(n), array.shape[1]) for n in numbers]
-        return all(isinstance(search, Full) for search in searches)
+        are_full = np.array([isinstance(search, Full) for search in searches])
+        most = min(_ROWS, most_rows(self.C, array.itemsize, self._n_trials))
+        return are_full[places] & (sizes <= most)
 
     @property
     def _n_trials(self) -> int | None:
-        """Number of rows that k-means++ tries for each center; None is its default."""
+        """Return the number of rows that k-means++ tries for each center; None is its default."""
         if isinstance(self.init, np.ndarray):
             return 1
         return self.init.n_local_trials if self.init.greedy else 1

@@ -173,7 +173,7 @@ def choose_in_problems(
     trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
     sizes = np.diff(offsets)
     n_bytes = trials * int(sizes.max()) * X.dtype.itemsize
-    assert _MOST_BYTES // n_bytes >= _MOST_STEPS, "the number of proposed rows must not depend on the size of a problem"
+    assert sizes.max() <= most_rows(n_clusters, X.dtype.itemsize, trials), "the memory of a problem limits proposals"
     n_proposed = np.array([_n_proposed(c, trials, n_bytes // trials) for c in range(n_clusters)])
     n_uniform, c = 1, 1
     while c < n_clusters:  # as if half of the steps were made for which candidates are drawn together
@@ -184,10 +184,10 @@ def choose_in_problems(
     return kernels.plus_plus_many(X, offsets, order, uniform, trials, n_proposed, sample_weight)
 
 
-def are_small(n_points: int, n_clusters: int, itemsize: int, n_local_trials: int | None = None) -> bool:
-    """Return whether `choose_in_problems` accepts problems of up to n_points rows."""
+def most_rows(n_clusters: int, itemsize: int, n_local_trials: int | None = None) -> int:
+    """Return the greatest number of rows of a problem that `choose_in_problems` accepts."""
     trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
-    return trials * n_points * itemsize * _MOST_STEPS <= _MOST_BYTES
+    return _MOST_BYTES // (_MOST_STEPS * trials * itemsize)
 
 
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:

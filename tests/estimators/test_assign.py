@@ -98,6 +98,13 @@ def test_tables_are_accepted_by_their_columns_in_order(library):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_a_column_of_lists_is_a_matrix():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    found = cprime.assign(pandas.DataFrame({"embedding": list(X)}), np.eye(2))
+    np.testing.assert_array_equal(found[0], cprime.assign(X, np.eye(2))[0])
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_threads_and_blocks_change_no_bit(metric, monkeypatch):
     rng = np.random.default_rng(0)
@@ -136,11 +143,12 @@ def test_results_are_written_to_out(tmp_path):
         ({"n_threads": 0}, "n_threads"),
         ({"centers": [[0.0, np.nan]]}, "Input centers contains NaN in row 0, column 1"),
         ({"centers": np.zeros((0, 2))}, "0 sample"),
-        ({"centers": [[0.0, 1.0, 2.0]]}, "X has 2 features"),
+        ({"centers": [[0.0, 1.0, 2.0]]}, "X has 2 columns, but centers have 3"),
         ({"centers": [[0.0, 1e200]]}, "centers"),
         ({"centers": [[0.0, 0.0]], "metric": "cosine"}, "centers must have no rows of zeros"),
         ({"X": [[0.0, 0.0]], "metric": "cosine"}, "X must have no rows of zeros"),
         ({"X": [[0.0, np.inf]]}, "X contains infinity"),
+        ({"X": np.zeros((4, 3))}, "X has 3 columns, but centers have 2"),
         ({"out": np.empty(1)}, "out must be a tuple of 2"),
     ],
 )

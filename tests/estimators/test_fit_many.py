@@ -168,6 +168,7 @@ def test_lists_are_computed_in_one_type():
         ({"X": [np.zeros((9, 2)), np.zeros((2, 2))]}, r"X\[1\] has n_samples=2, which should be >= n_clusters=3"),
         ({"X": np.where(np.arange(150)[:, np.newaxis] == 3, np.nan, data())}, r"X\[0\] must be finite, got nan"),
         ({"X": data() * 1e200}, r"X\[0\] has numbers up to"),
+        ({"X": {"a": 1}}, "X must be an array of real numbers, got one of type object"),
         ({"X": "data.npy"}, "dense array of numbers, got str"),
         ({"X": data().astype(complex)}, "real numbers"),
         ({"n_clusters": 0}, "n_clusters"),

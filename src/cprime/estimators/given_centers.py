@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
 from cprime._range import check_largest
@@ -14,6 +15,7 @@ from cprime.estimators.validation import check_at_most, check_choice
 from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.checked import checked
+from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
 _METRICS = ("euclidean", "cosine", "inner_product")
@@ -83,6 +85,9 @@ def assign(
             rows = unit_rows(rows, "centers")
         model = KMeans(len(rows), metric="cosine" if metric == "cosine" else "euclidean", n_threads=n_threads)
         model.cluster_centers_, model.n_features_in_ = rows.dense(), rows.shape[1]
+        X = plain(X, narrow=True)
+        if (isinstance(X, np.ndarray) or issparse(X)) and X.ndim == 2 and X.shape[1] != rows.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} columns, but centers have {rows.shape[1]}.")
         names = _get_feature_names(X)
         if names is not None:  # centers have no names, so those of X are accepted
             model.feature_names_in_ = names

@@ -314,8 +314,8 @@ def _numbers(X: Any, name: str) -> NDArray:
     if hasattr(array, "tocsr") or isinstance(array, str | bytes):
         raise TypeError(f"{name} must be a dense array of numbers, got {type(X).__name__}.")
     array = np.asarray(array)
-    if array.dtype == object:
-        array = array.astype(np.float64)
+    if array.dtype == object and array.ndim:
+        array = array.astype(np.float64)  # `plain` has checked that all are numbers
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got one of type {array.dtype}.")
     return array

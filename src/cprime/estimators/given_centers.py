@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
-from cprime._range import check_largest
-from cprime._threads import by_pieces, resolve_threads
+from cprime._utils.number_types import check_largest
+from cprime._utils.threads import by_pieces, resolve_threads
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.validation import check_at_most, check_choice
 from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._random import Key, Purpose, seed_of
-from cprime._range import check_largest, check_spread, check_total_weight
-from cprime._threads import by_pieces, resolve_threads
-from cprime.block import Block
+from cprime._utils.number_types import check_largest, check_spread, check_total_weight
+from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.threads import by_pieces, resolve_threads
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.validation import check_integer, check_real, resolve_search
+from cprime.execution.block import Block
 from cprime.kernels import Dense, Floats, computing, lloyd_many
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus, is_given

@@ -71,3 +71,13 @@ def test_residual_codes_are_compared_with_faiss(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["residual", "--data", str(file), "-C", "17", "--output", str(output)])
     assert "-C must be a power of two" in capsys.readouterr().err
+@pytest.mark.parametrize(("model", "unit"), [("k-means", "J above, %"), ("mixture-full", "nats per row below")])
+def test_combined_models_are_compared_with_a_fit_of_all(model, unit, tmp_path, capsys):
+    output = tmp_path / "results.jsonl"
+    small = ("--rows", "300", "--shards", "3", "-D", "2", "-C", "3", "--of-shard", "3")
+    main(["combine", "--model", model, *small, "--output", str(output)])
+    records = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert [record["start"] for record in records] == ["own", "common"]
+    assert unit in capsys.readouterr().out
+    for record in records:
+        assert record["value"] == pytest.approx(record["whole"], rel=0.2)

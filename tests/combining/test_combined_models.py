@@ -87,6 +87,27 @@ def test_the_order_of_models_changes_only_the_order_of_clusters(kind, options):
     np.testing.assert_allclose(one.counts_[order[0]], two.counts_[order[1]], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_results_do_not_depend_on_threads(kind, options):
+    X = np.random.default_rng(5).normal(size=(900, 3)) + 2
+    models = shards(kind, options, X, 3, 12)
+    one, two = (combine(models, 5, random_state=0, n_threads=n) for n in (1, 2))
+    for found, expected in zip(parameters(one), parameters(two), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_random_numbers_come_from_the_argument_only():
+    X = np.random.default_rng(5).normal(size=(300, 2))
+    generator = np.random.default_rng(0)
+    models = [KMeans(20, random_state=generator).fit(X[i::2]) for i in range(2)]
+    before = generator.bit_generator.state
+    one, two, other = (combine(models, 4, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
+    assert (one.cluster_centers_ != other.cluster_centers_).any()
+    one.fit(X)
+    assert generator.bit_generator.state == before
+
+
 def test_inertia_is_that_of_points_at_the_new_center_of_their_old_cluster():
     X = np.random.default_rng(0).normal(size=(2000, 4))
     models = [KMeans(30, random_state=i, tol=0.0).fit(X[i::2]) for i in range(2)]
@@ -139,6 +160,14 @@ def test_a_combined_model_can_be_used_like_a_fitted_one(kind, options, tmp_path)
 
 def _count(kind):
     return "n_clusters" if kind is KMeans else "n_components"
+
+
+@pytest.mark.parametrize("name", ["counts_", "variance_", "inertia_"])
+def test_files_of_combined_models_need_what_describes_the_clusters(name, tmp_path):
+    combined = combine([KMeans(3, random_state=0).fit(points(9))])
+    delattr(combined, name)
+    with pytest.raises(ValueError, match=f"it has no {name}"):
+        combined.save(tmp_path / "combined.safetensors")
 
 
 def test_models_of_batches_and_of_other_initial_values_are_combined():

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from cprime._utils.random import seed_of
-from cprime._utils.threads import resolve_threads
+from cprime._random import seed_of
+from cprime._threads import plain_products
 from cprime.combining.points import cluster_densities, cluster_points, descend_points, mean_points
 from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
 from cprime.estimators import GaussianMixture, KMeans
@@ -102,8 +102,7 @@ def combine(
     first = models[0]
     names = ("cluster_centers_", "n_clusters") if isinstance(first, KMeans) else ("means_", "n_components")
     k = len(getattr(first, names[0])) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
-    resolve_threads(n_threads)
-    with computing(n_threads):
+    with computing(n_threads), plain_products():
         if isinstance(first, KMeans):
             combined = _k_means(models, k, random_state, n_threads)
         else:

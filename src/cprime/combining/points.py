@@ -19,7 +19,7 @@ from cprime.selection.merging.joins import sums_by
 _DRAWN = 1280  # number of points drawn for each cluster of the result
 _MOST_VALUES = 2**25  # most values of all drawn points
 _LEAST_DRAWN = 4  # if fewer points per center could be drawn, the centers themselves are the points
-_STARTS = 4  # number of starts of k-means on few points
+_STARTS = 4  # number of starts of k-means on the means of a mixture
 
 
 class Clusters(NamedTuple):
@@ -49,7 +49,7 @@ def cluster_densities(
     else:
         spread = np.sqrt(sums_by(of, weights * variances, len(distinct)) / mass)
         drawn, copies = draw_points(distinct, spread, k, seed)
-        fit = KMeans(k, metric=metric, random_state=seed, n_threads=n_threads, n_init=1 if copies > 1 else _STARTS)
+        fit = KMeans(k, metric=metric, certificate=0, random_state=seed, n_threads=n_threads)
         fit.fit(drawn, sample_weight=np.tile(mass / copies, copies))
         centers, counts = fit.cluster_centers_.astype(points.dtype), fit.counts_
     nearest = Dense(distinct).nearest(centers)[0][of, 0].astype(np.int64)
@@ -88,7 +88,7 @@ def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threa
     of = of.reshape(-1)
     if len(distinct) <= k:
         return _enough(in_order(of), k)
-    fit = KMeans(k, n_init=_STARTS, tol=0.0, random_state=seed, n_threads=n_threads)
+    fit = KMeans(k, n_init=_STARTS, tol=0.0, certificate=0, random_state=seed, n_threads=n_threads)
     fit.fit(distinct, sample_weight=sums_by(of, weights, len(distinct)))
     return in_order(fit.labels_[of])
 

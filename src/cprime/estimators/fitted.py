@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
@@ -84,7 +85,7 @@ def derived_k_means(
     centers (C, D)    counts (C,): weights of the clusters    inertia: J [data unit²]
     mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
     """
-    derived = type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)})
+    derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
     model: Any = derived._model(centers, 1.0, variance_floor(centers))
     derived.cluster_centers_, derived.counts_, derived.n_active_ = centers, counts, 1
     derived.variance_, derived.inertia_ = model.variance_of(mean_square), inertia
@@ -100,7 +101,7 @@ def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -
     params = general_params(estimator) | {"n_components": model.n_components}
     if isinstance(estimator.n_active, int | np.integer):
         params["n_active"] = min(int(estimator.n_active), model.n_components)
-    derived = type(estimator)(**params)
+    derived = clone(type(estimator)(**params))
     derived._set_model(model, resolve_n_active(derived.n_active, model.n_components, derived.assignment))
     derived.counts_ = counts
     return _described(derived, estimator)

@@ -77,6 +77,19 @@ def test_shards_of_separate_clusters_combine_to_the_fit_of_all_data(kind, option
     assert combined.score(X) == pytest.approx(whole.score(X), abs=0.02 * abs(whole.score(X)))
 
 
+@pytest.mark.parametrize(("kind", "options"), CASES[:-1])  # components of equal weights must have equal sizes
+def test_shards_may_contain_different_clusters(kind, options):
+    rng = np.random.default_rng(1)
+    parts = [place + rng.normal(scale=0.2, size=(40 + 30 * i, 3)) for i, place in enumerate(PLACES)]
+    models = [kind(3, random_state=0, **options).fit(part) for part in parts]
+    combined = combine(models, 5, random_state=0)
+    np.testing.assert_allclose(np.sort(combined.counts_), [40, 70, 100, 130, 160], rtol=0.005)
+    assert [len(set(combined.predict(part).tolist())) for part in parts] == [1] * 5
+    if kind is GaussianMixture:
+        expected = [part.mean(axis=0) for part in parts]
+        np.testing.assert_allclose(combined.means_, expected, atol=0.02)
+
+
 @pytest.mark.parametrize(("kind", "options"), CASES)
 def test_the_order_of_models_changes_only_the_order_of_clusters(kind, options):
     X = np.random.default_rng(3).normal(size=(900, 3)) + 2

@@ -18,7 +18,7 @@ from cprime.selection.merging.joins import sums_by
 
 _DRAWN = 1280  # number of points drawn for each cluster of the result
 _MOST_VALUES = 2**25  # most values of all drawn points
-_LEAST_DRAWN = 4  # if fewer points per center could be drawn, the centers themselves are the points
+_LEAST_DRAWN = 4  # least number of points drawn for each center; if they are too many, none are drawn
 _STARTS = 4  # number of starts of k-means on the means of a mixture
 
 
@@ -64,11 +64,11 @@ def draw_points(means: NDArray, deviations: Doubles, k: int, seed: int) -> tuple
     """Return points drawn from spherical Gaussians, the same number for each, and this number.
 
     means (n, D)    deviations (n,): standard deviations [data units]    k: number of clusters that will be fitted
-    The points (n · number, D) contain one point for each Gaussian, then the next one for each, and so on. If there are
-    too many means, they are returned, with number 1.
+    The points (n · number, D) contain one point for each Gaussian, then the next one for each, and so on. If these are
+    too many, the means are returned, with number 1.
     """
     n, D = means.shape
-    copies = 2 * (min(-(-_DRAWN * k // n), _MOST_VALUES // (n * D)) // 2)
+    copies = 2 * (min(max(-(-_DRAWN * k // n), _LEAST_DRAWN), _MOST_VALUES // (n * D)) // 2)
     if copies < _LEAST_DRAWN:
         return means, 1
     generator, points = Key(seed).generator(Purpose.COMBINING), np.empty((copies, n, D), means.dtype)

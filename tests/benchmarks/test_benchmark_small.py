@@ -71,6 +71,8 @@ def test_residual_codes_are_compared_with_faiss(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["residual", "--data", str(file), "-C", "17", "--output", str(output)])
     assert "-C must be a power of two" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("model", "unit"), [("k-means", "J above, %"), ("mixture-full", "nats per row below")])
 def test_combined_models_are_compared_with_a_fit_of_all(model, unit, tmp_path, capsys):
     output = tmp_path / "results.jsonl"

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from cprime._random import seed_of
-from cprime._threads import plain_products
+from cprime._utils.random import seed_of
+from cprime._utils.threads import plain_products
 from cprime.combining.points import cluster_densities, cluster_points, descend_points, mean_points
 from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
 from cprime.estimators import GaussianMixture, KMeans

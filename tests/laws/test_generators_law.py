@@ -81,6 +81,10 @@ CALLS = {
     ),
     "cprime.StudentTMixture.sample": lambda: sampled(cprime.StudentTMixture),
     "cprime.XMeans": lambda: fitted(cprime.XMeans, "cluster_centers_"),
+    "cprime.combine": lambda: (
+        lambda rng: cprime.combine([cprime.KMeans(9, random_state=0).fit(X)], 4, random_state=rng).cluster_centers_
+    ),
+    "cprime.fit_many": lambda: lambda rng: cprime.fit_many([X, X], 9, max_iter=1, random_state=rng).centers,
     "cprime.coresets.lightweight": lambda: lambda rng: coresets.lightweight(X, 10, random_state=rng)[0],
     "cprime.coresets.sensitivity": lambda: lambda rng: coresets.sensitivity(X, 10, 3, random_state=rng)[0],
     "cprime.datasets.birch": lambda: lambda rng: datasets.birch(2, random_state=rng).data,

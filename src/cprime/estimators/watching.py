@@ -140,7 +140,7 @@ class _Tasks:
         return self._ended(task, estimator)
 
     def end_start(self) -> None:
-        if self._iteration is not None:  # the task is open if the last pass was undone
+        if self._iteration is not None:  # an iteration is not ended yet if its pass was rejected
             self._ended(self._iteration)
             self._iteration = None
         self._ended(self._start)

@@ -12,7 +12,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # number of points of one component among which `reassign` limits reassignments to farther centers
+SEGMENT = 2048  # `reassign` processes the points of a component in parts of this many points
 
 
 def reassign(
@@ -87,7 +87,7 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Reassign points to the best neighbor of their component in NumPy, in segments of 2048 points of a component.
+    """Reassign each point to the nearest of the neighbors of its center, in NumPy; points of a center in parts of 2048.
 
     The new components are written to new_labels (n,), squared distances to distances (n,).
     """

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr
 
 LEAST_WEIGHT = 8.0  # least sample size for which the formula of p-values is stated
 # p-values of the statistic A*, one row (least A*, a, b, c) per range: a + b A* + c A*² is log p for large A*, and
-# log(1 − p) for small A* (D'Agostino & Stephens, Table 4.9).
+# log(1 − p), p the significance level, for small statistics A* (D'Agostino & Stephens, Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
 _LARGEST = 150.0  # A* at which log p, a quadratic function of A*, has its minimum

@@ -92,7 +92,10 @@ class Source(Columns, ABC):
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        """Write the chosen columns of rows begin to end into out (end - begin, n_features), float or `stored` type."""
+        """Write the chosen columns of rows begin to end into `out`, an array (end - begin, n_features).
+
+        The type of `out` is that in which the source is read, or `stored`, in which the file stores numbers.
+        """
 
     @property
     def is_plain(self) -> bool:

@@ -149,7 +149,9 @@ def variation_bounds(
     n_samples: int = 100_000,
     random_state: Any = None,
 ) -> VariationBounds:
-    """Compute how different two densities must be if they fit the parts of a partition, section 5 of Kearns et al.
+    """Compute bounds of the variation distance V of two densities that fit the two parts of a partition well.
+
+    See section 5 of Kearns et al.; V(Q_b, P_b) = ∫|Q_b − P_b| for the part Q_b of the data and its density P_b.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Embedded(_EmbeddedGaussian):
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """Coordinate (C,) added to each center, so that squared distances include −2σ² log π_c; None for equal weights."""
+        """Coordinate (C,) added to each center: squared distances then include −2σ² log π_c; None for equal weights."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

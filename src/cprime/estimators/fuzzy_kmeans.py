@@ -195,34 +195,21 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
         X = self._validated(X, reset=True)
         weights = check_weights(sample_weight, X.given())
         random_state = check_random_state(self.random_state)
-        best, n_starts = None, 1 if is_given(self.init) else self.n_init
-        with watch.fit(n_starts, self.max_iter):
-            for number in range(1, n_starts + 1):
-                with watch.start(number) as callback:
-                    begin = start(
-                        X, C, self.init, sample_weight=weights, random_state=random_state, n_threads=self.n_threads
-                    ).centers
-                    if isinstance(rule, fuzzy.Power) and not is_given(self.init):
-                        begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
-                    if rule is None:
-                        constant = fuzzy.constant_of_start(X, begin, weights, self.n_threads)
-                        rule = fuzzy.REGULARIZED[str(self.regularizer)](constant)
-                    fit = fuzzy.run(
-                        X,
-                        begin,
-                        rule,
-                        n_active=n_active,
-                        max_iter=self.max_iter,
-                        tol=tol,
-                        sample_weight=weights,
-                        n_threads=self.n_threads,
-                        callback=callback,
-                    )
-                if best is None or fit.objective < best.objective:
-                    best = fit
-                if fit.stopped:
-                    break
-        assert best is not None
+        options: dict[str, Any] = {"sample_weight": weights, "n_threads": self.n_threads}
+
+        def run(callback: Any) -> tuple[float, bool, fuzzy.FuzzyRun]:
+            nonlocal rule
+            begin = start(X, C, self.init, random_state=random_state, **options).centers
+            if isinstance(rule, fuzzy.Power) and not is_given(self.init):
+                begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
+            if rule is None:  # the first start determines the constant for all
+                constant = fuzzy.constant_of_start(X, begin, weights, self.n_threads)
+                rule = fuzzy.REGULARIZED[str(self.regularizer)](constant)
+            given: dict[str, Any] = {"n_active": n_active, "max_iter": self.max_iter, "tol": tol, "callback": callback}
+            fit = fuzzy.run(X, begin, rule, **given, **options)
+            return fit.objective, fit.stopped, fit
+
+        best = watch.best_of(1 if is_given(self.init) else self.n_init, self.max_iter, run)
         self._set_run(best, n_active)
         labels, squared = X.nearest(best.centers, n_threads=self.n_threads)
         self.labels_ = labels[:, 0]

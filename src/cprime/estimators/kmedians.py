@@ -150,27 +150,14 @@ class KMedians(CopiedCallbacks, Arrays, Prototypes):
         rows = self._validated(X, reset=True).dense()
         weights = check_weights(sample_weight, rows)
         random_state = check_random_state(self.random_state)
-        best: Medians | None = None
-        n_starts = 1 if is_given(self.init) else self.n_init
-        with watch.fit(n_starts, self.max_iter):
-            for number in range(1, n_starts + 1):
-                with watch.start(number) as callback:
-                    run = Medians(
-                        seed(
-                            rows,
-                            C,
-                            self.init,
-                            sample_weight=weights,
-                            random_state=random_state,
-                            n_threads=self.n_threads,
-                        )
-                    )
-                    stopped = self._improve(run, rows, weights, callback)
-                if best is None or run.inertia < best.inertia:
-                    best = run
-                if stopped:
-                    break
-        assert best is not None
+        options: dict[str, Any] = {"sample_weight": weights, "random_state": random_state, "n_threads": self.n_threads}
+
+        def run(callback: Any) -> tuple[float, bool, Medians]:
+            run = Medians(seed(rows, C, self.init, **options))
+            stopped = self._improve(run, rows, weights, callback)
+            return run.inertia, stopped, run
+
+        best = watch.best_of(1 if is_given(self.init) else self.n_init, self.max_iter, run)
         self._set_run(best)
         self.labels_, costs = nearest_by_l1(rows, best.centers)
         self.inertia_ = float(np.sum(costs if weights is None else weights * costs))

@@ -189,23 +189,19 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         V = medoids.by_columns(self._matrix(X))
         random_state = check_random_state(self.random_state)
         improve = medoids.swap if self.method == "fasterpam" else medoids.alternate
-        best, n_starts = None, self.n_init if given is None and self.init == "random" else 1
-        with watch.fit(n_starts, self.max_iter):
-            for number in range(1, n_starts + 1):
-                with watch.start(number) as callback:
-                    if given is not None:
-                        begin = given
-                    elif self.init == "build":
-                        begin = medoids.build(V, C, weights)
-                    else:
-                        begin = draw_distinct(len(X), C, sample_weight, random_state)
-                    fit = improve(V, begin, weights, self.max_iter, callback)
-                if best is None or fit.objectives[-1] < best.objectives[-1]:
-                    best = fit
-                if fit.stopped:
-                    break
-        assert best is not None
-        self._set_run(best, X)
+
+        def run(callback: Any) -> tuple[float, bool, medoids.MedoidsRun]:
+            if given is not None:
+                begin = given
+            elif self.init == "build":
+                begin = medoids.build(V, C, weights)
+            else:
+                begin = draw_distinct(len(X), C, sample_weight, random_state)
+            fit = improve(V, begin, weights, self.max_iter, callback)
+            return fit.objectives[-1], fit.stopped, fit
+
+        n_starts = self.n_init if given is None and self.init == "random" else 1
+        self._set_run(watch.best_of(n_starts, self.max_iter, run), X)
         costs = self._costs(X)
         self.labels_ = costs.argmin(axis=1).astype(np.int32)
         self.inertia_ = float((weights * costs.min(axis=1)).sum())

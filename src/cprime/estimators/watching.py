@@ -28,6 +28,9 @@ except ImportError:  # before scikit-learn 1.9
 
 __all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+
 
 def unfitted_copy(estimator: Any) -> Any:
     """Return a copy of an estimator without fitted attributes; number and names of features and `preparation_` stay."""
@@ -52,6 +55,24 @@ class Watch:
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
         self._tasks: _Tasks | None = None
         self.asked = False  # whether a callback has requested the end of the fit
+
+    def best_of(self, n_starts: int, max_iter: int, run: Callable[[Any], tuple[float, bool, R]]) -> R:
+        """Make several starts of a fit, and return the result of the one with the least objective.
+
+        run: function of a callback that makes one start. It returns the objective, whether a callback has requested the
+        end of the fit, and the result of the start.
+        """
+        best: tuple[float, R] | None = None
+        with self.fit(n_starts, max_iter):
+            for number in range(1, n_starts + 1):
+                with self.start(number) as callback:
+                    objective, stopped, found = run(callback)
+                if best is None or objective < best[0]:
+                    best = objective, found
+                if stopped:
+                    break
+        assert best is not None
+        return best[1]
 
     @property
     def listened(self) -> bool:
@@ -158,9 +179,6 @@ class _Tasks:
 
         given = self._data if standing is None else self._data | {"reconstruction_attributes": attributes}
         return task.call_on_fit_task_end(estimator=self._estimator, **given) is True
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def restore_on_error(fit: F) -> F:

@@ -151,6 +151,7 @@ void register_statistics(nb::module_ &m);
 void register_expect(nb::module_ &m);
 void register_local(nb::module_ &m);
 void register_line(nb::module_ &m);
+void register_transport(nb::module_ &m);
 void register_gaussians(nb::module_ &m);
 void register_factors(nb::module_ &m);
 void register_sparse(nb::module_ &m);

@@ -61,6 +61,7 @@ NB_MODULE(_core, m) {
     cprime::register_expect(m);
     cprime::register_local(m);
     cprime::register_line(m);
+    cprime::register_transport(m);
     cprime::register_gaussians(m);
     cprime::register_factors(m);
     cprime::register_sparse(m);

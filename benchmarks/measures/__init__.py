@@ -23,6 +23,7 @@ from benchmarks.measures import (
     residual,
     scale,
     setup_cost,
+    sizes,
     small,
     survival,
     time_to_quality,
@@ -46,4 +47,5 @@ MEASURES: dict[str, ModuleType] = {
     "inverted-files": inverted_files,
     "residual": residual,
     "combine": combine,
+    "sizes": sizes,
 }

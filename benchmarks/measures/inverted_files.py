@@ -3,6 +3,9 @@
 The same index (IVF, Flat) is trained by `cprime.faiss.train_ivf` and by faiss on all vectors, holds the same vectors
 and answers the same queries, which neither has seen. faiss's default, at most 256 vectors a list, leaves none out as
 long as there are no more. Iterations are those of the index's own setting, ten, if they are not given.
+
+With `--size-max`, cprime also trains an index whose lists have bounded length. Recall is compared by the mean number of
+vectors in the lists that a query visits, because long lists contain more neighbors and take longer.
 """
 
 import argparse
@@ -33,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=given.positive, default=10_000, help="vectors held out (default: 10,000)")
     parser.add_argument("--probes", type=given.counts, default=(1, 2, 4, 8, 16, 32, 64), help="nprobe, several")
     parser.add_argument("--ours", type=given.counts, default=(10,), help="iterations of cprime, several (default: 10)")
+    parser.add_argument("--size-max", metavar="SIZE", help="bound of the lists of a further training, such as 1.2x")
     parser.add_argument("--theirs", type=given.counts, default=(10,), help="iterations of faiss, several (default: 10)")
 
 
@@ -53,35 +57,47 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         exact.add(X)
         truth = exact.search(queries, K)[1]
         common |= {"N": len(X), "blas": kind}
-        for trainer, iterations in (("cprime", options.ours), ("faiss", options.theirs)):
-            for niter in iterations:
-                index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
-                index.cp.niter = niter
-                seconds = _trained(index, X, trainer)
-                index.add(X)
-                yield [
-                    {
-                        **common,
-                        "trainer": trainer,
-                        "niter": niter,
-                        "seconds": seconds,
-                        "error": float(index.quantizer.search(queries, 1)[0].mean(dtype=np.float64)),
-                        "search": [_searched(index, queries, truth, probes) for probes in options.probes],
-                    }
-                ]
+        trainings = [("cprime", niter, bound) for niter in options.ours for bound in {None: 0, options.size_max: 0}]
+        for trainer, niter, size_max in [*trainings, *(("faiss", niter, None) for niter in options.theirs)]:
+            index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
+            index.cp.niter = niter
+            seconds = _trained(index, X, trainer, size_max)
+            lengths = np.array([index.invlists.list_size(number) for number in range(C)])
+            nearest = index.quantizer.search(queries, min(C, max(options.probes)))[1]
+            visited = np.cumsum(lengths[nearest], axis=1).mean(axis=0)
+            yield [
+                {
+                    **common,
+                    "trainer": trainer,
+                    "niter": niter,
+                    **({"size_max": size_max} if size_max else {}),
+                    "seconds": seconds,
+                    "error": float(index.quantizer.search(queries, 1)[0].mean(dtype=np.float64)),
+                    "largest": float(lengths.max() / lengths.mean()),
+                    "search": [
+                        {**_searched(index, queries, truth, probes), "visited": float(visited[min(C, probes) - 1])}
+                        for probes in options.probes
+                    ],
+                }
+            ]
 
 
-def _trained(index: Any, X: NDArray[np.float32], trainer: str) -> float:
-    """Train the index and return the seconds of the training."""
-    from cprime.faiss import train_ivf
+def _trained(index: Any, X: NDArray[np.float32], trainer: str, size_max: str | None) -> float:
+    """Train the index, add the vectors, and return the seconds of the training."""
+    from cprime.faiss import add_to_lists, train_ivf
 
     index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = _ALL, 1
     begin = time.perf_counter()
     if trainer == "cprime":
-        train_ivf(index, X)
+        estimator = train_ivf(index, X, size_max=size_max)
     else:
         index.train(X)
-    return time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    if size_max is None:
+        index.add(X)
+    else:
+        add_to_lists(index, X, estimator.labels_)
+    return seconds
 
 
 def _searched(index: Any, queries: NDArray[np.float32], truth: NDArray[np.int64], probes: int) -> Record:
@@ -96,7 +112,8 @@ def _searched(index: Any, queries: NDArray[np.float32], truth: NDArray[np.int64]
 
 
 def _name(record: Record) -> str:
-    return f"{record['trainer']} (niter={record['niter']})"
+    bound = f", size_max={record['size_max']}" if "size_max" in record else ""
+    return f"{record['trainer']} (niter={record['niter']}{bound})"
 
 
 def report(records: list[Record]) -> str:
@@ -116,8 +133,31 @@ def report(records: list[Record]) -> str:
             ]
             for record in group
         ]
-        parts.append(f"### {case(group[0])}\n\n{table(columns, rows)}\n\n{_compared(group)}")
+        parts.append(f"### {case(group[0])}\n\n{table(columns, rows)}\n\n{_visits(group)}{_compared(group)}")
     return "\n\n".join(parts)
+
+
+def _visits(group: list[Record]) -> str:
+    """Return a table of the recall at equal numbers of visited vectors, those of the first training; "" without them.
+
+    Recall is interpolated along the logarithm of the number of vectors.
+    """
+    if any("largest" not in record for record in group):
+        return ""
+    curves = [_curve(record, "visited") for record in group]
+    low, high = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    at = [x for x in curves[0][0] if low <= x <= high]
+    columns = ["trained by", "longest list / mean", *(f"recall@{K}, {x:,.0f} vectors" for x in at)]
+    rows = [
+        [_name(record), f"{record['largest']:.2f}", *(f"{y:.4f}" for y in np.interp(np.log(at), np.log(xs), ys))]
+        for record, (xs, ys) in zip(group, curves, strict=True)
+    ]
+    return f"{table(columns, rows)}\n\n"
+
+
+def _curve(record: Record, x: str) -> tuple[list[float], list[float]]:
+    """Return a number of each search, such as its milliseconds, and the recall."""
+    return [found[x] for found in record["search"]], [found["recall"] for found in record["search"]]
 
 
 def _compared(group: list[Record]) -> str:
@@ -136,22 +176,19 @@ def _compared(group: list[Record]) -> str:
 
 
 def figures(records: list[Record]) -> dict[str, Figure]:
-    found = {}
+    drawn = {}
     for group in grouped(records, "data", "C"):
         if "skipped" in group[0]:
             continue
         most = {record["trainer"]: record["niter"] for record in group}  # records are in increasing order of iterations
-        curves = [
-            Curve(
-                f"{_name(record)}, {record['seconds']:.3g} s",
-                record["trainer"],
-                [point["milliseconds"] for point in record["search"]],
-                [point["recall"] for point in record["search"]],
-            )
-            for record in group
-            if record["niter"] == most[record["trainer"]]
-        ]
-        title = f"IVF{group[0]['C']:,}, {group[0]['data']}"
-        name = f"inverted-files-{group[0]['data']}-{group[0]['C']}"
-        found[name] = draw(curves, "ms a query", f"recall@{K}", title, y_scale="linear")
-    return found
+        shown = [record for record in group if record["niter"] == most[record["trainer"]]]
+        title, name = f"IVF{group[0]['C']:,}, {group[0]['data']}", f"inverted-files-{group[0]['data']}-{group[0]['C']}"
+        axes = {"milliseconds": ("ms a query", ""), "visited": ("vectors in visited lists", "-visited")}
+        for x, (label, suffix) in axes.items():
+            if all(x in found for record in shown for found in record["search"]):
+                curves = [
+                    Curve(f"{_name(record)}, {record['seconds']:.3g} s", record["trainer"], *_curve(record, x))
+                    for record in shown
+                ]
+                drawn[f"{name}{suffix}"] = draw(curves, label, f"recall@{K}", title, y_scale="linear")
+    return drawn

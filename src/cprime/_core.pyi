@@ -338,6 +338,17 @@ def factor_moments(
 def cut_line(
     values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.int64], n_threads: int, /
 ) -> None: ...
+def assign_bounded(
+    ids: NDArray[np.int32],
+    costs: _Floats,
+    lower: NDArray[np.int64],
+    upper: NDArray[np.int64],
+    accuracy: float,
+    limit: float,
+    prices: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    /,
+) -> bool: ...
 
 class _CenterCells:
     def __init__(self, centers: _Floats, begins: NDArray[np.int64], between: _Floats, n_threads: int, /) -> None: ...

@@ -83,3 +83,13 @@ def test_combined_models_are_compared_with_a_fit_of_all(model, unit, tmp_path, c
     assert unit in capsys.readouterr().out
     for record in records:
         assert record["value"] == pytest.approx(record["whole"], rel=0.2)
+
+
+def test_bounded_sizes_are_compared_with_the_free_fit(tmp_path, capsys):
+    output, X = tmp_path / "results.jsonl", np.random.default_rng(0).integers(0, 256, size=(600, 3))
+    np.save(tmp_path / "x.npy", X.astype(np.uint8))
+    command = ["sizes", "--data", str(tmp_path / "x.npy"), "-C", "12", "--repetitions", "1", "--largest", "1"]
+    main([*command, "--output", str(output)])
+    (record,) = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert record["largest"] <= 1.2
+    assert f"| {record['error'] / record['free_error'] - 1:+.2%} |" in capsys.readouterr().out

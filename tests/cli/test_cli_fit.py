@@ -350,6 +350,11 @@ def test_sizes_of_clusters_are_bounded(cprime, write, X, tmp_path):
     sizes = np.bincount(loaded.labels_, minlength=9)
     assert (loaded.size_max, loaded.size_min) == ("1.2x", 5)
     assert 5 <= sizes.min() <= sizes.max() <= 24
+    found = json.loads(outcome.out)
+    assert (found["n_displaced"], found["size_cost"]) == (loaded.n_displaced_, loaded.size_cost_)
+    table = cprime("fit", write("z.npy", X), *OPTIONS, "--size-max", "1.2x", "-o", tmp_path / "n.safetensors")
+    assert "points not with their nearest center" in table.out + table.err
+    assert "excess of J by bounded sizes" in table.out + table.err
     for wrong in ("2y", "-3", "x"):
         outcome = cprime("fit", write("y.npy", X), *OPTIONS, "--size-max", wrong, "-o", path)
         assert outcome.code == 2

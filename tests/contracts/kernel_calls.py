@@ -6,7 +6,16 @@ from cprime import kernels
 from cprime.kernels import CenterCells, Dense, SparseRows, order
 from cprime.kernels.reference import TWINS, Reference
 
-ROWLESS = ("posterior", "scaled_responsibilities", "potentials", "means", "grouped_order", "changed", "cut_line")
+ROWLESS = (
+    "posterior",
+    "scaled_responsibilities",
+    "potentials",
+    "means",
+    "grouped_order",
+    "changed",
+    "cut_line",
+    "assign_bounded",
+)
 
 
 def calls(kind, table):

@@ -87,6 +87,9 @@ def results(dtype, n, D, C, place):
             X, place(np.array([0, n])), w, place(np.array([min(n, C)])), place(np.full((min(n, C), 2), 0.4))
         ),
         "cut_line": kernels.cut_line(place(np.sort(X[:, 0].astype(np.float64))), place(w + 1), min(n, 4)),
+        "assign_bounded": kernels.assign_bounded(
+            kept, distances, place(np.zeros(C, int)), place(np.bincount(kept[:, 0], minlength=C)), place(np.zeros(C))
+        ),
     }
     for full in (False, True):
         given = kernels.GaussianParameters(*map(place, gaussians(C, D, dtype, full)[:3]))

@@ -45,6 +45,12 @@ def a_line(rng):
     return lambda: kernels.cut_line(values, np.ones_like(values), 1000, n_threads=1)
 
 
+def an_auction(rng):
+    ids = np.tile(np.arange(40, dtype=np.int32), (100_000, 1))
+    costs = rng.random(ids.shape)
+    return lambda: kernels.assign_bounded(ids, costs, np.full(40, 2500), np.full(40, 2500), accuracy=1e-12)
+
+
 def full_covariances(rng):
     X = rng.standard_normal((16000, 400))
     factors = np.broadcast_to(np.eye(400), (30, 400, 400)).copy()
@@ -55,7 +61,7 @@ def full_covariances(rng):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers of a process")
-@pytest.mark.parametrize("work", [exact_steps, second_moments, a_large_cell, a_line, full_covariances])
+@pytest.mark.parametrize("work", [exact_steps, second_moments, a_large_cell, a_line, an_auction, full_covariances])
 def test_a_signal_is_answered_within_a_piece_of_work(alarm, work):
     call = work(np.random.default_rng(0))
     begin = time.process_time()

@@ -38,17 +38,22 @@ def test_both_are_trained_and_compared(tmp_path, rng, capsys, monkeypatch):
         "--probes",
         "1,4,20",
     ]
-    main([*command, "--ours", "3,10", "--threads", "1", "--output", str(output)])
+    main([*command, "--ours", "3,10", "--size-max", "1.2x", "--threads", "1", "--output", str(output)])
     records = [record for record in read(output) if record["measure"] == "inverted-files"]
-    assert [(record["trainer"], record["niter"]) for record in records] == [
-        ("cprime", 3),
-        ("cprime", 10),
-        ("faiss", 10),
+    assert [(record["trainer"], record["niter"], record.get("size_max")) for record in records] == [
+        ("cprime", 3, None),
+        ("cprime", 3, "1.2x"),
+        ("cprime", 10, None),
+        ("cprime", 10, "1.2x"),
+        ("faiss", 10, None),
     ]
     for record in records:
         recall = [found["recall"] for found in record["search"]]
         assert recall == sorted(recall)
         assert recall[-1] > 0.99
         assert record["seconds"] > 0
+        assert record["search"][-1]["visited"] == pytest.approx(1200)
+        assert record["largest"] <= 1.2 or "size_max" not in record
     assert "times faster than faiss (niter=10)" in capsys.readouterr().out
-    assert (tmp_path / "results-inverted-files-x.npy-20.png").stat().st_size > 10_000
+    for figure in ("x.npy-20", "x.npy-20-visited"):
+        assert (tmp_path / f"results-inverted-files-{figure}.png").stat().st_size > 10_000

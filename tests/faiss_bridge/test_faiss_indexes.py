@@ -229,3 +229,77 @@ def test_lists_are_about_equally_long_where_vectors_are_dense_here_and_rare_ther
         return index.invlists.imbalance_factor()
 
     assert imbalance() < 0.5 * imbalance(init="k-means++")
+
+
+def list_sizes(index):
+    ivf = original.downcast_index(original.extract_index_ivf(index))
+    return np.array([ivf.invlists.list_size(number) for number in range(ivf.nlist)])
+
+
+def recall_by_visits(index, x, truth):
+    """Return the mean number of vectors in the lists that are visited, for each nprobe, and the recall."""
+    order = index.quantizer.search(x[:300] + 0.1, 8)[1]
+    visited, found = np.cumsum(list_sizes(index)[order], axis=1).mean(axis=0), []
+    for index.nprobe in range(1, 9):
+        found.append(recall(index, x, truth))
+    return visited, np.array(found)
+
+
+def test_bounded_lists_find_no_less_by_visited_vectors(x, truth):
+    """Lists of the bounded fit's labels have at most 1.2 times the mean length, without loss of recall."""
+    free, bounded = (index_of(f"IVF{C},Flat") for _ in range(2))
+    faiss.train_ivf(free, x)
+    free.add(x)
+    estimator = faiss.train_ivf(bounded, x, size_max="1.2x")
+    nearest = original.clone_index(bounded)
+    faiss.add_to_lists(bounded, x, estimator.labels_)
+    nearest.add(x)
+    assert list_sizes(bounded).max() <= 1.2 * N / C < list_sizes(nearest).max()
+    assert (np.bincount(estimator.labels_, minlength=C) == list_sizes(bounded)).all()
+    (visits, expected), ours = recall_by_visits(free, x, truth[1]), recall_by_visits(bounded, x, truth[1])
+    at = (visits >= ours[0][0]) & (visits <= ours[0][-1])
+    assert (np.interp(visits[at], *ours) - expected[at]).mean() > -0.01
+
+
+@pytest.mark.parametrize("kind", ["Flat", "SQ8", "PQ4x4", "RaBitQ", "PCA8,Flat"])
+def test_vectors_are_added_to_their_lists_as_faiss_adds_them(kind, x, tmp_path):
+    """An index with given lists equals one of `index.add`, if these are the lists of the nearest centers."""
+    description = f"PCA8,IVF{C},Flat" if kind == "PCA8,Flat" else f"IVF{C},{kind}"
+    ours, theirs = index_of(description), index_of(description)
+    for index in (ours, theirs):
+        faiss.train_ivf(index, x, random_state=0)
+    theirs.add(x)
+    ivf = original.downcast_index(original.extract_index_ivf(theirs))
+    points = original.downcast_VectorTransform(theirs.chain.at(0)).apply(x) if kind == "PCA8,Flat" else x
+    labels = ivf.quantizer.search(points, 1)[1][:, 0]
+    faiss.add_to_lists(ours, x[:1000], labels[:1000])
+    if kind == "PCA8,Flat":
+        faiss.add_to_lists(ours, x[1000:], labels[1000:])
+    else:
+        np.save(tmp_path / "x.npy", x[1000:])
+        faiss.add_to_lists(ours, open_data(tmp_path / "x.npy", chunk_rows=700), labels[1000:], np.arange(1000, N))
+    assert ours.ntotal == theirs.ntotal == N
+    for found, expected in zip(ours.search(x[:50], 5), theirs.search(x[:50], 5), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"index": "IVF40,PQ4x4fs"}, TypeError, "without fast scan"),
+        ({"index": "Flat"}, TypeError, "index must be a faiss.IndexIVF"),
+        ({"index": "IVF40,SQ8"}, ValueError, "index must be trained"),
+        ({"labels": np.zeros(3, int)}, ValueError, r"labels must be integers of shape \(4000,\), got int64 of \(3,\)"),
+        ({"labels": np.full(N, 40)}, ValueError, "labels must be from 0 to 39, got 40 to 40"),
+        ({"ids": np.zeros(N)}, ValueError, "ids must be integers"),
+        ({"X": np.zeros((2, 3))}, ValueError, "shape"),
+    ],
+)
+def test_vectors_that_cannot_be_added_are_named(change, error, message, x):
+    index = index_of("IVF40,Flat")
+    faiss.train_ivf(index, x, max_iter=1)
+    given = {"index": index, "X": x, "labels": np.zeros(N, int)} | change
+    if isinstance(given["index"], str):
+        given["index"] = original.index_factory(D, given["index"])
+    with pytest.raises(error, match=message):
+        faiss.add_to_lists(**given)

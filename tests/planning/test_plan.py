@@ -121,6 +121,13 @@ def test_parameters_are_those_of_the_family():
     assert 1.9 < parameters("factors", 64) / parameters("factors", 32) < 2.1
 
 
+def test_candidates_of_bounded_sizes_count():
+    shape = (300_000, 8)
+    free, bounded = (cprime.plan(KMeans(500, size_min=size), shape) for size in (None, 300))
+    assert bounded.bytes["temporary"] >= 300_000 * 16 * (4 + 4) > free.bytes["temporary"]
+    assert bounded.seconds > 0
+
+
 def test_many_features_are_planned_by_fewer():
     """Sizes extrapolated by a parabola from small numbers of features equal those measured with all features."""
     estimator = GaussianMixture(2)

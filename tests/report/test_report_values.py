@@ -201,3 +201,11 @@ def test_the_certificate_decides_on_the_search():
 )
 def test_no_two_marks_of_an_axis_say_the_same(values, names):
     assert labelled(values) == names
+
+
+def test_the_cost_of_bounded_sizes_is_shown(X):
+    bounded = KMeans(20, size_max="1x", random_state=0).fit(X)
+    html = bounded.report(X).html
+    assert f"{bounded.n_displaced_:,} points are not with their nearest center" in html
+    assert f"J is {bounded.size_cost_:.2%} above" in html
+    assert "Sizes were bounded" not in KMeans(25, random_state=0).fit(X).report(X).html

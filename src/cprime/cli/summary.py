@@ -40,6 +40,8 @@ _ROWS = {
     "n_clusters": "clusters",
     "n_suggested": "joins suggest",
     "sizes": "sizes of clusters",
+    "n_displaced": "points not with their nearest center",
+    "size_cost": "excess of J by bounded sizes",
     "search_quality": "search",
     "final_assignment": "labels",
     "advice": "advice",
@@ -79,6 +81,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "final_assignment": found("final_assignment_"),
         "advice": advice(estimator),
         "sizes": sizes(found("counts_")),
+        "n_displaced": found("n_displaced_"),
+        "size_cost": found("size_cost_"),
         "prepared": _prepared(found("preparation_")),
         "columns": None if columns is None else list(columns),
     }

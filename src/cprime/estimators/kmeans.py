@@ -94,8 +94,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     size_max, size_min : int, str or None, default=None
         Bounds of the number of points of each cluster: a number, or a text such as "1.2x", that multiple of N/C,
         rounded up for `size_max` and down for `size_min`. After the free fit, points are assigned within the bounds at
-        the least cost (within 0.01 %), and centers become the means of their points, until J no longer falls. `predict`
-        returns the nearest center. Needs complete rows that are not in a Dask collection.
+        the least cost (within 0.01 %), and centers become the means of their points, until J no longer falls; up to
+        N·C = 2²², also from other starts. `predict` returns the nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers, which stay: those of the first m clusters. The others are fitted. Centers do not jump.
     semi_supervised : bool or "auto", default="auto"
@@ -299,8 +299,11 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         for name in ("n_displaced_", "size_cost_"):  # remove those of an earlier fit
             self.__dict__.pop(name, None)
         if self._bounded:
-            bounds = sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
-            sizes.balance(self, data, *bounds)
+            found = sizes.balance(self, data)
+            self.cluster_centers_, self.labels_, self.inertia_, self.counts_ = found[:4]
+            self.variance_ = max(found.inertia, float(np.finfo(float).tiny)) / (found.counts.sum() * data.n_features)
+            self.lower_bound_ = em.hard_free_energy(self._parameters(), found.inertia, float(found.counts.sum()))
+            self.n_displaced_, self.size_cost_ = found.n_displaced, found.size_cost
 
     def _means_of(self, found: sizes.LabeledSums, centers: NDArray) -> NDArray:
         """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""

@@ -19,6 +19,7 @@ from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
 from cprime.estimators.rows import is_plain
+from cprime.estimators.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
@@ -33,6 +34,7 @@ from cprime.seeding.kmeans_plusplus import trial_bytes
 from cprime.seeding.methods import name_of
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.arrays import ArraySource
+from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
@@ -209,6 +211,9 @@ def needed(
             found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
         elif init == "jumps":
             found["temporary"] += min(N, PER_CLUSTER * C) * width
+        if getattr(estimator, "size_max", None) is not None or getattr(estimator, "size_min", None) is not None:
+            piece = min(chunk * width, CHUNK_BYTES)
+            found["temporary"] = max(found["temporary"], bounded_sizes_bytes(N, C, s, data.weighted) + piece)
     found["labels"] = 0 if spilled or not rows.here else N * _ID
     merged = 0 if not many else math.ceil(math.log2(len(data.sizes)))
     models, sums = (_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE) if sizes.in_place else (PARAMETERS, SUMS)

@@ -83,6 +83,13 @@ def certificate_text(estimator: Any) -> str | None:
     return f"{text}, F {found['shortfall']:.2g} nats below exact"
 
 
+def size_cost_text(estimator: Any) -> str:
+    """Return a text about the cost of bounded sizes: the number of displaced points, and the excess of J."""
+    n = estimator.n_displaced_
+    points = "1 point is not with its" if n == 1 else f"{n:,} points are not with their"
+    return f"{points} nearest center, J is {estimator.size_cost_:.2%} above that of the nearest centers"
+
+
 def remarks(estimator: Any) -> list[str]:
     """Return lines of text with remarks on a fitted estimator.
 
@@ -98,10 +105,7 @@ def remarks(estimator: Any) -> list[str]:
     if poor is not None:
         lines.append(poor)
     if hasattr(estimator, "n_displaced_"):
-        lines.append(
-            f"bounds of the sizes: {estimator.n_displaced_:,} points are not with their nearest center, J is "
-            f"{estimator.size_cost_:.2%} above that of the nearest centers"
-        )
+        lines.append(f"bounds of the sizes: {size_cost_text(estimator)}")
     if hasattr(estimator, "preparation_"):
         lines.append("data are scaled or filled as those of the fit were (preparation_); centers are in these units")
     n_active, C = getattr(estimator, "n_active_", None), _n_components(estimator)

@@ -3,7 +3,7 @@
 import logging
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -12,23 +12,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
-from cprime.em.transport import Infeasible, Sizes, assign
 from cprime.execution import Data, Local
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, Rows
+from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.seeding import is_given, place
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+from cprime.seeding.random_rows import choose_random_rows
 
 logger = logging.getLogger("cprime")
 
-_CANDIDATES = 16  # nearest centers that are candidates of a point at first
+CANDIDATES = 16  # nearest centers that are candidates of a point at first
+_LISTED = 4  # length of the neighbor lists that are searched, per candidate
+_ACCURACY = 1e-4  # most that the costs of an assignment exceed the least ones, relative
 _LARGE = 2**24  # N·C from which iterations within the bounds are few
 _MOST_ITERATIONS, _LEAST_FALL = 10, 1e-3  # of large problems: most iterations, and least fall of J, relative
-_SMALL = 2**16  # largest N·C for which there are further starts, and iterations until J falls by less than 0.001 %
-_STARTS = 4  # further starts of small problems, by k-means++
+_MEDIUM = 2**22  # largest N·C for which there are further starts, and for which the best result is refined
+_SMALL = 2**16  # largest N·C for which there are many starts
+_STARTS, _FEW_STARTS = 8, 4  # further starts of small and of medium problems, by random rows and by k-means++
+_FINE = 1e-6  # of refinement: accuracy of an assignment, and least fall of J, relative
+_FEW_REASSIGNED = 1e-3  # share of reassigned points at which iterations by distances end
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
@@ -56,13 +60,29 @@ class SumLabeled:
         return None, LabeledSums(*found)
 
 
-class _Result(NamedTuple):
-    """Assignment within the bounds: J, the centers (C, D), the labels (N,), and the weight of each cluster (C,)."""
+class Balanced(NamedTuple):
+    """Assignment within the bounds, and the nearest centers.
 
-    inertia: float
+    centers (C, D)    labels (N,)    inertia: J    counts (C,): weight of each cluster
+    nearest (N,), least: nearest center of each point that is known, and J of these
+    """
+
     centers: Floats
     labels: NDArray[np.int32]
+    inertia: float
     counts: NDArray[np.float64]
+    nearest: NDArray[np.int32]
+    least: float
+
+    @property
+    def n_displaced(self) -> int:
+        """Return the number of points that are not with their nearest center."""
+        return int(np.count_nonzero(self.nearest != self.labels))
+
+    @property
+    def size_cost(self) -> float:
+        """Return the relative excess of J over that of the nearest centers."""
+        return self.inertia / self.least - 1 if self.least > 0 else 0.0
 
 
 def resolve_bounds(size_min: Any, size_max: Any, n_points: int, n_clusters: int) -> tuple[int, int]:
@@ -110,105 +130,191 @@ def check_data(data: Data) -> None:
         raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")
 
 
-def balance(k_means: Any, data: Data, lower: int, upper: int) -> None:
-    """Replace the result of a free fit by one within the bounds: labels, centers, J and what is derived from these.
+def balance(k_means: Any, data: Data) -> Balanced:
+    """Return the assignment within the bounds that follows a free fit, which `k_means` has as its result.
 
-    The iterations begin with the centers of the free fit; if the problem is small, they are repeated from given centers
-    or from a few starts of k-means++, and the result of least J is taken.
+    The iterations begin with the centers of the free fit. If the problem is not large, they also begin from given
+    centers, or from some starts by random rows and k-means++, and the result of least J is refined.
     """
-    bounds = np.full(k_means.n_clusters, lower), np.full(k_means.n_clusters, upper)
+    C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
+    lower, upper = resolve_bounds(k_means.size_min, k_means.size_max, data.n_points, C)
     weights = data.source.weights(0, data.n_points)  # type: ignore[attr-defined]
-    results = (_alternate(k_means, data, weights, bounds, start) for start in _starts(k_means, data))
-    J, centers, labels, counts = min(results, key=attrgetter("inertia"))
-    ids, squared = _candidates(data, centers, 1)
-    nearest, free = ids[:, 0], squared[:, 0].astype(np.float64)
-    least = float((free if weights is None else weights * free).sum())
-    k_means.cluster_centers_, k_means.labels_, k_means.inertia_, k_means.counts_ = centers, labels, J, counts
-    k_means.variance_ = max(J, float(np.finfo(np.float64).tiny)) / (counts.sum() * data.n_features)
-    k_means.lower_bound_ = em.hard_free_energy(k_means._parameters(), J, float(counts.sum()))
-    k_means.n_displaced_ = int(np.count_nonzero(nearest != labels))
-    k_means.size_cost_ = J / least - 1 if least > 0 else 0.0
+    options = _Options(
+        np.full(C, lower),
+        np.full(C, upper),
+        weights,
+        min(k_means.max_iter, _MOST_ITERATIONS) if n_pairs >= _LARGE else k_means.max_iter,
+        max(k_means.tol, _LEAST_FALL) if n_pairs >= _LARGE else k_means.tol,
+        _ACCURACY,
+        k_means._means_of,
+    )
+    fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
+    lists = k_means.neighbors_
+    first = _Candidates(data, lists, None if lists is None else k_means.labels_)
+    best = _alternate(data, options, k_means.cluster_centers_, first)
+    if n_pairs <= _MEDIUM and C > 1:
+        for start, steps in _starts(k_means, data, options, fine):
+            found = _alternate(data, steps[0], start, _Candidates(data))
+            for step in steps[1:]:
+                found = _alternate(data, step, found.centers, _Candidates(data))
+            best = min(best, found, key=attrgetter("inertia"))
+        best = min(best, _alternate(data, fine, best.centers, _Candidates(data)), key=attrgetter("inertia"))
+    if k_means.final_assignment_ != "exact":
+        return best
+    ids, squared = _Candidates(data, None, best.nearest, 1).find(best.centers)
+    return best._replace(nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
 
 
-def _starts(k_means: Any, data: Data) -> Iterator[Floats]:
-    """Yield the starting centers of the iterations within the bounds: those of the free fit, and some others."""
-    yield k_means.cluster_centers_
-    whole = data.whole()
-    if data.n_points * k_means.n_clusters > _SMALL or whole is None or k_means.n_clusters == 1:
-        return
+def _starts(
+    k_means: Any, data: Data, options: "_Options", fine: "_Options"
+) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
+    """Yield further starting centers, and the options of the iterations that begin there, one after another.
+
+    Iterations by distances lead to other optima than those by squared distances, from random rows often to better ones.
+    """
+    whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
-        yield k_means._first_model(data, place(data, k_means.n_clusters, k_means.init, _no_random), True).centers
-        return
-    (X, weights), seed = whole, seed_of(k_means.random_state)
-    for run in range(_STARTS):
-        rng = Key(seed, run).random_state(Purpose.SIZES)
-        yield X[choose_by_kmeans_plusplus(X, k_means.n_clusters, weights, rng)].dense()
+        centers = k_means._first_model(data, place(data, C, k_means.init, _no_random), True).centers
+        yield centers, (fine,)
+        yield centers, (fine._replace(by_distances=True, tol=0),)
+    elif whole is not None:
+        (X, weights), seed = whole, seed_of(k_means.random_state)
+        for run in range(_STARTS if data.n_points * C <= _SMALL else _FEW_STARTS):
+            rng = Key(seed, run).random_state(Purpose.SIZES)
+            if run % 2:
+                yield X[choose_by_kmeans_plusplus(X, C, weights, rng)].dense(), (options,)
+            else:
+                start = X[choose_random_rows(X, C, weights, rng)].dense()
+                yield start, (options._replace(by_distances=True, tol=_FEW_REASSIGNED), options)
 
 
 def _no_random() -> np.random.RandomState:
     raise AssertionError("given centers need no random numbers")
 
 
-def _alternate(
-    k_means: Any, data: Data, weights: NDArray[np.float64] | None, bounds: tuple[Sizes, Sizes], centers: Floats
-) -> _Result:
+def _sum_of(squared: Floats, weights: NDArray[np.float64] | None) -> float:
+    return float(np.add.reduce(squared, dtype=np.float64) if weights is None else (weights * squared).sum())
+
+
+class _Options(NamedTuple):
+    """Options of iterations.
+
+    lower, upper (C,): bounds of the sizes    weights (N,) or None    tol: least fall of J, relative
+    accuracy: most that the cost of an assignment exceeds the least one, relative    means: function for new centers
+    by_distances: whether the sum of distances is minimized, not of squared ones; `tol` is then the share of reassigned
+    points below which the iterations end
+    """
+
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+    max_iter: int
+    tol: float
+    accuracy: float
+    means: Callable[[LabeledSums, Floats], Floats]
+    by_distances: bool = False
+
+
+class _Candidates:
+    """Search of the nearest centers of each point: among all, or in neighbor lists of the nearest one that is known.
+
+    lists (C, G): neighbor lists of the centers, or None    nearest (N,): the nearest centers, if they are known
+    prices (C,): prices of the clusters in the last assignment, or None
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        lists: NDArray[np.int32] | None = None,
+        nearest: NDArray[np.int32] | None = None,
+        n_candidates: int = CANDIDATES,
+    ) -> None:
+        self._data, self._lists, self.n_candidates = data, lists, n_candidates
+        self.prices: NDArray[np.float64] | None = None
+        self._known = None if nearest is None else nearest[:, np.newaxis]
+
+    def find(self, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
+        """Return the nearest centers of each point, nearest first, and the squared distances: (N, K) each.
+
+        Lists may have fewer than K centers; ids are then filled with −1.
+        """
+        n_candidates = self.n_candidates = min(self.n_candidates, len(centers))
+        known, lists, width = self._known, self._lists, _LISTED * n_candidates + 1
+        all_of_them = n_candidates == len(centers)
+        if all_of_them or lists is None or known is None or lists.shape[1] < min(2 * n_candidates, len(centers)):
+            same = known is not None and known.shape[1] == n_candidates and (known >= 0).all()
+            job = partial(_near, centers, n_candidates, known if same else None)
+        else:
+            job = partial(_near_in_lists, centers, n_candidates, np.ascontiguousarray(lists[:, :width]), known)
+        dtypes = np.int32, centers.dtype
+        found: tuple[NDArray[np.int32], Floats] = self._data.map(job, n_candidates, dtypes, numbered=True)
+        self._known = found[0]
+        return found
+
+
+def _near(
+    centers: Floats, n_candidates: int, hint: NDArray[np.int32] | None, X: Rows, first: int
+) -> tuple[NDArray[np.int32], Floats]:
+    return X.nearest(centers, n_candidates, hint=None if hint is None else hint[first : first + len(X)])
+
+
+def _near_in_lists(
+    centers: Floats, n_candidates: int, lists: NDArray[np.int32], known: NDArray[np.int32], X: Rows, first: int
+) -> tuple[NDArray[np.int32], Floats]:
+    own = known[first : first + len(X)]
+    return X.search_lists(centers, lists, np.ascontiguousarray(own[:, :1]), n_candidates, extra=own)[:2]
+
+
+def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Candidates) -> Balanced:
     """Alternate assignment within the bounds and means until J hardly falls; return the best state."""
-    C, prices, n_candidates = k_means.n_clusters, None, _CANDIDATES
-    n_iter, tol, n_pairs = k_means.max_iter, k_means.tol, data.n_points * C
-    if n_pairs >= _LARGE:
-        n_iter, tol = min(n_iter, _MOST_ITERATIONS), max(tol, _LEAST_FALL)
-    elif n_pairs <= _SMALL:
-        tol = min(tol, 1e-5)
-    best: _Result | None = None
-    for iteration in range(1, n_iter + 1):
-        labels, costs, prices, n_candidates = _within_bounds(data, centers, weights, *bounds, prices, n_candidates)
-        J = float(costs.sum())
-        logger.info("sizes, iteration %d: J %.6g within the bounds", iteration, J)
-        found = data.each(SumLabeled(labels, C))
-        settled = best is not None and best.inertia - J <= tol * J
-        if best is None or best.inertia > J:
-            best = _Result(J, centers, labels, found.counts)
-        if settled:
+    best, labels = None, None
+    for iteration in range(1, options.max_iter + 1):
+        found = _assign(candidates, centers, options)
+        logger.info("sizes, iteration %d: J %.6g within the bounds", iteration, found.inertia)
+        sums = data.each(SumLabeled(found.labels, len(centers)))
+        if options.by_distances:
+            n_reassigned = data.n_points if labels is None else np.count_nonzero(labels != found.labels)
+            converged = bool(n_reassigned <= options.tol * data.n_points)
+        else:
+            converged = best is not None and best.inertia - found.inertia <= options.tol * found.inertia
+        if best is None or best.inertia > found.inertia:
+            best = found._replace(counts=sums.counts)
+        if converged:
             break
-        centers = k_means._means_of(found, centers)
+        labels, centers = found.labels, options.means(sums, centers)
     assert best is not None
     return best
 
 
-def _candidates(data: Data, centers: Floats, n_candidates: int) -> tuple[NDArray[np.int32], Floats]:
-    """Return the nearest centers of each point, nearest first, and the squared distances: (N, K) each."""
-    found: tuple[NDArray[np.int32], Floats]
-    found = data.map(partial(_near, centers, n_candidates), n_candidates, (np.int32, centers.dtype))
-    return found
+def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> Balanced:
+    """Return the assignment within the bounds for these centers, without counts.
 
-
-def _near(centers: Floats, n_candidates: int, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-    return X.nearest(centers, n_candidates)
-
-
-def _within_bounds(
-    data: Data,
-    centers: Floats,
-    weights: NDArray[np.float64] | None,
-    lower: Sizes,
-    upper: Sizes,
-    prices: NDArray[np.float64] | None,
-    n_candidates: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]:
-    """Return labels (N,) within the bounds, weighted squared distances (N,), prices of the clusters (C,), and K.
-
-    Candidates are the K nearest centers of each point, four times as many if the bounds cannot be met among these.
+    If the bounds cannot be met among the candidates of the points, there are four times as many from then on.
     """
-    C, n_candidates = len(centers), min(n_candidates, len(centers))
+    weights = options.weights
     while True:
-        ids, squared = _candidates(data, centers, n_candidates)
-        costs = squared.astype(np.float64) if weights is None else squared * weights[:, np.newaxis]
+        ids, squared = candidates.find(centers)
+        costs = np.sqrt(squared) if options.by_distances else squared
+        if weights is not None:
+            costs = np.where(ids < 0, 0, costs) * weights[:, np.newaxis]
         try:
-            labels, prices = assign(ids, costs, lower, upper, prices)
+            labels, candidates.prices = assign_bounded(
+                ids, costs, options.lower, options.upper, candidates.prices, accuracy=options.accuracy
+            )
+            break
         except Infeasible:
-            if n_candidates == C:
+            if candidates.n_candidates == len(centers):
                 raise
-            n_candidates, prices = min(4 * n_candidates, C), None
-            continue
-        own = np.take_along_axis(costs, (ids == labels[:, np.newaxis]).argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
-        return labels, own, prices, n_candidates
+            candidates.n_candidates, candidates.prices = min(4 * candidates.n_candidates, len(centers)), None
+    J, least = _sum_of(squared[ids == labels[:, np.newaxis]], weights), _sum_of(squared[:, 0], weights)
+    return Balanced(centers, labels, J, np.empty(0), ids[:, 0].copy(), least)
+
+
+def n_bytes(n_points: int, n_clusters: int, itemsize: int, weighted: bool) -> int:
+    """Return the bytes of the candidates of all points, and of their assignment.
+
+    These are ids of two iterations, squared distances (and costs in float64, if points have weights), and lists of
+    points in the auction.
+    """
+    K = min(CANDIDATES, n_clusters)
+    return n_points * (K * (2 * 4 + itemsize + 8 * weighted) + 9 * 4)

@@ -6,11 +6,11 @@ Replace `import faiss` by `from cprime import faiss`; all other names are passed
 from typing import Any
 
 from cprime.faiss.clustering import Kmeans
-from cprime.faiss.inverted_files import train_ivf
+from cprime.faiss.inverted_files import add_to_lists, train_ivf
 from cprime.faiss.product_quantizers import train_pq
 from cprime.faiss.vectors import faiss as _faiss
 
-__all__ = ["Kmeans", "train_ivf", "train_pq"]
+__all__ = ["Kmeans", "add_to_lists", "train_ivf", "train_pq"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Training of FAISS's inverted files: coarse centers by this library, then the encoder of vectors in the lists."""
+"""Training of FAISS's inverted files, coarse centers by this library and then the encoder; vectors in given lists."""
 
 import logging
 from typing import Any
@@ -42,7 +42,9 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     weights : array-like of shape (n,), default=None
         Weight of each vector in the fit of the centers.
     **kmeans
-        Arguments of `cprime.KMeans` that override those of `index.cp`: max_iter, tol, search, n_threads …
+        Arguments of `cprime.KMeans` that override those of `index.cp`: max_iter, tol, search, n_threads … With
+        `size_max` or `size_min`, the bounds apply to the clusters of X. `index.add` puts every vector into the list of
+        its nearest center, so lists may be longer; `add_to_lists` puts vectors into given lists, such as `labels_`.
 
     Returns
     -------
@@ -93,6 +95,76 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     _train_encoder(index, X, estimator, {name: kmeans[name] for name in ("n_threads",) if name in kmeans})
     index.is_trained = True
     return estimator
+
+
+def add_to_lists(index: Any, X: Any, labels: Any, ids: Any = None) -> None:
+    """Add vectors to given lists of an inverted file of FAISS, in place of `index.add(X)`.
+
+    `index.add` puts every vector into the list of its nearest center. After `train_ivf(index, X, size_max="1.2x")` some
+    lists would be longer than allowed. With the labels of this fit they are not, because points of large clusters are
+    in lists of other centers near them. A search visits the lists of the `nprobe` centers that are nearest to a query,
+    so vectors in lists that are not the nearest are found as well.
+
+    Parameters
+    ----------
+    index : faiss.IndexIVF
+        A trained inverted file, also inside a `faiss.IndexPreTransform`.
+    X : array-like of shape (n, d), path or source
+        Vectors; sources are read in chunks, if there are no transforms.
+    labels : array-like of shape (n,)
+        Number of the list of each vector, such as `labels_` of the estimator that `train_ivf` has returned.
+    ids : array-like of shape (n,), default=None
+        Ids of the vectors; None continues after `index.ntotal`.
+
+    Raises
+    ------
+    TypeError
+        If the index is not an inverted file, or one of those with fast scan, which accept no given lists.
+    ValueError
+        If the index is not trained, or an array has a wrong shape, or a label is not the number of a list.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import faiss
+    >>> x = np.random.default_rng(0).standard_normal((2000, 8), dtype=np.float32)
+    >>> index = faiss.index_factory(8, "IVF40,Flat")
+    >>> estimator = faiss.train_ivf(index, x, size_max="1.2x")
+    >>> faiss.add_to_lists(index, x, estimator.labels_)
+    >>> max(index.invlists.list_size(number) for number in range(40))
+    60
+    """
+    inner = faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
+    if not isinstance(inner, faiss.IndexIVF) or isinstance(inner, faiss.IndexIVFFastScan):
+        raise TypeError(
+            f"index must be a faiss.IndexIVF… without fast scan, or one in an IndexPreTransform, got {index!r}."
+        )
+    if not index.is_trained:
+        raise ValueError("index must be trained before vectors are added: train_ivf comes first.")
+    X = checked(X, index.d)
+    n, before = len(X), index.ntotal
+    labels = _checked_numbers(labels, "labels", n)
+    if n and not (labels.min() >= 0 and labels.max() < inner.nlist):
+        raise ValueError(f"labels must be from 0 to {inner.nlist - 1}, got {labels.min()} to {labels.max()}.")
+    ids = np.arange(before, before + n) if ids is None else _checked_numbers(ids, "ids", n)
+    if inner is not index:
+        X = rows(X, np.arange(n))
+        for number in range(index.chain.size()):
+            X = faiss.downcast_VectorTransform(index.chain.at(number)).apply(X)
+    step = X.chunk_rows if isinstance(X, Source) else max(1, n)
+    for begin in range(0, n, step):
+        end = min(begin + step, n)
+        part = np.ascontiguousarray(X.read(begin, end) if isinstance(X, Source) else X[begin:end], dtype=np.float32)
+        inner.add_core(end - begin, *map(faiss.swig_ptr, (part, ids[begin:end], labels[begin:end])))
+    index.ntotal = inner.ntotal
+
+
+def _checked_numbers(values: Any, name: str, n: int) -> NDArray[np.int64]:
+    """Return an array of n integers as contiguous int64; raise ValueError that names the argument for another one."""
+    values = np.asarray(values)
+    if values.shape != (n,) or values.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be integers of shape ({n},), got {values.dtype} of {values.shape}.")
+    return np.ascontiguousarray(values, dtype=np.int64)
 
 
 def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:

@@ -25,6 +25,7 @@ from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
 from cprime.kernels.sums import means
 from cprime.kernels.tables import TabulatedCosts
+from cprime.kernels.transport import Infeasible, assign_bounded
 
 __all__ = [
     "CenterCells",
@@ -36,6 +37,7 @@ __all__ = [
     "Floats",
     "GaussianParameters",
     "GroupedCenters",
+    "Infeasible",
     "Measure",
     "Moves",
     "Posterior",
@@ -48,6 +50,7 @@ __all__ = [
     "StudentTWeights",
     "TabulatedCosts",
     "as_rows",
+    "assign_bounded",
     "changed",
     "computing",
     "cut_line",

@@ -29,12 +29,14 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
 from cprime.kernels.student_t_weights import scaled_responsibilities_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
+from cprime.kernels.transport import assign_bounded_twin
 
 TWINS: Any = SimpleNamespace(
     CenterCells32=CenterCellsTwin,
     CenterCells64=CenterCellsTwin,
     accumulate=accumulate_twin,
     along=along_twin,
+    assign_bounded=assign_bounded_twin,
     search_lists=search_lists_twin,
     changed=changed_twin,
     cut_line=cut_line_twin,

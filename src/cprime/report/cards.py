@@ -7,6 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from cprime.estimators.quality import size_cost_text
 from cprime.report.certainty import Certainty
 from cprime.report.course import ConvergenceHistory
 from cprime.report.drawing.chart import bars, line, ranked, written
@@ -34,7 +35,7 @@ class Card:
 def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
     """Return the cards (sections) of the report for which the estimator and the computed values have results."""
     found = [
-        _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
+        _sizes(values["clusters"].sizes, evidence.fit_sizes is not None, evidence.estimator),
         _search(evidence.estimator, values["course"]),
     ]
     for make, name in ((_certainty, "certainty"), (_error, "course"), (_bound, "course"), (_gap, "gap")):
@@ -43,7 +44,7 @@ def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
     return [card for card in found if card is not None]
 
 
-def _sizes(weights: NDArray[np.float64], of_fit: bool) -> Card:
+def _sizes(weights: NDArray[np.float64], of_fit: bool, estimator: Any) -> Card:
     order = np.argsort(-weights, kind="stable")
     ordered, mean = weights[order], float(weights.mean())
     most, middle, least = (written(float(value)) for value in (ordered[0], np.median(ordered), ordered[-1]))
@@ -54,9 +55,10 @@ def _sizes(weights: NDArray[np.float64], of_fit: bool) -> Card:
         drawn = bars(label, ordered, _RANKED, names, (0, len(weights)))
     else:
         drawn = ranked(label, ordered, mean, _RANKED)
-    return Card(
-        "sizes", "Sizes", f"{facts} {'Weights won in the fit.' if of_fit else 'Of the rows looked at.'}", (drawn,)
-    )
+    text = f"{facts} {'Weights of the points in the fit.' if of_fit else 'Of the rows in this report.'}"
+    if hasattr(estimator, "n_displaced_"):
+        text += f" Sizes were bounded in the fit: {size_cost_text(estimator)}."
+    return Card("sizes", "Sizes", text, (drawn,))
 
 
 def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:

@@ -178,6 +178,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         "warm_start": False,
     }
     given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
+    given |= {"size_max": None, "size_min": None}  # numbers of points for all rows; few rows have further starts
     if hasattr(estimator, "exchange"):
         given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)

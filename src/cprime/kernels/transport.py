@@ -6,56 +6,106 @@ rise, and those points leave that lose least; prices of clusters that are too sm
 without being full, fall. At the end the sum of costs exceeds the least one by at most N·ε.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Floats
+from cprime.kernels import arguments as check
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
-Sizes = NDArray[np.int64]
 Costs = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
-_ACCURACY = 1e-4  # ε at the end, relative to the mean cost
-_FIRST = 0.1  # ε at the beginning, relative to the greatest cost, because prices may become as great
+_GREATEST_PRICE = 4.0  # relative to the greatest cost; with some of the clusters as candidates, more are needed then
+_FIRST = 0.1  # ε of the twin at the beginning, relative to the greatest cost, because prices may become as great
 _SCALING = 5.0  # factor by which ε falls
 _RESOLUTION = 1e-9  # least ε, relative to the greatest cost, so that rounding does not swallow it
-_GREATEST_PRICE = 4.0  # relative to the greatest cost; with some of the clusters as candidates, more are needed then
 
 
 class Infeasible(ValueError):
     """Error that is raised if the candidates of the points allow no assignment within the bounds."""
 
 
-def assign(ids: Ids, costs: Floats, lower: Sizes, upper: Sizes, prices: Costs | None = None) -> tuple[Ids, Costs]:
-    """Return the cluster of each point (N,) with the least total cost within the bounds, and the prices (C,).
+def assign_bounded(
+    ids: Ids,
+    costs: Floats,
+    lower: Counts,
+    upper: Counts,
+    prices: Costs | None = None,
+    *,
+    accuracy: float = 1e-4,
+    kernels: Any = _core,
+) -> tuple[Ids, Costs]:
+    """Return the cluster of each point (n,) int32 with the least total cost within the bounds, and the prices (C,).
 
-    The total cost exceeds the least one by at most 0.01 %.
-
-    ids (N, K): distinct candidates of each point, −1 for none    costs (N, K): their costs, not negative
+    ids (n, K) int32: distinct candidates of each point, −1 for none    costs (n, K): their costs, not negative
+    lower, upper (C,): least and greatest number of points of each cluster
     prices (C,): prices to begin with, of a similar problem, or None
-    Raises `Infeasible` if no assignment to candidates is within the bounds.
+    accuracy: most that the total cost may exceed the least one, relative
+    It takes less time if the costs of each point ascend. Raises
+    `Infeasible` if no assignment to candidates is within the bounds, or if some are candidates and prices exceed four
+    times the greatest cost.
     """
-    auction = _Auction(ids, costs, lower, upper, prices)
+    lower, upper = (check.positions(bound, name) for bound, name in ((lower, "lower"), (upper, "upper")))
+    C, shape = len(lower), (len(ids), check.width(ids, "ids"))
+    ids, costs = check.kept(ids, "ids", shape), check.matrix(costs, "costs")
+    if costs.shape != shape or len(upper) != C:
+        raise ValueError(f"costs and upper must have shapes {shape} and ({C},), got {costs.shape} and {upper.shape}")
+    if not ((lower >= 0) & (lower <= upper)).all() or not int(lower.sum()) <= len(ids) <= int(upper.sum()):
+        raise Infeasible(
+            f"the sizes of {C} clusters of {lower.sum()} to {upper.sum()} points cannot have the sum {len(ids)}"
+        )
+    limit = np.inf if shape[1] >= C and (ids >= 0).all() else _GREATEST_PRICE
+    prices = np.zeros(C) if prices is None else check.vector(prices, "prices", C).copy()
+    labels = np.empty(len(ids), dtype=np.int32)
+    with check.naming(C, ids=(ids, -1)):
+        found = kernels.assign_bounded(ids, check.contiguous(costs), lower, upper, accuracy, limit, prices, labels)
+    if not found:
+        raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
+    return labels, prices
+
+
+def assign_bounded_twin(
+    ids: Ids, costs: Floats, lower: Counts, upper: Counts, accuracy: float, limit: float, prices: Costs, labels: Ids
+) -> bool:
+    """Assign points within the bounds by an auction in NumPy, in which all clusters change their prices at once.
+
+    Prices are changed in place; labels are written to `labels` (n,). Returns whether prices up to `limit` times the
+    greatest cost suffice.
+    """
+    check.inside(ids, -1, len(lower))
+    offered = ids >= 0
+    if not (np.isfinite(costs) & (costs >= 0) | ~offered).all():
+        raise ValueError("costs must be >= 0 and finite")
+    if not offered.any(axis=1).all():
+        raise ValueError("ids must have a candidate for each point")
+    auction = _Auction(ids, costs, lower, upper, limit, prices)
     resolution = max(_RESOLUTION * auction.greatest, float(np.finfo(np.float64).tiny))
-    last = max(_ACCURACY * float(auction.costs.min(axis=1).mean()), resolution)
+    last = max(accuracy * float(auction.costs.min(axis=1).mean()) if len(ids) else 0.0, resolution)
     eps = max(_FIRST * auction.greatest, last)
-    eps = eps if prices is None else min(_SCALING**2 * last, eps)
-    while True:
+    eps = min(_SCALING**2 * last, eps) if prices.any() else eps
+    try:
         auction.settle(eps)
-        if eps <= last:
-            return auction.labels, auction.prices
-        eps = max(eps / _SCALING, last)
-        auction.improve(eps)
+        while eps > last:
+            eps = max(eps / _SCALING, last)
+            auction.improve(eps)
+            auction.settle(eps)
+    except Infeasible:
+        return False
+    labels[:] = auction.labels
+    return True
 
 
 class _Auction:
     """State of an auction: the place (N,) of each point's cluster among its candidates, sizes (C,) and prices (C,)."""
 
-    def __init__(self, ids: Ids, costs: Floats, lower: Sizes, upper: Sizes, prices: Costs | None) -> None:
-        self.lower, self.upper, self.C = lower, upper, len(lower)
+    def __init__(self, ids: Ids, costs: Floats, lower: Counts, upper: Counts, limit: float, prices: Costs) -> None:
+        self.lower, self.upper, self.C, self.prices = lower, upper, len(lower), prices
         self.ids = np.maximum(ids, 0)
         self.costs = np.where(ids < 0, np.inf, costs.astype(np.float64))
-        self.prices = np.zeros(self.C) if prices is None else prices.copy()
         self.place = (self.costs + self.prices[self.ids]).argmin(axis=1)
         self.labels = self.ids[np.arange(len(ids)), self.place].astype(np.int32)
         self.sizes = np.bincount(self.labels, minlength=self.C)
@@ -64,7 +114,7 @@ class _Auction:
         self.rows, self.ranks = np.divmod(order, ids.shape[1])  # of all pairs of point and candidate, by candidate
         self.begins = np.searchsorted(clusters[order], np.arange(self.C + 1))
         self.greatest = float(self.costs.max(initial=0.0, where=np.isfinite(self.costs)))
-        self.limit = np.inf if ids.shape[1] >= self.C else _GREATEST_PRICE * self.greatest
+        self.limit = limit if np.isinf(limit) else limit * self.greatest
 
     def values(self, rows: NDArray[np.intp]) -> Costs:
         """Return cost + price of the present cluster of some points."""

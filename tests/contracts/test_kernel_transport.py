@@ -1,0 +1,147 @@
+"""`assign_bounded`: sizes are within the bounds at the least total cost, compared with linear programs and the twin."""
+
+import numpy as np
+import pytest
+from kernel_calls import native, reference
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, vstack
+from scipy.spatial.distance import cdist
+
+from cprime.kernels import Infeasible
+
+
+@pytest.fixture(params=[native, reference], ids=["native", "reference"])
+def kernels(request):
+    return request.param
+
+
+def squared_distances(n, C, seed=0, kind="normal"):
+    """Return squared distances (n, C) of points in the plane to others: of normal distribution, or on a small grid."""
+    rng = np.random.default_rng(seed)
+    X, centers = rng.normal(size=(n, 2)) * [3, 1], rng.normal(size=(C, 2))
+    return cdist(np.rint(X), np.rint(centers), "sqeuclidean") if kind == "grid" else cdist(X, centers, "sqeuclidean")
+
+
+def nearest_of(costs, K, dtype=np.float64):
+    """Return ids and costs (n, K) of the K candidates of least cost."""
+    ids = np.argsort(costs, axis=1, kind="stable")[:, :K].astype(np.int32)
+    return ids, np.take_along_axis(costs, ids.astype(int), axis=1).astype(dtype)
+
+
+def least_cost(costs, lower, upper):
+    """Return the least cost of an assignment within the bounds, by linear programming."""
+    n, C = costs.shape
+    each = coo_array((np.ones(n * C), (np.repeat(np.arange(n), C), np.arange(n * C))), shape=(n, n * C))
+    total = coo_array((np.ones(n * C), (np.tile(np.arange(C), n), np.arange(n * C))), shape=(C, n * C))
+    limits = np.concatenate([upper, -lower])
+    found = linprog(costs.ravel(), A_ub=vstack([total, -total]), b_ub=limits, A_eq=each, b_eq=np.ones(n), bounds=(0, 1))
+    return found.fun
+
+
+def dual(costs, ids, prices, lower, upper):
+    """Return a lower bound of the cost of all assignments of points to their candidates, given prices."""
+    least = (np.where(ids < 0, np.inf, costs.astype(float)) + prices[ids]).min(axis=1).sum()
+    return least - np.maximum(prices, 0) @ upper + np.maximum(-prices, 0) @ lower
+
+
+def total_cost(costs, ids, labels):
+    assert ((ids == labels[:, np.newaxis]) & (ids >= 0)).sum(axis=1).tolist() == [1] * len(ids)
+    return costs.astype(float)[ids == labels[:, np.newaxis]].sum()
+
+
+@pytest.mark.parametrize(("n", "C"), [(24, 4), (150, 8)])
+@pytest.mark.parametrize("kind", ["normal", "grid"])
+@pytest.mark.parametrize("seed", range(2))
+def test_an_assignment_has_the_least_cost(kernels, n, C, kind, seed):
+    costs, mean = squared_distances(n, C, seed, kind), n // C
+    ids = np.tile(np.arange(C, dtype=np.int32), (n, 1))
+    for low, high in [(0, mean + 1), (mean, mean + 1), (mean // 2, 2 * mean), (mean // 4, n), (mean, n)]:
+        lower, upper = np.full(C, low), np.full(C, high)
+        labels, prices = kernels.assign_bounded(ids, costs, lower, upper)
+        assert labels.dtype == np.int32
+        sizes = np.bincount(labels, minlength=C)
+        assert (sizes >= low).all()
+        assert (sizes <= high).all()
+        total, least = total_cost(costs, ids, labels), least_cost(costs, lower, upper)
+        assert least * (1 - 1e-9) <= total <= least * (1 + 1e-4) + 1e-9
+        assert total <= dual(costs, ids, prices, lower, upper) * (1 + 2e-4) + 1e-9
+        again, _ = kernels.assign_bounded(ids, costs, lower, upper, prices, accuracy=1e-7)
+        assert total_cost(costs, ids, again) <= least * (1 + 1e-7) + 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_as_good_as_the_reference_with_some_candidates(dtype):
+    """Both versions find the same least cost with 6 of 30 candidates, sorted or not, and bounds on both sides."""
+    ids, costs = nearest_of(squared_distances(900, 30), 6, dtype)
+    lower, upper = np.full(30, 9), np.full(30, 60)
+    order = np.random.default_rng(0).permuted(np.tile(np.arange(6), (900, 1)), axis=1)
+    shuffled = np.take_along_axis(ids, order, axis=1), np.take_along_axis(costs, order, axis=1)
+    expected = total_cost(costs, ids, reference.assign_bounded(ids, costs, lower, upper)[0])
+    for given in [(ids, costs), shuffled]:
+        labels, prices = native.assign_bounded(*given, lower, upper)
+        sizes = np.bincount(labels, minlength=30)
+        assert sizes.min() >= 9
+        assert sizes.max() <= 60
+        total = total_cost(costs, ids, labels)
+        assert total == pytest.approx(expected, rel=2e-4)
+        assert total <= dual(costs, ids, prices, lower, upper) * (1 + 2e-4)
+
+
+def test_bounds_of_each_cluster_and_short_lists(kernels):
+    ids, costs = nearest_of(squared_distances(60, 5), 3)
+    ids[::4, 2] = -1
+    costs[::4, 2] = np.inf
+    lower, upper = np.array([0, 5, 20, 0, 3]), np.array([60, 9, 40, 10, 60])
+    labels, _ = kernels.assign_bounded(ids, costs, lower, upper)
+    sizes = np.bincount(labels, minlength=5)
+    assert (sizes >= lower).all()
+    assert (sizes <= upper).all()
+    total_cost(costs, ids, labels)  # checks that every label is a candidate
+
+
+def test_assignments_that_do_not_exist(kernels):
+    ids, costs = nearest_of(squared_distances(60, 5), 1)
+    with pytest.raises(Infeasible, match="candidates of the points allow no assignment"):
+        kernels.assign_bounded(ids, costs, np.zeros(5, int), np.full(5, 12))
+    with pytest.raises(Infeasible, match="candidates of the points allow no assignment"):
+        kernels.assign_bounded(ids * 0, costs, np.full(5, 2), np.full(5, 60))
+    pairs = np.tile(np.array([0, 1, -1, -1, -1], np.int32), (60, 1))
+    with pytest.raises(Infeasible, match="candidates of the points allow no assignment"):
+        kernels.assign_bounded(pairs, np.tile(costs, (1, 5)), np.zeros(5, int), np.full(5, 12))
+    with pytest.raises(Infeasible, match="5 clusters of 0 to 55 points cannot have the sum 60"):
+        kernels.assign_bounded(ids, costs, np.zeros(5, int), np.full(5, 11))
+
+
+def test_equal_costs_and_far_points(kernels):
+    """The auction ends if many costs are equal, and if one point is far away."""
+    lower, upper = np.full(4, 10), np.full(4, 10)
+    ids = np.tile(np.arange(4, dtype=np.int32), (40, 1))
+    far = np.zeros((40, 4))
+    far[0] = 1e12 + np.arange(4)
+    for costs in (np.zeros((40, 4)), np.ones((40, 4)), far, np.arange(160.0).reshape(40, 4) % 7):
+        labels, _ = kernels.assign_bounded(ids, costs, lower, upper)
+        assert np.bincount(labels).tolist() == [10] * 4
+        assert total_cost(costs, ids, labels) == pytest.approx(least_cost(costs, lower, upper), rel=1e-4, abs=1e-9)
+
+
+def test_an_empty_problem(kernels):
+    labels, prices = kernels.assign_bounded(
+        np.empty((0, 3), np.int32), np.empty((0, 3)), np.zeros(2, int), np.ones(2, int)
+    )
+    assert labels.shape == (0,)
+    assert prices.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("ids", "costs", "message"),
+    [
+        ([[0, 2]], [[1.0, 2.0]], "ids must have components from -1 to 1, got 0 to 2"),
+        ([[-1, -1]], [[1.0, 2.0]], "ids must have a candidate for each point"),
+        ([[0, 1]], [[1.0, np.nan]], "costs must be >= 0 and finite"),
+        ([[0, 1]], [[-1.0, 2.0]], "costs must be >= 0 and finite"),
+        ([[0, 1]], [[1.0]], r"costs and upper must have shapes \(1, 2\) and \(2,\)"),
+    ],
+)
+def test_bad_arguments_are_named(kernels, ids, costs, message):
+    with pytest.raises(ValueError, match=message):
+        kernels.assign_bounded(np.array(ids, np.int32), np.array(costs), np.zeros(2, int), np.ones(2, int))

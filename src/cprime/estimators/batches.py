@@ -1,23 +1,34 @@
 """Online k-means: the step of `KMeans.partial_fit`, which searches cells of centers if there are many clusters."""
 
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime.estimators.validation import check_decay, check_integer, resolve_init, resolve_search
 from cprime.execution import Data
 from cprime.kernels import Floats, computing
+from cprime.model import TiedSpherical
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search.nearby import CellIndexLookup
 
 MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
 
 
-def update_by_batch(k_means: Any, X: Any, sample_weight: Any) -> Any:
-    """Assign a batch of points and move the centers toward the means of their points; return the estimator."""
+class OnlineStep(NamedTuple):
+    """Result of a batch: new parameters, summed weights (C,) of the clusters, history, and other fitted attributes."""
+
+    model: TiedSpherical
+    counts: NDArray[np.float64]
+    history: NDArray
+    others: dict[str, Any]
+
+
+def online_step(k_means: Any, X: Any, sample_weight: Any) -> OnlineStep:
+    """Assign a batch of points, and move the centers toward the means of their points."""
     begin = perf_counter()
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
@@ -39,17 +50,15 @@ def update_by_batch(k_means: Any, X: Any, sample_weight: Any) -> Any:
         model, counts, won = em.k_means_step(model, counts, data, decay, look)
         J, labels = won.error, data.labels()
         assert labels is not None
-        k_means.labels_, k_means.inertia_ = labels, J
-        k_means.lower_bound_ = em.hard_free_energy(model, J, won.weight)
-    row = ("online", k_means.lower_bound_, J, won.n_distances, won.n_weighted, perf_counter() - begin)
-    k_means._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
-    k_means.converged_, k_means.n_relocated_ = False, 0
-    k_means.neighbors_ = k_means.certificate_ = None
-    k_means.final_assignment_ = "exact" if cells is None else "found"
+        bound = em.hard_free_energy(model, J, won.weight)
+    row = ("online", bound, J, won.n_distances, won.n_weighted, perf_counter() - begin)
+    others: dict[str, Any] = {"labels_": labels, "inertia_": J, "lower_bound_": bound}
+    others |= {"converged_": False, "n_relocated_": 0, "neighbors_": None, "certificate_": None}
+    others["final_assignment_"] = "exact" if cells is None else "found"
     if cells is not None:
-        k_means._followed = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
-        k_means.structure_ = k_means._followed.as_dict()
-    return k_means
+        others["_followed"] = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
+        others["structure_"] = others["_followed"].as_dict()
+    return OnlineStep(model, counts, np.concatenate([rows, em.history([row])]), others)
 
 
 def in_cells(k_means: Any, data: Data) -> bool:

@@ -12,7 +12,7 @@ from cprime._utils.values import replace
 from cprime.estimators import sizes
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel, Labels
-from cprime.estimators.batches import update_by_batch
+from cprime.estimators.batches import online_step
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_centers, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_kmeans import FittedKMeans
@@ -288,8 +288,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         if self._bounded:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
-        labels = partial_labels(self, y, data.n_points, self.n_clusters)
-        return self._fit_to(data, (X, y, sample_weight), labels)
+        return self._fit_to(data, (X, y, sample_weight), partial_labels(self, y, data.n_points, self.n_clusters))
 
     @property
     def _bounded(self) -> bool:
@@ -368,13 +367,16 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         Returns
         -------
         self : KMeans
-            `labels_`, `inertia_` and `lower_bound_` are those of this batch, for the centers before the update;
-            `final_assignment_` says whether they are exact. `history_` has one more row.
+            `labels_`, `inertia_`, `lower_bound_` and `final_assignment_` are those of this batch, for the centers
+            before the update. `history_` has one more row.
         """
         check_common(self)
         if self.fixed_centers is not None:
             raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
-        return update_by_batch(self, X, sample_weight)
+        step = online_step(self, X, sample_weight)
+        self._set_fitted(step.model, step.counts, step.history)
+        self.__dict__.update(step.others)
+        return self
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
@@ -394,5 +396,4 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             centers = known.placed(data, centers, is_given(self.init))
         if self.metric == "cosine":
             centers = unit_rows(as_rows(centers), "init").dense()
-        n_fixed = 0 if fixed is None else len(fixed)
-        return replace(self._model(centers, 1.0, variance_floor(centers)), n_fixed=n_fixed)
+        return replace(self._model(centers, 1.0, variance_floor(centers)), n_fixed=0 if fixed is None else len(fixed))

@@ -136,7 +136,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     X = taken.X.dense() if taken.X.observed is None else without_names(estimator).impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
-        raise ValueError(f"sample_weight must have a positive sum, that of the {len(rows)} rows looked at is 0.")
+        raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
     with computing(estimator.n_threads):
         if hasattr(estimator, "_parameters"):
             model = estimator._model_of(data)

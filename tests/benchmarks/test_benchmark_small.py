@@ -38,7 +38,7 @@ def test_small_fits_are_timed_beside_the_peer(tmp_path, capsys):
 
 def test_many_problems_are_timed_beside_loops(tmp_path, capsys):
     output = tmp_path / "results.jsonl"
-    sizes = "--problems 5 --loop 2 --rows 40 --features 2 --clusters 3 --repetitions 2 --threads 2"
+    sizes = "--problems 5 --loop 2 --rows 40 --features 2 --clusters 3 --repetitions 2 --threads 1"
     main(["many", *sizes.split(), "--output", str(output)])
     ours, *loops = [json.loads(line) for line in output.read_text().splitlines()[1:]]
     assert [record["peer"] for record in loops] == ["cprime.KMeans", "sklearn.cluster.KMeans"]

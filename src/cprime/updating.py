@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, size_of
@@ -75,8 +76,8 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     check_is_fitted(estimator)
     C_before, name = len(centers_of(estimator)), "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
     C = C_before if n_components is None else check_integer(n_components, name, 1)
-    if not hasattr(estimator, "history_"):
-        raise ValueError("update continues a fit: parameters set by hand or derived have no history_.")
+    if not hasattr(estimator, "counts_"):
+        raise ValueError("update continues a fit: parameters set by hand or derived have no counts_.")
     if C_before != C and isinstance(estimator, DiscreteMixture):
         kind = type(estimator).__name__
         raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
@@ -87,7 +88,8 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     )
     origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
     _log_changes(origin, C_before)
-    history = np.concatenate([estimator.history_, *(fit.history_ for fit in fits)])
+    former = getattr(estimator, "history_", em.history([]))  # a combination of models has no history
+    history = np.concatenate([former, *(fit.history_ for fit in fits)])
     kept = {key: value for key, value in vars(estimator).items() if key[-1] != "_"} | size_of(estimator, C)
     fitted = {key: value for key, value in vars(fits[-1]).items() if key[-1] == "_"} | {
         "origin_": origin,

@@ -129,6 +129,17 @@ def test_model_files_keep_updates(make, tmp_path):
     assert not hasattr(fitted.fit(X), "origin_")
 
 
+def test_combined_models_are_updated():
+    X, C = data("few")
+    shards = [KMeans(C, random_state=0).fit(rows) for rows in np.array_split(X, 3)]
+    combined = cprime.combine(shards, C, random_state=0).update(X)
+    assert (combined.origin_ == np.arange(C)).all()
+    assert len(combined.history_) == combined.n_iter_
+    derived = mixture(2).fit(X).marginal([0, 1])
+    with pytest.raises(ValueError, match="parameters set by hand or derived have no counts_"):
+        derived.update(X[:, :2])
+
+
 def test_after_an_error_the_model_is_as_it_was():
     X, C = data("few")
     fitted = KMeans(C, random_state=0).fit(X)

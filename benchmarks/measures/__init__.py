@@ -27,6 +27,7 @@ from benchmarks.measures import (
     small,
     survival,
     time_to_quality,
+    update,
 )
 
 MEASURES: dict[str, ModuleType] = {
@@ -48,4 +49,5 @@ MEASURES: dict[str, ModuleType] = {
     "residual": residual,
     "combine": combine,
     "sizes": sizes,
+    "update": update,
 }

@@ -93,3 +93,14 @@ def test_bounded_sizes_are_compared_with_the_free_fit(tmp_path, capsys):
     (record,) = [json.loads(line) for line in output.read_text().splitlines()[1:]]
     assert record["largest"] <= 1.2
     assert f"| {record['error'] / record['free_error'] - 1:+.2%} |" in capsys.readouterr().out
+
+
+def test_updates_are_compared_with_new_fits(tmp_path, capsys):
+    output, X = tmp_path / "results.jsonl", np.random.default_rng(0).normal(size=(630, 3))
+    np.save(tmp_path / "x.npy", X)
+    command = ["update", "--data", str(tmp_path / "x.npy"), "-C", "6", "--repetitions", "1", "--output", str(output)]
+    main(command)
+    (record,) = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert record["N"] == 600
+    assert record["same"] > 0.8
+    assert f"| {record['same']:.1%} |" in capsys.readouterr().out

@@ -75,14 +75,6 @@ for name, (centers, entries) in kinds.items():
     reached[name] = np.exp(np.interp(0.95, recall, np.log(read)))
     print(f"{name}: recall 0.95 reads {reached[name]:,.0f} vectors of {len(X):,}")
 
-# %%
-# Does it pay?
-# ------------
-# It does not: at equal numbers of vectors read, the plain inverted file has the larger
-# recall. To read one more of its short lists is a better use of the time than longer
-# lists, which also take more memory. Two lists help only if the number of lists, and
-# not that of vectors, limits a query, for example if each list is on another disk.
-
 ax.axhline(0.95, color="0.7", linewidth=1)
 ax.set(
     xlabel="vectors read per query",
@@ -91,3 +83,11 @@ ax.set(
 )
 ax.legend(loc="lower right")
 plt.show()
+
+# %%
+# Does it pay?
+# ------------
+# It does not: at equal numbers of vectors read, the plain inverted file has the larger
+# recall. To read one more of its short lists is a better use of the time than longer
+# lists, which also take more memory. Two lists help only if the number of lists, and
+# not that of vectors, limits a query, for example if each list is on another disk.

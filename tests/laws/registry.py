@@ -1,0 +1,281 @@
+"""Registry of the configurations of estimators that the laws are tested for: data, estimators, and their results.
+
+A configuration is an estimator with a search, an assignment, C', a type of rows, weights, an execution and a size. A
+law takes the valid ones that contain every pair of two such values that occurs in a valid configuration.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
+from functools import cache
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+import cprime
+from cprime import open_data
+from pairwise import covering
+
+SIZES = {"few": (40, 3, 3), "many": (2000, 4, 130)}  # rows, columns and C: full search and one step; graph, jumps
+SEARCHES = ("full", "bounded", "graph", "exact", "estimated")
+PARTIAL = ("graph", "exact", "estimated")
+ASSIGNMENTS = ("soft", "hard", "posterior")
+ACTIVE = ("one", "some", "all")
+ROWS = ("float32", "float64", "uint8")
+EXECUTIONS = ("array", "chunks", "dask")
+METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "encode")
+MIXTURES = ("tied_spherical", "spherical", "diag", "tied", "full", "factors", "ppca")
+MATRICES = ("tied", "full", "factors", "ppca")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Estimator with the values of its arguments, of its rows and of its executions that it supports."""
+
+    make: Callable[..., Any]
+    searches: tuple[str, ...] = ("",)
+    assignments: tuple[str, ...] = ("",)
+    active: tuple[str, ...] = ("",)
+    rows: tuple[str, ...] = ROWS
+    executions: tuple[str, ...] = EXECUTIONS
+    n_most: int = 10_000  # rows
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Names of an estimator, of the values of its arguments, and of its data; an empty name if there is no choice."""
+
+    estimator: str
+    search: str
+    assignment: str
+    active: str
+    rows: str
+    weights: str
+    execution: str
+    size: str
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, astuple(self)))
+
+    @property
+    def options(self) -> Options:
+        return ESTIMATORS[self.estimator]
+
+    @property
+    def is_valid(self) -> bool:
+        """Return whether the estimator has this combination of arguments."""
+        if self.rows == "sparse" and self.execution != "array":
+            return False
+        if self.rows == "missing" and self.search == "bounded" and self.estimator == "KMeans":
+            return False
+        if self.rows == "missing" and self.size == "many" and self.estimator.endswith(MATRICES):
+            return False  # slow: marginal densities of each set of columns for all components
+        if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "posterior"):
+            return False
+        if self.search in PARTIAL and self.active == "all":
+            return False
+        return not (self.assignment in ("hard", "posterior") and self.active == "one")
+
+
+def gaussian(family: str) -> Options:
+    def make(C: int, **given: Any) -> Any:
+        return cprime.GaussianMixture(C, covariance_type=family, **given)
+
+    return Options(make, SEARCHES, ASSIGNMENTS, ACTIVE, (*ROWS, "missing"))
+
+
+def discrete(make: Callable[..., Any], *rows: str) -> Options:
+    return Options(make, SEARCHES, ASSIGNMENTS, ACTIVE, (*ROWS, *rows))
+
+
+ESTIMATORS = {
+    "KMeans": Options(cprime.KMeans, SEARCHES, rows=(*ROWS, "sparse", "missing")),
+    "KMeans, cosine": Options(
+        lambda C, **given: cprime.KMeans(C, metric="cosine", **given), SEARCHES, rows=(*ROWS, "sparse")
+    ),
+    **{f"GaussianMixture, {family}": gaussian(family) for family in MIXTURES},
+    "StudentTMixture": Options(cprime.StudentTMixture, SEARCHES, ASSIGNMENTS, ACTIVE),
+    "StudentTMixture, diag": Options(
+        lambda C, **given: cprime.StudentTMixture(C, covariance_type="diag", shared_dof=True, **given),
+        SEARCHES,
+        ASSIGNMENTS,
+        ACTIVE,
+    ),
+    "PoissonMixture": discrete(cprime.PoissonMixture, "sparse"),
+    "CategoricalMixture": discrete(cprime.CategoricalMixture),
+    "SoftKMeans": Options(cprime.SoftKMeans, SEARCHES, active=ACTIVE),
+    "FuzzyKMeans": Options(cprime.FuzzyKMeans, active=ACTIVE, executions=("array",)),
+    "FuzzyKMeans, entropy": Options(
+        lambda C, **given: cprime.FuzzyKMeans(C, regularizer="entropy", **given), active=ACTIVE, executions=("array",)
+    ),
+    "KMedians": Options(cprime.KMedians, executions=("array",)),
+    "KMedoids": Options(cprime.KMedoids, executions=("array",), n_most=700),
+    "KMeans1D": Options(cprime.KMeans1D, executions=("array",)),
+    **{
+        cls.__name__: Options(
+            lambda C, cls=cls, **given: cls(**given), active=("one", "some"), executions=("array",), n_most=800
+        )
+        for cls in (cprime.XMeans, cprime.GMeans)
+    },
+    "ResidualKMeans": Options(lambda C, **given: cprime.ResidualKMeans(C, 2, **given), SEARCHES),
+}
+
+
+@cache
+def valid() -> list[Configuration]:
+    """Return all valid configurations."""
+    found = []
+    for name, has in ESTIMATORS.items():
+        values = has.searches, has.assignments, has.active, has.rows, ("", "weights"), has.executions, SIZES
+        found += [Configuration(name, *each) for each in product(*values)]
+    return [each for each in found if each.is_valid]
+
+
+def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -> list[Configuration]:
+    """Return a few configurations that contain all pairs of values of the valid ones for which `holds` is true."""
+    some: list[Configuration] = []
+    seen: set[Any] = set()
+    rows = [each for each in valid() if holds(each)]
+    for i in np.random.default_rng(0).permutation(len(rows)):  # a superset, from which `covering` chooses
+        values = astuple(rows[i])
+        pairs = {(a, b, values[a], values[b]) for a, b in combinations(range(len(values)), 2)}
+        if not pairs <= seen:
+            seen |= pairs
+            some.append(rows[i])
+    return [some[i] for i in covering([astuple(each) for each in some])]
+
+
+def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:
+    """Return rows (n, D) of the type that the configuration names, and weights (n,), some of them 0, or None.
+
+    Rows are points around overlapping centers; counts for Poisson mixtures; codes for categorical mixtures; one
+    column for k-means in one dimension.
+    """
+    n, D, C = SIZES[each.size]
+    n, rng = min(n, each.options.n_most, 1300 if each.rows == "missing" else n), np.random.default_rng(C)
+    if each.estimator == "CategoricalMixture":
+        X = np.minimum(rng.poisson(rng.gamma(1.0, 1.5, (C, D))[rng.integers(C, size=n)]), 4)
+        X[:5] = np.arange(5)[:, np.newaxis]  # every column has all codes
+    elif each.estimator == "PoissonMixture":
+        X = rng.poisson(rng.gamma(2.0, 3.0, (C, D))[rng.integers(C, size=n)])
+    else:
+        D = 1 if each.estimator == "KMeans1D" else D
+        n_centers = min(C, 9) if each.estimator in ("XMeans", "GMeans") else C  # well apart, so that they are found
+        centers = (9.0 if n_centers < C else 3.0) * rng.standard_normal((n_centers, D))
+        X = centers[rng.integers(n_centers, size=n)] + rng.standard_normal((n, D))
+        if each.rows == "uint8":
+            X = np.clip(np.round(60 + 8 * X), 1, 255)
+        elif each.rows == "sparse":
+            X[:, 2:] *= np.abs(X[:, 2:]) > 3
+            X[:, 0] += 20  # no row of zeros, because its direction is not defined
+    X = X.astype("uint8" if each.rows == "uint8" else "float32" if each.rows == "float32" else "float64")
+    if each.rows == "missing":
+        X[::7, 1] = X[3::11, 2] = np.nan
+    weights = rng.integers(0, 4, size=n).astype(float) if each.weights else None
+    return csr_array(X) if each.rows == "sparse" else X, weights
+
+
+def estimator_of(each: Configuration, **changes: Any) -> Any:
+    """Return the unfitted estimator of a configuration with one thread and few iterations; `changes` are arguments."""
+    C = SIZES[each.size][2]
+    some = {"one": 1, "some": 2 if each.size == "few" else 3, "all": None}
+    given: dict[str, Any] = {"n_threads": 1, "random_state": 0, "max_iter": 4, "tol": 1e-12}
+    given |= {"certificate": 100} | ({"missing": "marginal"} if each.rows == "missing" else {})
+    given |= {name: getattr(each, name) for name in ("search", "assignment") if getattr(each, name)}
+    given |= {"n_active": some[each.active]} if each.active else {}
+    names = each.options.make(C).get_params()
+    return each.options.make(C, **{name: value for name, value in (given | changes).items() if name in names})
+
+
+def executed(each: Configuration, X: Any) -> Any:
+    """Return rows as the configuration gives them: an array, a source of chunks, or a Dask array in chunks."""
+    step = X.shape[0] // 3 + 1
+    if each.execution == "chunks":
+        return open_data(X, chunk_rows=step)
+    if each.execution == "dask":
+        import dask.array as da
+
+        return da.from_array(X, chunks=(step, -1))
+    return X
+
+
+def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays and numbers of a value by name, except for seconds in histories and objects of other kinds."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, f"{name}[{key!r}]")
+    elif isinstance(value, list | tuple) and any(isinstance(part, np.ndarray) for part in value):
+        for i, part in enumerate(value):
+            yield from leaves(part, f"{name}[{i}]")
+    elif isinstance(value, np.ndarray) and value.dtype.names:
+        for column in set(value.dtype.names) - {"seconds"}:
+            yield f"{name}[{column!r}]", value[column]
+    elif issparse(value):
+        yield from leaves({"data": value.data, "indices": value.indices, "indptr": value.indptr}, name)
+    else:
+        yield name, None if value is None else np.asarray(value)
+
+
+def fitted(estimator: Any) -> dict[str, Any]:
+    """Return all fitted attributes as arrays by name, except for the seconds that the fit took."""
+    attributes = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    return {name: leaf for key, value in attributes.items() for name, leaf in leaves(value, key)}
+
+
+def answers(estimator: Any, X: Any, methods: tuple[str, ...] = METHODS) -> dict[str, Any]:
+    """Return the results of the methods of a fitted estimator for X as arrays by name."""
+    found = {name: getattr(estimator, name)(X) for name in methods if hasattr(estimator, name)}
+    return {name: leaf for key, value in found.items() for name, leaf in leaves(value, key)}
+
+
+def check_same_bits(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Check that two results of `fitted` or `answers` are bit-identical, types included."""
+    assert found.keys() == expected.keys()
+    assert expected
+    for name, value in expected.items():
+        if value is None:
+            assert found[name] is None, name
+            continue
+        assert found[name].dtype == value.dtype, name
+        np.testing.assert_array_equal(found[name], value, name)
+
+
+def check_close(
+    found: dict[str, Any], expected: dict[str, Any], relative: float, ignored: tuple[str, ...] = ()
+) -> None:
+    """Check that two results differ by rounding only: floats by `relative` of the largest number, others not at all.
+
+    ignored: attributes (or columns of a history, as "['column']") that are not compared
+    """
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        if any(name.endswith(each) or name.startswith(each) for each in ignored):
+            continue
+        if value is None or value.dtype.kind != "f":
+            np.testing.assert_array_equal(found[name], value, name)
+        else:
+            largest = np.abs(value[np.isfinite(value)]).max(initial=1.0 if name.startswith("certificate_") else 0.0)
+            np.testing.assert_allclose(found[name], value, rtol=relative, atol=relative * largest, err_msg=name)
+
+
+def rounding_of(each: Configuration) -> float:
+    """Return the share of the largest number by which a few iterations may multiply rounding."""
+    return 1e-3 if each.rows in ("float32", "uint8") else 1e-7
+
+
+def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Return arguments for initial parameters: rows of positive weight, of the data, and well-conditioned variances."""
+    C, rng = SIZES[each.size][2], np.random.default_rng(1)
+    at = rng.permutation(X.shape[0] if weights is None else np.flatnonzero(weights))[:C]
+    rows = (X.toarray() if each.rows == "sparse" else X)[at].astype(float)
+    rows = np.where(np.isnan(rows), 0.5, rows)
+    name = each.estimator.partition(",")[0]
+    if name in ("GaussianMixture", "StudentTMixture"):
+        return {"means_init": rows, "reg_covar": 0.1}
+    if name == "PoissonMixture":
+        return {"rates_init": rows + 0.5}
+    if name == "CategoricalMixture":
+        return {"probabilities_init": [rng.dirichlet(np.ones(5), C) for _ in range(X.shape[1])]}
+    return {"init": at if name == "KMedoids" else rows}

@@ -1,0 +1,19 @@
+"""Law: results are bit-identical for any number of threads."""
+
+import pytest
+from registry import answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+
+@pytest.mark.parametrize("each", configurations(), ids=str)
+def test_threads_change_no_bit(each):
+    X, weights = points_of(each)
+    one, *others = (estimator_of(each, n_threads=n).fit(executed(each, X), sample_weight=weights) for n in (1, 2, 3))
+    expected = answers(one, X)
+    for other in others:
+        check_same_bits(fitted(other), fitted(one))
+        check_same_bits(answers(other, X), expected)

@@ -1,0 +1,49 @@
+"""Law: results do not depend on where rows are stored, and on how they are cut into chunks by rounding only."""
+
+import numpy as np
+import pytest
+from registry import (
+    Configuration,
+    answers,
+    check_close,
+    check_same_bits,
+    configurations,
+    estimator_of,
+    executed,
+    fitted,
+    points_of,
+    rounding_of,
+    start_of,
+)
+
+from cprime import open_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+
+def is_cut(each: Configuration) -> bool:
+    return each.execution != "array"
+
+
+@pytest.mark.parametrize("each", configurations(lambda each: each.rows != "sparse"), ids=str)
+def test_places_change_no_bit_and_chunks_only_the_order_of_sums(each, tmp_path):
+    X, weights = points_of(each)
+    given = executed(each, X)
+    here = estimator_of(each).fit(given, sample_weight=weights)
+    np.save(tmp_path / "X.npy", X)
+    there = [np.load(tmp_path / "X.npy", "r")]
+    if each.execution != "array":
+        there = [open_data(tmp_path / "X.npy", chunk_rows=len(X) // 3 + 1)]
+    elif "chunks" in each.options.executions:
+        there.append(tmp_path / "X.npy")
+    for rows in there:
+        found = estimator_of(each).fit(rows, sample_weight=weights)
+        check_same_bits(fitted(found), fitted(here))
+    check_close(*(answers(here, rows, ("predict", "score", "encode")) for rows in (given, X)), rounding_of(each))
+    if each.execution == "chunks" and each.estimator != "ResidualKMeans":
+        start = start_of(each, X, weights) | {"max_iter": 1}
+        whole, parts = (estimator_of(each, **start).fit(rows, sample_weight=weights) for rows in (X, given))
+        check_close(fitted(parts), fitted(whole), rounding_of(each) / 100)

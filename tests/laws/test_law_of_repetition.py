@@ -1,0 +1,55 @@
+"""Law: an integer weight gives the results of as many copies of the point, except for rounding.
+
+The fits start from given parameters, because draws of rows differ. For the same reason no component is drawn, and no
+cluster may become empty, because a row of weight 2 fills one cluster and two rows fill two. X-means
+and G-means draw the halves of clusters and k-means by exchange steps limits the number of reassigned rows, so they are
+tested by themselves.
+"""
+
+import numpy as np
+import pytest
+from registry import (
+    Configuration,
+    check_close,
+    configurations,
+    estimator_of,
+    executed,
+    fitted,
+    points_of,
+    rounding_of,
+    start_of,
+)
+
+from cprime.search import Papers
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+
+def is_determined(each: Configuration) -> bool:
+    """Return whether a fit from given parameters draws nothing that depends on the number of rows."""
+    if each.estimator in ("XMeans", "GMeans", "ResidualKMeans") or each.assignment == "posterior":
+        return False
+    return each.weights != "" and not (each.search == "graph" and each.estimator.startswith("KMeans"))
+
+
+@pytest.mark.parametrize("each", configurations(is_determined), ids=str)
+def test_a_weight_is_a_repetition(each):
+    X, weights = points_of(each)
+    times = weights.astype(int)
+    start = start_of(each, X, weights) | {"certificate": 0, "max_iter": 3}
+    if each.search in ("exact", "estimated"):
+        start["search"] = Papers(each.search, n_explore=0)
+    weighted = estimator_of(each, **start).fit(executed(each, X), sample_weight=weights)
+    repeats = np.repeat(np.arange(X.shape[0]), times)
+    if each.estimator == "KMedoids":
+        start["init"] = (np.cumsum(times) - times)[start["init"]]
+    repeated = estimator_of(each, **start).fit(executed(each, X[repeats]))
+    found, expected = fitted(weighted), fitted(repeated)
+    found["labels_"] = found["labels_"][repeats]
+    if each.estimator == "KMedoids":
+        expected["medoid_indices_"] = repeats[expected["medoid_indices_"]]
+    check_close(found, expected, rounding_of(each), ("['n_moved']", "['n_distances']"))
+    assert weighted.score(X, sample_weight=weights) == pytest.approx(weighted.score(X[repeats]), rel=rounding_of(each))

@@ -1,0 +1,42 @@
+"""Law: F never falls and the objective never rises within a fit, except for rounding.
+
+The law is tested without draws from the posterior and without an addition to the variances, because these may lower F.
+"""
+
+import numpy as np
+import pytest
+from registry import Configuration, configurations, estimator_of, executed, points_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+
+def is_monotone(each: Configuration) -> bool:
+    """Return whether the fit has such a sequence, and no singular covariances, whose repair may lower F."""
+    if each.estimator == "StudentTMixture" and each.size == "many":
+        return False
+    return each.assignment != "posterior" and each.estimator not in ("KMeans1D", "XMeans", "GMeans", "ResidualKMeans")
+
+
+def sequences(fit):
+    """Yield sequences that never fall: F, or the negative objective, of each iteration and of the result."""
+    history = getattr(fit, "history_", None)
+    if hasattr(fit, "lower_bounds_"):
+        yield np.array([*fit.lower_bounds_, fit.lower_bound_])
+    else:
+        yield -np.array(fit.objectives_ if hasattr(fit, "objectives_") else history["inertia"])
+    if hasattr(fit, "n_relocated_"):  # k-means
+        yield -np.array([*history["quantization_error"], fit.inertia_])
+
+
+@pytest.mark.parametrize("each", configurations(is_monotone), ids=str)
+def test_the_bound_never_falls(each):
+    X, weights = points_of(each)
+    fit = estimator_of(each, max_iter=8, reg_covar=0).fit(executed(each, X), sample_weight=weights)
+    rounding = 1e-6 if each.rows in ("float32", "uint8") else 1e-11
+    for values in sequences(fit):
+        assert np.isfinite(values).all()
+        assert len(values) > 1
+        assert (np.diff(values) >= -rounding * np.abs(values).max()).all()

@@ -1,0 +1,54 @@
+"""Law: model files, pickles, copies, clones and checkpoints of interrupted fits lose nothing."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from registry import answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
+from sklearn.base import clone
+
+import cprime
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+
+class Died(Exception):
+    """Exception that aborts a fit."""
+
+
+def abort(row):
+    """Abort the fit in its second iteration (a callback)."""
+    if row["iteration"] == 2:
+        raise Died
+
+
+@pytest.mark.parametrize("each", configurations(), ids=str)
+def test_nothing_is_lost(each, tmp_path):
+    X, weights = points_of(each)
+    given = executed(each, X)
+    fit = estimator_of(each).fit(given, sample_weight=weights)
+    fit.save(tmp_path / "model")
+    loaded = cprime.load(tmp_path / "model")
+    expected = answers(fit, X)
+    for other in (loaded, pickle.loads(pickle.dumps(fit)), copy.deepcopy(fit)):
+        assert type(other) is type(fit)
+        assert other.get_params() == fit.get_params()
+        check_same_bits(fitted(other), fitted(fit))
+        check_same_bits(answers(other, X), expected)
+    again = clone(loaded)
+    assert not fitted(again)
+    check_same_bits(fitted(again.fit(given, sample_weight=weights)), fitted(fit))
+    if "checkpoint" not in fit.get_params() or fit.n_iter_ < 3:
+        return
+    interrupted = estimator_of(each, checkpoint=tmp_path / "folder", callbacks=abort)
+    with pytest.raises(Died):
+        interrupted.fit(given, sample_weight=weights)
+    if isinstance(given, np.ndarray):
+        resumed = cprime.resume(tmp_path / "folder")
+    else:
+        resumed = interrupted.set_params(callbacks=None).fit(given, sample_weight=weights)
+    check_same_bits(fitted(resumed), fitted(fit))

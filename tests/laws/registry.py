@@ -6,7 +6,7 @@ law takes the valid ones that contain every pair of two such values that occurs 
 
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -16,17 +16,25 @@ from scipy.sparse import csr_array, issparse
 
 import cprime
 from cprime import open_data
+from cprime.search import Bounded, Full, Graph, Papers
 from pairwise import covering
 
 SIZES = {"few": (40, 3, 3), "many": (2000, 4, 130)}  # rows, columns and C: full search and one step; graph, jumps
-SEARCHES = ("full", "bounded", "graph", "exact", "estimated")
-PARTIAL = ("graph", "exact", "estimated")
+SEARCHES = {
+    "full": Full(),
+    "bounded": Bounded(),
+    "graph": Graph(),
+    "regrouped": Graph(6, regroup=True),
+    "exact": Papers("exact"),
+    "random lists": Papers("exact", n_neighbors=6, start="random", n_warmup=1),
+    "estimated": Papers("estimated"),
+}
+USUAL = ("full", "bounded", "graph", "exact", "estimated")
 ASSIGNMENTS = ("soft", "hard", "posterior")
 ACTIVE = ("one", "some", "all")
 ROWS = ("float32", "float64", "uint8")
 EXECUTIONS = ("array", "chunks", "dask")
-METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "encode")
-MIXTURES = ("tied_spherical", "spherical", "diag", "tied", "full", "factors", "ppca")
+METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "bounds", "encode")
 MATRICES = ("tied", "full", "factors", "ppca")
 
 
@@ -74,52 +82,60 @@ class Configuration:
             return False  # slow: marginal densities of each set of columns for all components
         if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "posterior"):
             return False
-        if self.search in PARTIAL and self.active == "all":
+        if self.active == "all" and self.search not in ("full", ""):
             return False
         return not (self.assignment in ("hard", "posterior") and self.active == "one")
 
 
-def gaussian(family: str) -> Options:
-    def make(C: int, **given: Any) -> Any:
-        return cprime.GaussianMixture(C, covariance_type=family, **given)
-
-    return Options(make, SEARCHES, ASSIGNMENTS, ACTIVE, (*ROWS, "missing"))
+def k_means(*rows: str, searches: tuple[str, ...] = USUAL, **options: Any) -> Options:
+    return Options(partial(cprime.KMeans, **options), searches, rows=(*ROWS, *rows))
 
 
-def discrete(make: Callable[..., Any], *rows: str) -> Options:
-    return Options(make, SEARCHES, ASSIGNMENTS, ACTIVE, (*ROWS, *rows))
+def mixture(cls: type, *rows: str, searches: tuple[str, ...] = USUAL, **options: Any) -> Options:
+    return Options(partial(cls, **options), searches, ASSIGNMENTS, ACTIVE, (*ROWS, *rows))
+
+
+def in_memory(cls: type, active: tuple[str, ...] = ("",), n_most: int = 10_000, **options: Any) -> Options:
+    return Options(partial(cls, **options), active=active, executions=("array",), n_most=n_most)
 
 
 ESTIMATORS = {
-    "KMeans": Options(cprime.KMeans, SEARCHES, rows=(*ROWS, "sparse", "missing")),
-    "KMeans, cosine": Options(
-        lambda C, **given: cprime.KMeans(C, metric="cosine", **given), SEARCHES, rows=(*ROWS, "sparse")
-    ),
-    **{f"GaussianMixture, {family}": gaussian(family) for family in MIXTURES},
-    "StudentTMixture": Options(cprime.StudentTMixture, SEARCHES, ASSIGNMENTS, ACTIVE),
-    "StudentTMixture, diag": Options(
-        lambda C, **given: cprime.StudentTMixture(C, covariance_type="diag", shared_dof=True, **given),
-        SEARCHES,
-        ASSIGNMENTS,
-        ACTIVE,
-    ),
-    "PoissonMixture": discrete(cprime.PoissonMixture, "sparse"),
-    "CategoricalMixture": discrete(cprime.CategoricalMixture),
-    "SoftKMeans": Options(cprime.SoftKMeans, SEARCHES, active=ACTIVE),
-    "FuzzyKMeans": Options(cprime.FuzzyKMeans, active=ACTIVE, executions=("array",)),
-    "FuzzyKMeans, entropy": Options(
-        lambda C, **given: cprime.FuzzyKMeans(C, regularizer="entropy", **given), active=ACTIVE, executions=("array",)
-    ),
-    "KMedians": Options(cprime.KMedians, executions=("array",)),
-    "KMedoids": Options(cprime.KMedoids, executions=("array",), n_most=700),
-    "KMeans1D": Options(cprime.KMeans1D, executions=("array",)),
+    "KMeans": k_means("sparse", "missing", searches=tuple(SEARCHES)),
+    "KMeans, cosine": k_means("sparse", metric="cosine"),
+    "KMeans, lazy": k_means(searches=("full", "bounded", "exact"), epsilon=0.1),
     **{
-        cls.__name__: Options(
-            lambda C, cls=cls, **given: cls(**given), active=("one", "some"), executions=("array",), n_most=800
-        )
-        for cls in (cprime.XMeans, cprime.GMeans)
+        f"GaussianMixture, {family}": mixture(cprime.GaussianMixture, "missing", covariance_type=family)
+        for family in ("tied_spherical", "spherical", *MATRICES)
     },
-    "ResidualKMeans": Options(lambda C, **given: cprime.ResidualKMeans(C, 2, **given), SEARCHES),
+    "GaussianMixture, diag": mixture(
+        cprime.GaussianMixture, "missing", searches=tuple(SEARCHES), covariance_type="diag"
+    ),
+    "GaussianMixture, papers": mixture(
+        cprime.GaussianMixture,
+        searches=("full", "exact", "estimated"),
+        covariance_type="tied_spherical",
+        weights="equal",
+    ),
+    "GaussianMixture, equal weights, full": mixture(
+        cprime.GaussianMixture, searches=("full", "graph"), covariance_type="full", weights="equal"
+    ),
+    "StudentTMixture": mixture(cprime.StudentTMixture),
+    "StudentTMixture, diag": mixture(
+        cprime.StudentTMixture, searches=("full", "graph"), covariance_type="diag", shared_dof=True
+    ),
+    "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
+    "CategoricalMixture": mixture(cprime.CategoricalMixture),
+    "SoftKMeans": Options(cprime.SoftKMeans, USUAL, active=ACTIVE),
+    "FuzzyKMeans": in_memory(cprime.FuzzyKMeans, ACTIVE, m=1.5),
+    "FuzzyKMeans, entropy": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="entropy"),
+    "FuzzyKMeans, quadratic": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="quadratic"),
+    "KMedians": in_memory(cprime.KMedians),
+    "KMedoids": in_memory(cprime.KMedoids, n_most=700),
+    "KMedoids, alternate": in_memory(cprime.KMedoids, n_most=700, method="alternate", metric="manhattan"),
+    "KMeans1D": in_memory(cprime.KMeans1D),
+    "XMeans": in_memory(cprime.XMeans, ("one", "some"), 800),
+    "GMeans": in_memory(cprime.GMeans, ("one", "some"), 800),
+    "ResidualKMeans": Options(partial(cprime.ResidualKMeans, n_levels=2), ("full", "graph")),
 }
 
 
@@ -183,10 +199,12 @@ def estimator_of(each: Configuration, **changes: Any) -> Any:
     some = {"one": 1, "some": 2 if each.size == "few" else 3, "all": None}
     given: dict[str, Any] = {"n_threads": 1, "random_state": 0, "max_iter": 4, "tol": 1e-12}
     given |= {"certificate": 100} | ({"missing": "marginal"} if each.rows == "missing" else {})
-    given |= {name: getattr(each, name) for name in ("search", "assignment") if getattr(each, name)}
+    given |= {"search": SEARCHES[each.search]} if each.search else {}
+    given |= {"assignment": each.assignment} if each.assignment else {}
     given |= {"n_active": some[each.active]} if each.active else {}
-    names = each.options.make(C).get_params()
-    return each.options.make(C, **{name: value for name, value in (given | changes).items() if name in names})
+    estimator = each.options.make() if each.estimator in ("XMeans", "GMeans") else each.options.make(C)
+    names = estimator.get_params()
+    return estimator.set_params(**{name: value for name, value in (given | changes).items() if name in names})
 
 
 def executed(each: Configuration, X: Any) -> Any:

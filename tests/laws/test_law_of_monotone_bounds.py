@@ -36,6 +36,8 @@ def test_the_bound_never_falls(each):
     X, weights = points_of(each)
     fit = estimator_of(each, max_iter=8, reg_covar=0).fit(executed(each, X), sample_weight=weights)
     rounding = 1e-6 if each.rows in ("float32", "uint8") else 1e-11
+    if hasattr(fit, "score_samples"):
+        assert fit.lower_bound_ <= fit.score(X, sample_weight=weights) + rounding * abs(fit.lower_bound_)
     for values in sequences(fit):
         assert np.isfinite(values).all()
         assert len(values) > 1

@@ -37,6 +37,7 @@ def test_nothing_is_lost(each, tmp_path):
     for other in (loaded, pickle.loads(pickle.dumps(fit)), copy.deepcopy(fit)):
         assert type(other) is type(fit)
         assert other.get_params() == fit.get_params()
+        assert all(type(vars(other)[name]) is type(value) for name, value in vars(fit).items() if name.endswith("_"))
         check_same_bits(fitted(other), fitted(fit))
         check_same_bits(answers(other, X), expected)
     again = clone(loaded)

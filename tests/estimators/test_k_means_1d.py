@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -170,13 +169,6 @@ def test_weights_that_sums_cannot_see_beside_others_are_refused():
         KMeans1D(2).fit(X, sample_weight=weights)
     weights[weights < 1e10] = 0
     assert KMeans1D(2).fit(X, sample_weight=weights).inertia_ > 0
-
-
-def test_threads_and_copies_give_the_same():
-    X = column(2000)
-    fits = [KMeans1D(30, n_threads=n).fit(X) for n in (1, 3, None)]
-    fits.append(clone(fits[0]).fit(X))
-    assert len({(fit.cluster_centers_.tobytes(), fit.labels_.tobytes(), fit.inertia_) for fit in fits}) == 1
 
 
 @DUPLICATES

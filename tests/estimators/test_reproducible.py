@@ -12,27 +12,6 @@ NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
 @NOT_CONVERGED
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("init", "n", "D", "C"), [("k-means++", 4099, 5, 17), ("afk-mc2", 1031, 33, 70)])
-def test_threads_change_no_bit(make, dtype, weighted, init, n, D, C):
-    X = clustered(n, D, dtype)
-    weight = np.random.default_rng(1).random(n) if weighted else None
-    fits = []
-    for n_threads in (1, 3, 8):
-        estimator = make(C, n_threads=n_threads, random_state=5, max_iter=6)
-        estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": init})
-        fits.append(estimator.fit(X, sample_weight=weight))
-    assert outcome(fits[0]) == outcome(fits[1]) == outcome(fits[2])
-    answers = [(fit.score(X), fit.bounds(X), fit.predict(X).tobytes()) for fit in fits]
-    assert answers[0] == answers[1] == answers[2]
-    if not isinstance(fits[0], KMeans):
-        posteriors = {fit.predict_proba(X).tobytes() for fit in fits}
-        assert len(posteriors) == 1
-
-
-@NOT_CONVERGED
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_threads_of_blas_change_no_bit(make):
     """Fits are bit-identical for any number of BLAS threads, though BLAS sums long vectors in as many parts."""
     X = clustered(30_011, 2)

@@ -67,16 +67,6 @@ def test_many_clusters_and_jumps():
     assert set(found.history_["phase"]) == {"em"}
 
 
-@pytest.mark.parametrize("options", [{}, {"search": "graph", "n_clusters": 40}, {"metric": "cosine"}])
-def test_any_number_of_threads_gives_the_same_bits(options):
-    X = csr_array(documents(3000, 60, dtype=np.float32))
-    one, *others = [KMeans(**{"n_clusters": 8, "random_state": 0, **options}, n_threads=t).fit(X) for t in (1, 3, 8)]
-    for other in others:
-        assert one.cluster_centers_.tobytes() == other.cluster_centers_.tobytes()
-        assert one.labels_.tobytes() == other.labels_.tobytes()
-        assert one.inertia_ == other.inertia_
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.usefixtures("cells_for_few")
 def test_what_a_fitted_one_says_of_other_rows(metric):

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
+from execution_data import FAMILIES, SEARCHES, C, centers_of, clustered, kmeans, mixture, outcome
 from execution_data import random_weights as random_weights_of
 
 from cprime import KMeans
@@ -96,15 +96,6 @@ def test_exact_em_too(family, dtype, weighted, tmp_path):
         )
         assert outcome(first) == outcome(second)
         assert first.means_.dtype == dtype
-
-
-@make_any
-@search_any
-def test_threads_change_no_bit(make, search):
-    X, weight = clustered(N, D, np.float32), weights_of(True)
-    source = open_data(X, chunk_rows=ROWS)
-    first, *others = (outcome(make(search, n_threads=t).fit(source, sample_weight=weight)) for t in THREADS)
-    assert all(other == first for other in others)
 
 
 @make_any

@@ -84,18 +84,6 @@ def test_the_dtype_of_the_data_is_kept(make, dtype):
 
 
 @every_member
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_threads_change_no_bit(make, dtype):
-    X = clustered(3001, 5, dtype)[: 3001 if make not in (MEMBERS["medoids"], MEMBERS["medoids, alternate"]) else 301]
-    weight = np.random.default_rng(1).random(len(X))
-    fits = [make(7, n_threads=n, random_state=5, max_iter=6).fit(X, sample_weight=weight) for n in (1, 3, 8)]
-    assert found(fits[0]) == found(fits[1]) == found(fits[2])
-    assert fits[0].score(X) == fits[1].score(X) == fits[2].score(X)
-    if hasattr(fits[0], "predict_proba"):
-        assert len({fit.predict_proba(X).tobytes() for fit in fits}) == 1
-
-
-@every_member
 def test_the_seed_decides_and_the_best_start_is_kept(make):
     X = clustered(300, 3, n_clusters=20)
     make = partial(make, 8, init="random")

@@ -138,14 +138,10 @@ def test_bounded_sizes_make_codes_of_even_use(n):
     assert fit.errors_[-1] == pytest.approx(error)
 
 
-def test_threads_and_the_seed():
-    X = clustered(1200, 6, np.float32)
-    one, three, other = (
-        ResidualKMeans(20, 2, init="random", n_threads=n, random_state=seed).fit(X)
-        for n, seed in [(1, 0), (3, 0), (1, 1)]
-    )
-    assert one.codebooks_.tobytes() == three.codebooks_.tobytes() != other.codebooks_.tobytes()
-    assert one.codes_.tobytes() == three.codes_.tobytes()
+def test_the_seed_matters():
+    X = clustered(400, 6, np.float32)
+    one, other = (ResidualKMeans(20, 2, init="random", random_state=seed).fit(X) for seed in (0, 1))
+    assert one.codebooks_.tobytes() != other.codebooks_.tobytes()
 
 
 def test_it_is_saved_and_pickled(tmp_path):

@@ -34,7 +34,7 @@ ASSIGNMENTS = ("soft", "hard", "posterior")
 ACTIVE = ("one", "some", "all")
 ROWS = ("float32", "float64", "uint8")
 EXECUTIONS = ("array", "chunks", "dask")
-METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "bounds", "encode")
+METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "score_outliers", "bounds", "encode")
 MATRICES = ("tied", "full", "factors", "ppca")
 
 

@@ -155,24 +155,3 @@ def test_stochastic_em_runs_on_is_repeatable_and_near_em(family, n_active):
     soft = mixture(C, family, **given).fit(X)
     assert fits[0].score(X) > soft.score(X) - 0.4
     assert soft.score(X) > mixture(C, family, **(given | {"max_iter": 1})).fit(X).score(X) + 0.01
-
-
-@every_family
-@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
-@pytest.mark.parametrize(("search", "n_active"), [("full", None), ("full", 3), ("graph", 3), ("estimated", 3)])
-def test_threads_change_no_bit(family, assignment, search, n_active):
-    for dtype in (np.float32, np.float64):
-        X, w = clustered(2003, 4, dtype), random_weights(2003)
-        given = {
-            "assignment": assignment,
-            "search": search,
-            "n_active": n_active,
-            "max_iter": 3,
-            "certificate": 50,
-        }
-        fits = [mixture(9, family, n_threads=t, **given).fit(X, sample_weight=w) for t in THREADS]
-        first, *others = [outcome(fit) for fit in fits]
-        assert all(other == first for other in others)
-        assert fits[0].means_.dtype == dtype
-        answers = {(fit.score(X), fit.bounds(X), fit.predict_proba(X).tobytes()) for fit in fits}
-        assert len(answers) == 1

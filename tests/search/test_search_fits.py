@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from search_data import (
-    DTYPES,
     PARTIAL,
-    THREADS,
     centers_of,
     clustered,
     counted,
@@ -63,22 +61,6 @@ def test_lists_of_all_components_give_the_full_search(make, search):
 def test_all_components_active_need_no_partial_search(search):
     with pytest.raises(ValueError, match=f"search='{search}' needs n_active < n_components, got 6 of 6"):
         mixture(6, search, None).fit(clustered(50, 2))
-
-
-@make_any
-@search_any
-def test_any_number_of_threads_gives_the_same_bits(make, search):
-    for dtype in DTYPES:
-        X, weight = clustered(3001, 4, dtype), random_weights(3001)
-        fits = [make(40, search, n_neighbors=6, n_threads=t).fit(X, sample_weight=weight) for t in THREADS]
-        assert fits[0].certificate_["agreement"] > 0.5
-        first, *others = [outcome(fit) for fit in fits]
-        assert all(other == first for other in others)
-        again = make(40, search, n_neighbors=6).fit(X, sample_weight=weight)
-        assert outcome(again) == first
-        other_state = make(40, search, n_neighbors=6, random_state=1).fit(X, sample_weight=weight)
-        assert outcome(other_state)["labels_"] != first["labels_"]
-        assert centers_of(again).dtype == dtype
 
 
 @make_any

@@ -110,13 +110,6 @@ def test_a_weight_is_a_repetition(make, rng):
 
 
 @BOTH
-def test_threads_change_no_bit(make):
-    X = apart(7, 5)[0]
-    fits = [make(n_threads=n, min_clusters=2, random_state=1).fit(X) for n in (1, 3, 8)]
-    assert len({fit.cluster_centers_.tobytes() for fit in fits}) == 1
-
-
-@BOTH
 def test_limits_are_kept(make):
     X = apart(8, 2)[0]
     assert make(max_clusters=5).fit(X).n_clusters_ <= 5

@@ -58,15 +58,6 @@ def test_lengths_of_rows_do_not_matter():
     assert np.array_equal(a.labels_, b.labels_)
 
 
-def test_weights_are_repetitions():
-    X = directions(400, dtype=np.float64)
-    weights = np.random.default_rng(1).integers(0, 4, size=400)
-    given = {"metric": "cosine", "init": X[:20]}
-    a = KMeans(20, **given).fit(X, sample_weight=weights)
-    b = KMeans(20, **given).fit(np.repeat(X, weights, axis=0))
-    assert np.allclose(a.cluster_centers_, b.cluster_centers_)
-
-
 def test_batches_and_files(tmp_path):
     X = directions()
     km = KMeans(20, metric="cosine", random_state=0)

@@ -92,17 +92,6 @@ def test_a_number_on_a_boundary_goes_to_the_lower():
     assert km.predict([[2.0], [np.nextafter(2.0, 3.0)]]).tolist() == [0, 1]
 
 
-def test_a_weight_is_a_repetition():
-    X = column(200)
-    repeats = np.random.default_rng(0).integers(0, 4, size=200)
-    weighted = KMeans1D(6).fit(X, sample_weight=repeats)
-    repeated = KMeans1D(6).fit(np.repeat(X, repeats, axis=0))
-    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-12)
-    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-12)
-    assert weighted.score(X, sample_weight=repeats) == pytest.approx(-weighted.inertia_, rel=1e-12)
-    assert len(weighted.labels_) == 200
-
-
 def test_single_precision_is_as_good_as_double():
     X = column(3000, np.float32)
     single, double = KMeans1D(20).fit(X), KMeans1D(20).fit(X.astype(np.float64))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cprime import KMeans, load, open_data
+from cprime import KMeans, load
 
 C, D = 8, 5
 
@@ -64,21 +64,6 @@ def test_gaps_take_the_place_of_their_center(tmp_path):
     np.testing.assert_array_equal(filled, np.where(np.isnan(X), km.cluster_centers_[km.labels_], X))
     away = np.square(filled - whole)[4:][np.isnan(X[4:])].mean()
     assert away < 0.25 * np.square(np.nanmean(X, axis=0) - whole)[4:][np.isnan(X[4:])].mean()
-
-
-def test_chunks_and_weights(tmp_path):
-    X = groups(200)[1]
-    np.save(tmp_path / "x.npy", X)
-    one, three = (
-        KMeans(C, missing="marginal", random_state=0, n_threads=n).fit(open_data(tmp_path / "x.npy", chunk_rows=300))
-        for n in (1, 3)
-    )
-    assert (one.cluster_centers_ == three.cluster_centers_).all()
-    times = np.random.default_rng(0).integers(0, 3, len(X))
-    start = {"init": one.cluster_centers_, "missing": "marginal", "max_iter": 4}
-    weighted = KMeans(C, **start).fit(X, sample_weight=times)
-    repeated = KMeans(C, **start).fit(np.repeat(X, times, axis=0))
-    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

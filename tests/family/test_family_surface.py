@@ -106,19 +106,6 @@ def test_the_seed_decides_and_the_best_start_is_kept(make):
     assert found(best) == found(single[int(np.argmax(quality))])
 
 
-@pytest.mark.parametrize("make", [v for k, v in MEMBERS.items() if "medoids" not in k])
-@pytest.mark.parametrize("n_iter", [1, 3, 20])
-def test_weight_is_repetition(make, n_iter):
-    X = clustered(140, 3, seed=2)
-    weight = np.random.default_rng(0).integers(0, 4, size=140)
-    make = partial(make, 6, init=X[:6], tol=0, max_iter=n_iter)
-    weighted, repeated = make().fit(X, sample_weight=weight), make().fit(np.repeat(X, weight, axis=0))
-    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-9)
-    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-9)
-    assert weighted.score(X, sample_weight=weight) == pytest.approx(weighted.score(np.repeat(X, weight, axis=0)))
-    assert np.abs(weighted.cluster_centers_ - make().fit(X).cluster_centers_).max() > 0.01
-
-
 @every_member
 def test_a_file_brings_everything_back(make, tmp_path):
     X = clustered(80, 3)

@@ -1,4 +1,4 @@
-"""k-medians: steps of the plain algorithm, exact medians, weights, and files."""
+"""k-medians: steps of the plain algorithm, exact medians."""
 
 import numpy as np
 import pytest
@@ -34,13 +34,6 @@ def test_every_step_is_that_of_the_algorithm(X):
     assert km.inertia_ == pytest.approx(-km.score(X))
     assert (km.predict(X) == km.labels_).all()
     np.testing.assert_allclose(km.transform(X), cdist(X, km.cluster_centers_, "cityblock"), rtol=1e-12)
-
-
-def test_integer_weights_are_repetitions(X):
-    w = np.random.default_rng(1).integers(0, 4, len(X))
-    one, other = KMedians(7, init=X[:7]).fit(X, sample_weight=w), KMedians(7, init=X[:7]).fit(np.repeat(X, w, axis=0))
-    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-12)
-    assert one.inertia_ == pytest.approx(other.inertia_)
 
 
 def test_a_weighted_median_has_half_of_the_weight_on_each_side():

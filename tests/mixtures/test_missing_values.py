@@ -167,16 +167,6 @@ def test_weights_of_zero_change_nothing(family):
     assert (weighted.labels_[: len(X)] == whole.labels_).all()
 
 
-def test_a_weight_is_a_repetition():
-    X = with_gaps(clustered(100, 3))
-    times = np.random.default_rng(0).integers(1, 4, len(X))
-    start = {"means_init": np.nanmean(X, axis=0) + 5 * np.eye(3), "max_iter": 5}
-    weighted = mixture(**start).fit(X, sample_weight=times)
-    repeated = mixture(**start).fit(np.repeat(X, times, axis=0))
-    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-9)
-    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-10)
-
-
 def test_every_source_has_gaps(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -1,4 +1,4 @@
-"""Weights of points, truncated against exact computation, and components drawn from the posterior."""
+"""Truncated against exact computation, points without weight, and components drawn from the posterior."""
 
 from types import SimpleNamespace
 
@@ -80,28 +80,6 @@ def mixture_of(model, family, weights):
     gm.means_, gm.covariances_ = model.centers, model.covariances
     gm.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
     return gm
-
-
-@every_family
-@every_weights
-@pytest.mark.parametrize("n_active", [None, 2])
-@pytest.mark.parametrize("assignment", ["soft", "hard"])
-def test_an_integer_weight_is_a_repeat(family, weights, n_active, assignment):
-    X = clustered(N, D)
-    repeats = np.random.default_rng(0).integers(0, 4, size=N)
-    start = start_of(X[repeats > 0], C, family, weights=weights)
-    given = {"n_active": n_active, "assignment": assignment, "max_iter": 8, **start}
-    weighted = mixture(C, family, weights, **given).fit(X, sample_weight=repeats)
-    index = np.repeat(np.arange(N), repeats)
-    repeated = mixture(C, family, weights, **given).fit(X[index])
-    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-10)
-    n = min(weighted.n_iter_, repeated.n_iter_)  # points of weight 0 may still change after the others have converged
-    np.testing.assert_allclose(weighted.lower_bounds_[:n], repeated.lower_bounds_[:n], rtol=1e-10)
-    assert max(weighted.n_iter_, repeated.n_iter_) <= n + 1
-    np.testing.assert_array_equal(weighted.labels_[index], repeated.labels_)
-    assert weighted.score(X, sample_weight=repeats) == pytest.approx(repeated.score(X[index]), rel=1e-10)
 
 
 @every_family

@@ -120,15 +120,6 @@ def test_outliers_move_nothing_and_are_told():
     assert_allclose(tm.nearest(X)[1][:400].mean(), np.sqrt(np.pi / 2) / np.sqrt(tm.covariances_[0, 0, 0]), rtol=0.1)
 
 
-def test_weights_are_repetitions():
-    X, w = points(300, 4), np.random.default_rng(1).integers(1, 4, 300)
-    one, other = mixture(4), mixture(4)
-    one.fit(X, sample_weight=w)
-    other.fit(np.repeat(X, w, axis=0))
-    for name in ("means_", "covariances_", "dof_", "weights_"):
-        assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6)
-
-
 @pytest.mark.parametrize("given", [{"n_active": None}, {"n_active": 2, "search": Graph(5)}], ids=["exact", "graph"])
 def test_chunks_files_and_threads_change_no_bit(tmp_path, given):
     X = points()

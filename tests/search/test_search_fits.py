@@ -64,22 +64,6 @@ def test_all_components_active_need_no_partial_search(search):
 
 
 @make_any
-@pytest.mark.parametrize("search", ["exact", "estimated"])
-def test_an_integer_weight_is_a_repeat(make, search):
-    X = clustered(400, 3)
-    repeats = np.random.default_rng(0).integers(0, 4, size=400)
-    given = {"n_neighbors": 5, "n_explore": 0, "tol": 1e-7, "certificate": 0}
-    given[start_of(make(25, search))] = X[repeats > 0][:25]
-    weighted = make(25, search, **given).fit(X, sample_weight=repeats)
-    index = np.repeat(np.arange(400), repeats)
-    repeated = make(25, search, **given).fit(X[index])
-    np.testing.assert_allclose(centers_of(weighted), centers_of(repeated), rtol=0, atol=1e-8)
-    np.testing.assert_array_equal(weighted.labels_[index], repeated.labels_)
-    np.testing.assert_array_equal(weighted.neighbors_, repeated.neighbors_)
-    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=1e-10)
-
-
-@make_any
 @search_any
 def test_points_without_weight_change_nothing_for_the_others(make, search):
     X = np.vstack([clustered(300, 2), 1e3 + clustered(100, 2)])

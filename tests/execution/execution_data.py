@@ -5,8 +5,6 @@ import numpy as np
 from cprime import GaussianMixture, KMeans
 from cprime.search import Bounded, Full, Graph, Papers
 
-FAMILIES = ("tied_spherical", "spherical", "diag", "tied", "full")
-THREADS = (1, 3, 8)
 C = 24
 SEARCHES = {
     "full": Full(),

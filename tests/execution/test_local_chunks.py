@@ -1,10 +1,10 @@
-"""Fits of data in several chunks are bit-identical for every source of the chunks and any number of threads."""
+"""Data in chunks: many clusters and all types, chunks of any size, and the active sets stored with chunks."""
 
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from execution_data import FAMILIES, SEARCHES, C, centers_of, clustered, kmeans, mixture, outcome
+from execution_data import C, clustered, kmeans, outcome
 from execution_data import random_weights as random_weights_of
 
 from cprime import KMeans
@@ -13,7 +13,6 @@ from cprime.execution.block import ActiveSet
 from cprime.execution.chunk import Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data
-from marks import long_but
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -22,23 +21,6 @@ pytestmark = [
 ]
 
 N, D, ROWS = 550, 3, 200
-MAKERS = {
-    "k-means": kmeans,
-    "cosine": lambda search, **changes: kmeans(search, metric="cosine", **changes),
-    "lazy": lambda search, **changes: kmeans(search, epsilon=0.05, **changes),
-    **{
-        f"{family} {assignment}": lambda search, family=family, assignment=assignment, **changes: mixture(
-            search, family, assignment=assignment, **changes
-        )
-        for family in FAMILIES
-        for assignment in ("soft", "hard", "posterior")
-    },
-}
-QUICK = ("k-means", "lazy", "tied_spherical soft", "diag hard", "full soft", "tied posterior")
-make_any = pytest.mark.parametrize(
-    "make", long_but([MAKERS[name] for name in QUICK], MAKERS.values(), ids=list(MAKERS))
-)
-search_any = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
 weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
 
 
@@ -50,21 +32,6 @@ def start_of(X, estimator):
     """Return the same estimator with the first C rows as initialization."""
     name = "init" if hasattr(estimator, "init") else "init_params"
     return estimator.set_params(**{name: X[:C].copy()})
-
-
-@make_any
-@search_any
-@weighted_or_not
-def test_a_file_a_map_and_an_array_give_the_same_bits(make, search, weighted, tmp_path):
-    X, weight = clustered(N, D), weights_of(weighted)
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    found = [
-        outcome(make(search).fit(open_data(data, chunk_rows=ROWS), sample_weight=weight))
-        for data in (X, mapped, tmp_path / "X.npy")
-    ]
-    assert found[1] == found[0]
-    assert found[2] == found[0]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.float64])
@@ -79,42 +46,6 @@ def test_many_clusters_of_every_type(dtype, rows, tmp_path):
         for data in (X, tmp_path / "X.npy")
     ]
     assert found[1] == found[0]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@weighted_or_not
-def test_exact_em_too(family, dtype, weighted, tmp_path):
-    X, weight = clustered(N, D, dtype), weights_of(weighted)
-    np.save(tmp_path / "X.npy", X)
-    for assignment in ("soft", "posterior"):
-        first, second = (
-            mixture(Full(), family, n_active=None, assignment=assignment).fit(
-                open_data(data, chunk_rows=ROWS), sample_weight=weight
-            )
-            for data in (X, tmp_path / "X.npy")
-        )
-        assert outcome(first) == outcome(second)
-        assert first.means_.dtype == dtype
-
-
-@make_any
-@search_any
-@weighted_or_not
-def test_one_chunk_and_several_agree_in_an_iteration(make, search, weighted):
-    """One iteration from a given initialization differs between one chunk and several only in the order of sums."""
-    X, weight = clustered(N, D), weights_of(weighted)
-    whole = start_of(X, make(search, max_iter=1)).fit(X, sample_weight=weight)
-    parts = start_of(X, make(search, max_iter=1)).fit(open_data(X, chunk_rows=ROWS), sample_weight=weight)
-    np.testing.assert_allclose(centers_of(parts), centers_of(whole), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(parts.labels_, whole.labels_)
-    assert parts.lower_bound_ == pytest.approx(whole.lower_bound_, abs=1e-9)
-    np.testing.assert_array_equal(parts.history_["n_distances"], whole.history_["n_distances"])
-    np.testing.assert_array_equal(parts.history_["n_moved"], whole.history_["n_moved"])
-    np.testing.assert_allclose(parts.history_["quantization_error"], whole.history_["quantization_error"], rtol=1e-11)
-    assert (parts.neighbors_ is None) == (whole.neighbors_ is None)
-    if parts.neighbors_ is not None:
-        np.testing.assert_array_equal(parts.neighbors_, whole.neighbors_)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 199, 549, 550, 5000])
@@ -138,14 +69,6 @@ def test_empty_clusters_are_put_on_points_of_any_chunk(weighted):
     )
     assert parts.n_relocated_ == whole.n_relocated_ >= 5
     np.testing.assert_allclose(parts.cluster_centers_, whole.cluster_centers_, rtol=0, atol=1e-9)
-
-
-@make_any
-def test_predictions_do_not_depend_on_the_chunks(make):
-    X = clustered(N, D)
-    fit = make(SEARCHES["graph"]).fit(X)
-    np.testing.assert_array_equal(fit.predict(open_data(X, chunk_rows=ROWS)), fit.predict(X))
-    assert fit.score(open_data(X, chunk_rows=ROWS)) == pytest.approx(fit.score(X), rel=1e-12)
 
 
 def placed(rows, weight=None):
@@ -228,14 +151,3 @@ def test_files_are_looked_at_again_after_predictions(rows, tmp_path, monkeypatch
     monkeypatch.setattr(source, "verify", lambda: looked.append(1))
     Local(source).map(lambda X: X.normalized()[1], None, np.float64)
     assert len(looked) == 2
-
-
-@make_any
-def test_a_file_of_one_chunk_is_as_the_array(make, tmp_path):
-    """A file of one chunk gives the fit of the array; initialization and jumps use all of its rows."""
-    X = np.random.default_rng(0).standard_normal((500, 6))
-    np.savetxt(tmp_path / "x.csv", X, delimiter=",", fmt="%.17g")
-    there, here = make("auto").fit(tmp_path / "x.csv"), make("auto").fit(X)
-    assert here.n_iter_ > 1
-    assert there.n_iter_ == here.n_iter_
-    assert centers_of(there).tobytes() == centers_of(here).tobytes()

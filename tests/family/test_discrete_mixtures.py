@@ -6,10 +6,9 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from scipy.stats import poisson
-from sklearn.base import clone
 
 import cprime
-from cprime import CategoricalMixture, PoissonMixture, open_data, selection
+from cprime import CategoricalMixture, PoissonMixture, selection
 from cprime.report import report_of
 from cprime.search import Full, Graph, Papers
 
@@ -128,26 +127,6 @@ def test_what_was_drawn_is_found_again(kind):
     order = [np.abs(truth.means_ - mean).sum(axis=1).argmin() for mean in again.means_]
     assert sorted(order) == [0, 1, 2]
     np.testing.assert_allclose(again.means_, truth.means_[order], rtol=0.06, atol=0.06)
-
-
-def test_a_weight_is_a_repetition_and_threads_and_chunks_change_nothing(kind, tmp_path):
-    make, data = kind
-    X, w = data(600), np.random.default_rng(1).integers(0, 3, 600)
-    given = (
-        {"rates_init": X[:4] + 0.5} if make is PoissonMixture else {"init_params": "random", "n_categories": [5] * 4}
-    )
-    if make is CategoricalMixture:
-        rng = np.random.default_rng(0)
-        given = {"n_categories": [5] * 4, "probabilities_init": [rng.dirichlet(np.ones(5), size=4) for _ in range(4)]}
-    mixture = make(4, max_iter=9, tol=0, weights="equal", **given)
-    one, other = clone(mixture).fit(X, sample_weight=w), clone(mixture).fit(np.repeat(X, w, axis=0))
-    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-9, atol=1e-12)
-    np.save(tmp_path / "X.npy", X)
-    source = open_data(tmp_path / "X.npy", chunk_rows=100)
-    fits = [clone(mixture).set_params(n_threads=n).fit(source) for n in (1, 3)]
-    assert fits[0].means_.tobytes() == fits[1].means_.tobytes()
-    np.testing.assert_allclose(fits[0].means_, clone(mixture).fit(X).means_, rtol=1e-9, atol=1e-12)
-    assert (fits[0].predict(source) == fits[0].predict(X)).all()
 
 
 def test_files_pickles_checkpoints_and_batches(kind, tmp_path):

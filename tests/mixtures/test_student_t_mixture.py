@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_t
 
 import cprime
-from cprime import GaussianMixture, StudentTMixture, open_data
+from cprime import GaussianMixture, StudentTMixture
 from cprime.search import Full, Graph, Papers
 from cprime.selection import sweep
 from cprime.theory import Gaussians
@@ -118,20 +118,6 @@ def test_outliers_move_nothing_and_are_told():
     assert scores.min() > 0
     assert_allclose(scores.mean(), 1, atol=0.01)
     assert_allclose(tm.nearest(X)[1][:400].mean(), np.sqrt(np.pi / 2) / np.sqrt(tm.covariances_[0, 0, 0]), rtol=0.1)
-
-
-@pytest.mark.parametrize("given", [{"n_active": None}, {"n_active": 2, "search": Graph(5)}], ids=["exact", "graph"])
-def test_chunks_files_and_threads_change_no_bit(tmp_path, given):
-    X = points()
-    np.save(tmp_path / "X.npy", X)
-    first, *others = (
-        mixture(n_threads=n_threads, max_iter=4, **given).fit(open_data(data, chunk_rows=len(X) // 3))
-        for data, n_threads in ((X, 1), (tmp_path / "X.npy", 1), (X, 3))
-    )
-    assert all(same(first, other) for other in others)
-    dask = pytest.importorskip("dask.array")
-    lazy = mixture(max_iter=4, **given).fit(dask.from_array(X, chunks=(len(X) // 3, D)))
-    assert same(first, lazy)
 
 
 def test_files_and_checkpoints(tmp_path):

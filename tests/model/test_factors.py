@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
 from threadpoolctl import threadpool_limits
 
-from cprime import GaussianMixture, em, load, open_data
+from cprime import GaussianMixture, em, load
 from cprime.execution.block import Block
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
@@ -251,23 +251,6 @@ def test_principal_components_in_closed_form(X):
     spread = np.linalg.svd(gm.factors_[0], compute_uv=False) ** 2
     assert_allclose(spread, values[:2] - values[2:].mean(), rtol=1e-4)
     assert PrincipalComponents.from_attributes(vars(gm), gm.means_, None).n_parameters == D + D * 2 - 1 + 1
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("options", [{"n_active": 2, "search": "graph"}, {}], ids=["graph", "exact"])
-def test_data_anywhere_and_weights(X, tmp_path, dtype, options):
-    X = X.astype(dtype)
-    gm = GaussianMixture(4, covariance_type="factors", n_factors=2, random_state=0, max_iter=8, tol=0, **options)
-    here = gm.fit(open_data(X, chunk_rows=120))
-    assert here.means_.dtype == here.factors_.dtype == here.noise_variances_.dtype == dtype
-    np.save(tmp_path / "x.npy", X)
-    there = GaussianMixture(**gm.get_params()).fit(open_data(tmp_path / "x.npy", chunk_rows=120))
-    assert np.array_equal(here.factors_, there.factors_)
-    assert np.array_equal(here.labels_, there.labels_)
-    twice = GaussianMixture(**{**gm.get_params(), "init_params": here.means_})
-    repeated = GaussianMixture(**twice.get_params()).fit(np.repeat(X, 2, axis=0))
-    weighted = twice.fit(X, sample_weight=np.full(len(X), 2.0))
-    assert_allclose(repeated.lower_bound_, weighted.lower_bound_, rtol=1e-5)
 
 
 def test_what_is_done_with_a_fit(X, tmp_path):

@@ -10,7 +10,6 @@ from cprime.search import Graph, Papers
 
 DTYPES = (np.float32, np.float64)
 PARTIAL = ("graph", "exact", "estimated")
-THREADS = (1, 3, 8)
 KEY = Key(0)
 PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
 OPTIONS = (*PAPERS, "regroup")  # of search objects

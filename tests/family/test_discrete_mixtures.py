@@ -1,4 +1,4 @@
-"""Mixtures of Poisson counts and of categories: densities, EM, truncation, every search, weights, files, bad input."""
+"""Mixtures of Poisson counts and of categories: densities, EM, truncation, sampling, batches, bad input."""
 
 import numpy as np
 import pandas as pd
@@ -100,20 +100,6 @@ def test_every_iteration_is_truncated_em(kind, n_active):
         np.testing.assert_allclose(found_means, means, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(found_weights, weights, rtol=1e-9)
     assert len(steps) == 8
-
-
-@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
-@pytest.mark.parametrize("n_active", [1, 3])
-@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
-def test_every_search_and_assignment(kind, assignment, n_active, search):
-    make, data = kind
-    X = data()
-    given = {"search": search, "assignment": assignment, "random_state": 0, "max_iter": 15, "tol": 1e-300}
-    mixture = make(12, n_active=n_active, init_params="random", **given).fit(X)
-    assert np.isfinite(mixture.lower_bounds_).all()
-    if assignment != "posterior":
-        assert (np.diff(mixture.lower_bounds_) >= -1e-9).all()
-    assert mixture.score(X) >= mixture.lower_bound_ - 1e-9
 
 
 def test_what_was_drawn_is_found_again(kind):

@@ -1,4 +1,4 @@
-"""F never decreases, for every model, type of weights, assignment, search and number of active components C′."""
+"""Steps of EM are those of truncated EM in NumPy, and F falls by no more than the penalty of `reg_covar`."""
 
 from itertools import pairwise
 
@@ -10,37 +10,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 300, 2, 8
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_weights = pytest.mark.parametrize("weights", WEIGHTS)
-SEARCHES = [
-    ("full", None),
-    ("full", 1),
-    ("full", 3),
-    *((search, n_active) for search in ("graph", "exact", "estimated") for n_active in (1, 3)),
-]
 
 
 def bounds_of(gm):
     return np.array([*gm.lower_bounds_, gm.lower_bound_])
-
-
-@every_family
-@every_weights
-@pytest.mark.parametrize("assignment", ["soft", "hard"])
-@pytest.mark.parametrize(("search", "n_active"), SEARCHES)
-def test_without_anything_added_to_the_variances(family, weights, assignment, search, n_active):
-    for seed in range(2):
-        X = clustered(N, D, seed=seed)
-        weight = random_weights(N) if seed else None
-        gm = mixture(C, family, weights, n_active=n_active, search=search, assignment=assignment, reg_covar=0)
-        gm.set_params(max_iter=15, n_neighbors="auto" if search == "full" else 4, random_state=seed + 1)
-        gm.set_params(init_params="random").fit(X, sample_weight=weight)
-        bounds = bounds_of(gm)
-        assert np.isfinite(bounds).all()
-        assert (np.diff(bounds) >= -1e-9).all()
-        assert bounds[-1] - bounds[0] > 1e-3
-        assert gm.n_iter_ >= 2
-        assert bounds[-1] <= gm.score(X, sample_weight=weight) + 1e-9
-        if n_active is None and assignment == "soft":
-            assert gm.lower_bound_ == pytest.approx(gm.score(X, sample_weight=weight), rel=1e-12)
 
 
 @pytest.mark.parametrize("family", ["spherical", "diag", "tied", "full"])

@@ -198,32 +198,6 @@ def test_noise_distances_and_least_variances(model, X):
     assert_allclose(model.least_variances, 1 / np.diagonal(precisions, axis1=1, axis2=2).max(axis=1))
 
 
-@pytest.mark.parametrize("kind", ["factors", "ppca"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_active": None},
-        {"n_active": 3, "search": "graph"},
-        {"n_active": 2, "search": "full"},
-        {"n_active": 1, "search": "graph"},
-        {"n_active": 2, "search": "exact"},
-        {"assignment": "hard"},
-        {"weights": "equal", "n_active": 3},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("n", [5, 30])
-def test_the_bound_never_falls(kind, options, n):
-    X = drawn(parameters(n, seed=n), 60 * n)
-    search = options.get("search")
-    if search is not None and options["n_active"] > n:
-        pytest.skip("more than there are")
-    gm = GaussianMixture(n, covariance_type=kind, n_factors=2, reg_covar=0, momentum=False, random_state=0, **options)
-    gm.set_params(max_iter=15, tol=0).fit(X)
-    assert np.diff(gm.lower_bounds_).min() > -1e-10 * abs(gm.lower_bound_)
-    assert gm.lower_bound_ <= gm.score(X) + 1e-9
-
-
 def test_no_factors_are_diag_and_all_are_full(X):
     options = {"random_state": 0, "max_iter": 50}
     none = GaussianMixture(4, covariance_type="factors", n_factors=0, **options).fit(X)

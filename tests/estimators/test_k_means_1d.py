@@ -7,7 +7,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cprime
 from cprime import KMeans, KMeans1D
 
 DTYPES = (np.float32, np.float64)
@@ -158,17 +157,6 @@ def test_weights_that_sums_cannot_see_beside_others_are_refused():
         KMeans1D(2).fit(X, sample_weight=weights)
     weights[weights < 1e10] = 0
     assert KMeans1D(2).fit(X, sample_weight=weights).inertia_ > 0
-
-
-@DUPLICATES
-def test_a_saved_fit_comes_back(tmp_path):
-    km = KMeans1D(4).fit([[0.0], [1.0], [5.0], [5.0]])
-    km.save(tmp_path / "model")
-    other = cprime.load(tmp_path / "model")
-    assert isinstance(other, KMeans1D)
-    assert other.get_params() == km.get_params()
-    assert np.array_equal(other.boundaries_, km.boundaries_)
-    assert other.predict([[4.0]]) == km.predict([[4.0]])
 
 
 @pytest.mark.parametrize(

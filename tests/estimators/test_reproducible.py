@@ -1,4 +1,4 @@
-"""Fits are bit-identical for any number of threads if the seed is the same."""
+"""Fits are bit-identical for any number of threads of BLAS if the seed is the same, which decides all draws."""
 
 import numpy as np
 import pytest

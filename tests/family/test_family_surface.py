@@ -1,12 +1,10 @@
-"""Properties of every estimator of the k-means family: scikit-learn's checks, dtypes, threads, weights, model files."""
+"""Properties of every estimator of the k-means family: scikit-learn's checks, dtypes, seeds, output."""
 
-import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 from family_data import DTYPES, TOLERANCE, clustered
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
@@ -104,20 +102,6 @@ def test_the_seed_decides_and_the_best_start_is_kept(make):
     quality = [getattr(fit, "lower_bound_", -getattr(fit, "objective_", fit.inertia_)) for fit in single]
     assert len(set(quality)) > 1
     assert found(best) == found(single[int(np.argmax(quality))])
-
-
-@every_member
-def test_a_file_brings_everything_back(make, tmp_path):
-    X = clustered(80, 3)
-    fit = make(5, random_state=0).fit(X)
-    fit.save(tmp_path / "model.safetensors")
-    loaded = cprime.load(tmp_path / "model.safetensors")
-    assert type(loaded) is type(fit)
-    assert loaded.get_params() == fit.get_params()
-    assert found(loaded) == found(fit)
-    assert np.array_equal(loaded.transform(X), fit.transform(X))
-    assert loaded.score(X) == fit.score(X)
-    assert found(pickle.loads(pickle.dumps(fit))) == found(fit) == found(clone(loaded).fit(X))
 
 
 def test_medoids_of_a_matrix_come_back(tmp_path):

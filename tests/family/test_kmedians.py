@@ -5,7 +5,6 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cprime
 from cprime import KMeans, KMedians
 from cprime.estimators.kmedians import medians
 
@@ -56,13 +55,6 @@ def test_it_is_less_moved_by_outliers_than_k_means():
     init = [[0.0, 0.0], [10.0, 10.0]]
     off = [np.abs(fit(2, init=init).fit(X).cluster_centers_[1] - 10).max() for fit in (KMedians, KMeans)]
     assert off[0] < 0.5 < 2 < off[1]
-
-
-def test_it_is_saved(tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    km = KMedians(4, random_state=0, n_init=3).fit(X)
-    km.save(tmp_path / "m")
-    assert (cprime.load(tmp_path / "m").predict(X) == km.labels_).all()
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")

@@ -1,4 +1,4 @@
-"""The public interface of general mixtures: initialization, errors, samples, copies, precision."""
+"""The public interface of general mixtures: initialization, errors, samples, precision."""
 
 import re
 
@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 
-import cprime
 from cprime import KMeans, em
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -104,20 +103,6 @@ def test_samples_have_the_moments_of_the_mixture(X, family, weights):
         np.testing.assert_allclose(own.mean(axis=0), gm.means_[c], atol=6 * scale / np.sqrt(len(own)))
         np.testing.assert_allclose(np.cov(own.T), covariances[c], atol=8 * scale**2 / np.sqrt(len(own)))
     assert np.array_equal(gm.sample(10)[0], gm.sample(10)[0])
-
-
-@every_family
-@every_weights
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_saved_and_loaded(X, family, weights, dtype, tmp_path):
-    data = X.astype(dtype)
-    gm = mixture(C, family, weights, n_active=2, max_iter=4, **start_of(X, C, family, weights=weights)).fit(data)
-    gm.save(tmp_path / "model.safetensors")
-    loaded = cprime.load(tmp_path / "model.safetensors")
-    assert outcome(loaded) == outcome(gm)
-    assert np.array_equal(loaded.predict_proba(data), gm.predict_proba(data))
-    assert loaded.bounds(data) == gm.bounds(data)
-    assert np.array_equal(loaded.sample(5)[0], gm.sample(5)[0])
 
 
 @every_family

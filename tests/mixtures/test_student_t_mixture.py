@@ -120,26 +120,6 @@ def test_outliers_move_nothing_and_are_told():
     assert_allclose(tm.nearest(X)[1][:400].mean(), np.sqrt(np.pi / 2) / np.sqrt(tm.covariances_[0, 0, 0]), rtol=0.1)
 
 
-def test_files_and_checkpoints(tmp_path):
-    X = points()
-    np.save(tmp_path / "X.npy", X)
-    whole = mixture(n_active=3, search=Graph(6)).fit(tmp_path / "X.npy")
-    whole.save(tmp_path / "model.safetensors")
-    loaded = cprime.load(tmp_path / "model.safetensors")
-    assert same(loaded, whole)
-    assert_array_equal(loaded.score_samples(X), whole.score_samples(X))
-    assert_array_equal(loaded.score_outliers(X), whole.score_outliers(X))
-
-    def halt(row, estimator):
-        if row["iteration"] == 7:
-            raise KeyboardInterrupt
-
-    halted = mixture(n_active=3, search=Graph(6), checkpoint=str(tmp_path / "fit"), callbacks=halt)
-    with pytest.raises(KeyboardInterrupt):
-        halted.fit(tmp_path / "X.npy")
-    assert same(cprime.resume(tmp_path / "fit"), whole)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_family_comes_back_and_goes_on(kind, dtype, tmp_path):

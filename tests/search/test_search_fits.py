@@ -9,13 +9,11 @@ from search_data import (
     counted,
     kmeans,
     mixture,
-    outcome,
     random_weights,
     squared_distances,
     start_of,
 )
 
-import cprime
 from cprime import KMeans, em
 from cprime.estimators.validation import resolve_search
 from cprime.kernels import Dense
@@ -338,12 +336,3 @@ def test_the_automatic_search_is_seen_in_the_fit():
     assert fit.certificate_["n_points"] == 10
     small = KMeans(200, max_iter=1, n_threads=1, random_state=0).fit(X[:2000])
     assert small.neighbors_ is None
-
-
-@search_any
-def test_saved_and_loaded(search, tmp_path):
-    X = clustered(500, 3, np.float32)
-    for make in MAKERS.values():
-        fit = make(30, search, n_neighbors=5).fit(X)
-        fit.save(tmp_path / "model.safetensors")
-        assert outcome(cprime.load(tmp_path / "model.safetensors")) == outcome(fit)

@@ -1,11 +1,10 @@
-"""X-means and G-means: the number of clusters found, weights, precision, threads, limits, and files."""
+"""X-means and G-means: the number of clusters found, weights, precision, and limits."""
 
 import numpy as np
 import pytest
 from selection_data import apart
 from sklearn.metrics import adjusted_rand_score
 
-import cprime
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
 from cprime.kernels import as_rows
@@ -146,17 +145,6 @@ def test_x_means_lowers_its_criterion():
 
 def test_too_few_rounds_are_reported():
     assert not XMeans(max_rounds=1).fit(apart(15, 2, seed=2)[0]).converged_
-
-
-@BOTH
-def test_file_brings_it_back(make, tmp_path):
-    X = apart(4, 2)[0]
-    fit = make().fit(X)
-    fit.save(tmp_path / "model")
-    again = cprime.load(tmp_path / "model")
-    assert type(again) is make
-    assert np.array_equal(again.predict(X), fit.labels_)
-    assert again.bounds(X) == fit.bounds(X)
 
 
 @BOTH

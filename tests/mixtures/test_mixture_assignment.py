@@ -1,4 +1,4 @@
-"""Truncated against exact computation, points without weight, and components drawn from the posterior."""
+"""Truncated against exact computation, and components drawn from the posterior."""
 
 from types import SimpleNamespace
 
@@ -80,20 +80,6 @@ def mixture_of(model, family, weights):
     gm.means_, gm.covariances_ = model.centers, model.covariances
     gm.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
     return gm
-
-
-@every_family
-@pytest.mark.parametrize("n_active", [None, 2])
-def test_points_without_weight_change_nothing_for_the_others(family, n_active):
-    X = np.vstack([clustered(N, D), 1e3 + clustered(60, D)])
-    w = np.repeat([1.0, 0.0], [N, 60])
-    given = {"n_active": n_active, "max_iter": 8, **start_of(X[:N], C, family)}
-    both, some = mixture(C, family, **given).fit(X, sample_weight=w), mixture(C, family, **given).fit(X[:N])
-    np.testing.assert_allclose(both.means_, some.means_, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(both.covariances_, some.covariances_, rtol=1e-6, atol=1e-8)
-    np.testing.assert_array_equal(both.labels_[:N], some.labels_)
-    auto = mixture(C, family, n_active=n_active, max_iter=8).fit(X, sample_weight=w)
-    assert np.abs(auto.means_).max() < 100
 
 
 @every_family

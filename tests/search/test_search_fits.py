@@ -63,17 +63,6 @@ def test_all_components_active_need_no_partial_search(search):
 
 @make_any
 @search_any
-def test_points_without_weight_change_nothing_for_the_others(make, search):
-    X = np.vstack([clustered(300, 2), 1e3 + clustered(100, 2)])
-    weight = np.repeat([1.0, 0.0], [300, 100])
-    given = {start_of(make(20, search)): X[:20], "n_neighbors": 5, "n_explore": 0, "certificate": 0}
-    with_them = make(20, search, **given).fit(X, sample_weight=weight)
-    assert np.abs(centers_of(with_them)).max() < 100
-    assert with_them.labels_[300:].max() < 20
-
-
-@make_any
-@search_any
 def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
     X, singles, run = clustered(600, 2), [], em.run
 

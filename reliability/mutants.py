@@ -37,7 +37,7 @@ MODULES = (
     *("model", "neighbors/components.py", "em", "execution/statistics.py", "_utils/random.py"),
     "search/certificate.py",
 )
-TESTS = ("model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
+TESTS = ("laws", "model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
 SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measurements of the process
 KILLED, TIMEOUT, CRASHED, SURVIVED, EQUIVALENT = "killed", "out of time", "crashed", "survived", "equivalent"
 

@@ -1,15 +1,19 @@
 """Pairwise testing: selection of test cases that contain every pair of values of three or more parameters."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from itertools import combinations
 
 import pytest
 
 
-def covering(rows: Sequence[tuple[Hashable, ...]]) -> list[int]:
-    """Return sorted indices of a small subset of rows that contains every pair of values that occurs in a row."""
-    pairs = [{(i, j, row[i], row[j]) for i, j in combinations(range(len(row)), 2)} for row in rows]
+def covering(rows: Sequence[tuple[Hashable, ...]], without: Collection[tuple[int, int]] = ()) -> list[int]:
+    """Return sorted indices of a small subset of rows that contains every pair of values that occurs in a row.
+
+    without: pairs of columns (the lesser index first) of which not every pair of values is needed
+    """
+    positions = [pair for pair in combinations(range(len(rows[0]) if rows else 0), 2) if pair not in without]
+    pairs = [{(i, j, row[i], row[j]) for i, j in positions} for row in rows]
     missing, left, chosen = set().union(*pairs), list(range(len(rows))), []
     while missing:
         best = max(left, key=lambda position: len(pairs[position] & missing))

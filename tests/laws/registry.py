@@ -5,12 +5,13 @@ law takes the valid ones that contain every pair of two such values that occurs 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
@@ -149,8 +150,11 @@ def valid() -> list[Configuration]:
     return [each for each in found if each.is_valid]
 
 
-def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -> list[Configuration]:
-    """Return a few configurations that contain all pairs of values of the valid ones for which `holds` is true."""
+def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -> list[Any]:
+    """Return values of a parameter: configurations with all pairs of values of those for which `holds` is true.
+
+    Those that are not needed for every estimator at every size, and for all pairs of the other values, are marked long.
+    """
     some: list[Configuration] = []
     seen: set[Any] = set()
     rows = [each for each in valid() if holds(each)]
@@ -160,7 +164,12 @@ def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -
         if not pairs <= seen:
             seen |= pairs
             some.append(rows[i])
-    return [some[i] for i in covering([astuple(each) for each in some])]
+    some = [some[i] for i in covering([astuple(each) for each in some])]
+    last = len(fields(Configuration)) - 1
+    quick = covering([astuple(each) for each in some], without=[(0, i) for i in range(1, last)])
+    return [
+        pytest.param(each, id=str(each), marks=() if i in quick else pytest.mark.long) for i, each in enumerate(some)
+    ]
 
 
 def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:

@@ -28,7 +28,7 @@ def is_cut(each: Configuration) -> bool:
     return each.execution != "array"
 
 
-@pytest.mark.parametrize("each", configurations(lambda each: each.rows != "sparse"), ids=str)
+@pytest.mark.parametrize("each", configurations(lambda each: each.rows != "sparse"))
 def test_places_change_no_bit_and_chunks_only_the_order_of_sums(each, tmp_path):
     X, weights = points_of(each)
     given = executed(each, X)

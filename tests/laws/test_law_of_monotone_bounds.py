@@ -31,7 +31,7 @@ def sequences(fit):
         yield -np.array([*history["quantization_error"], fit.inertia_])
 
 
-@pytest.mark.parametrize("each", configurations(is_monotone), ids=str)
+@pytest.mark.parametrize("each", configurations(is_monotone))
 def test_the_bound_never_falls(each):
     X, weights = points_of(each)
     fit = estimator_of(each, max_iter=8, reg_covar=0).fit(executed(each, X), sample_weight=weights)

@@ -40,7 +40,7 @@ def is_determined(each: Configuration) -> bool:
     return each.weights != "" and not (each.search in ("graph", "regrouped") and each.estimator.startswith("KMeans"))
 
 
-@pytest.mark.parametrize("each", configurations(is_determined), ids=str)
+@pytest.mark.parametrize("each", configurations(is_determined))
 def test_a_weight_is_a_repetition(each):
     X, weights = points_of(each)
     times = weights.astype(int)

@@ -26,7 +26,7 @@ def abort(row):
         raise Died
 
 
-@pytest.mark.parametrize("each", configurations(), ids=str)
+@pytest.mark.parametrize("each", configurations())
 def test_nothing_is_lost(each, tmp_path):
     X, weights = points_of(each)
     given = executed(each, X)

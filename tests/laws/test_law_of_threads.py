@@ -9,11 +9,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("each", configurations(), ids=str)
+@pytest.mark.parametrize("each", configurations())
 def test_threads_change_no_bit(each):
     X, weights = points_of(each)
-    one, *others = (estimator_of(each, n_threads=n).fit(executed(each, X), sample_weight=weights) for n in (1, 2, 3))
-    expected = answers(one, X)
-    for other in others:
-        check_same_bits(fitted(other), fitted(one))
-        check_same_bits(answers(other, X), expected)
+    one, three = (estimator_of(each, n_threads=n).fit(executed(each, X), sample_weight=weights) for n in (1, 3))
+    check_same_bits(fitted(three), fitted(one))
+    check_same_bits(answers(three, X), answers(one, X))

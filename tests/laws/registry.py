@@ -1,6 +1,6 @@
 """Registry of the configurations of estimators that the laws are tested for: data, estimators, and their results.
 
-A configuration is an estimator with a search, an assignment, C', a type of rows, weights, an execution and a size. A
+A configuration is an estimator with a search, an assignment, C′, a type of rows, weights, an execution and a size. A
 law takes the valid ones that contain every pair of two such values that occurs in a valid configuration.
 """
 
@@ -222,9 +222,7 @@ def executed(each: Configuration, X: Any) -> Any:
     if each.execution == "chunks":
         return open_data(X, chunk_rows=step)
     if each.execution == "dask":
-        import dask.array as da
-
-        return da.from_array(X, chunks=(step, -1))
+        return pytest.importorskip("dask.array").from_array(X, chunks=(step, -1))
     return X
 
 

@@ -28,7 +28,6 @@ LAYERS = (
         "datasets",
         "faiss",
         "tl",
-        "updating",
     ),
     ("estimators",),
     ("persistence",),
@@ -38,10 +37,7 @@ LAYERS = (
     ("neighbors", "execution"),
     ("kernels", "sources", "callbacks"),
 )
-DOORS = {
-    ("estimators", "report"),
-    ("estimators", "updating"),
-}  # allowed upward imports: a method imports the package above it when it is called
+DOORS = {("estimators", "report")}  # allowed upward imports: a method imports the package above it when it is called
 BOTTOM = len(LAYERS)  # level of `_core` and `_utils`
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 MOST_LINES = 399

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
 from cprime.kernels import SparseRows, as_rows
+from cprime.seeding.extension import extended
 from cprime.selection import sweep
-from cprime.selection.starts import exchanged, extended
+from cprime.selection.starts import exchanged
 from cprime.selection.sweep import WeightedData, _divided
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal", "max_iter": 500, "tol": 1e-4}

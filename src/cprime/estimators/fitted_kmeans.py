@@ -21,6 +21,7 @@ from cprime.estimators.nearest_center import (
     nearest_labels,
     nearest_with_distances,
 )
+from cprime.estimators.updating import updated
 from cprime.kernels import Rows, computing
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
@@ -98,8 +99,6 @@ class FittedKMeans(NearestCenter):
         ValueError
             If X has other columns than the training data, or fewer points than clusters.
         """
-        from cprime.updating import updated
-
         self.__dict__ = updated(self, X, n_clusters, sample_weight)
         return self
 

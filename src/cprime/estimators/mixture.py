@@ -15,6 +15,7 @@ from cprime.estimators.constraints import check_fixed_components, known_centers,
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
+from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -206,8 +207,6 @@ class Mixture(FittedMixture):
         ValueError
             If X has other columns than the training data, or fewer points than components.
         """
-        from cprime.updating import updated
-
         self.__dict__ = updated(self, X, n_components, sample_weight)
         return self
 

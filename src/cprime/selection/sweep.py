@@ -19,9 +19,10 @@ from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.kernels import Rows
 from cprime.seeding import is_given
+from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.criteria import aic, bic
 from cprime.selection.results import ACCEPTED, Mixture, Sweep
-from cprime.selection.starts import exchanged, extended, rows_in_memory
+from cprime.selection.starts import exchanged
 from cprime.sources import Source, is_source_like, open_data
 
 _STARTS = (  # arguments whose shapes allow only one number of components

@@ -9,23 +9,10 @@ would exceed r times that mean with probability (1 + r/m)^−m, and any one in a
 that probability.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-class Joins(NamedTuple):
-    """Pairs of clusters in the order in which they are joined.
-
-    pairs (m, 2): one component of each of the two clusters    changes (m,): change of entropy or squared error by each
-    """
-
-    pairs: NDArray[np.int64]
-    changes: NDArray[np.float64]
-
-    def then(self, others: "Joins") -> "Joins":
-        return Joins(np.concatenate([self.pairs, others.pairs]), np.concatenate([self.changes, others.changes]))
 
 
 def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDArray[np.float64]:

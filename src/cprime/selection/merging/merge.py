@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cprime.em.ward import Joins, ward_joins
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer, check_weights
 from cprime.selection.merging.entropy import entropy_joins
-from cprime.selection.merging.joins import Joins, children_of, sums_by
+from cprime.selection.merging.joins import children_of, sums_by
 from cprime.selection.merging.shares import shares_of
 from cprime.selection.merging.tree import MergeTree
-from cprime.selection.merging.ward import ward_joins
 
 LEAST_KEPT, MOST_KEPT = 5, 16  # limits of the number of components per row that count in the entropy if n_active="auto"
 

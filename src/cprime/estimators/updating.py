@@ -12,15 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
-from cprime.estimators.discrete import DiscreteMixture
+from cprime.em.ward import ward_joins
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import computing
-from cprime.selection.merging.ward import ward_joins
-from cprime.selection.starts import extended, rows_in_memory
+from cprime.seeding.extension import extended, rows_in_memory
 
 logger = logging.getLogger("cprime")
 
@@ -78,7 +77,7 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     C = C_before if n_components is None else check_integer(n_components, name, 1)
     if not hasattr(estimator, "counts_"):
         raise ValueError("update continues a fit: parameters set by hand or derived have no counts_.")
-    if C_before != C and isinstance(estimator, DiscreteMixture):
+    if C_before != C and not {"init", "means_init"} & set(estimator.get_params(deep=False)):
         kind = type(estimator).__name__
         raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
     before = np.asarray(estimator.predict(X, approximate=True))

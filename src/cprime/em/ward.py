@@ -6,12 +6,25 @@ each other's cheapest partners can be joined at once. They are found along a cha
 and the joins are sorted at the end: O(C²) costs and O(C) memory.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.selection.merging.joins import Joins
-
 _VALUES = 2**20  # number of coordinate differences computed at a time
+
+
+class Joins(NamedTuple):
+    """Pairs of clusters in the order in which they are joined.
+
+    pairs (m, 2): one component of each of the two clusters    changes (m,): change of entropy or squared error by each
+    """
+
+    pairs: NDArray[np.int64]
+    changes: NDArray[np.float64]
+
+    def then(self, others: "Joins") -> "Joins":
+        return Joins(np.concatenate([self.pairs, others.pairs]), np.concatenate([self.changes, others.changes]))
 
 
 def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:

@@ -19,10 +19,10 @@ from cprime.datasets import patches
 plt.style.use("cprime.style")
 
 # %%
-# Vectors and truth
-# -----------------
-# Patches of two photographs, with brightness removed and contrast reduced. The truth is
-# the ten nearest vectors of each of 500 others.
+# Vectors and exact neighbors
+# ---------------------------
+# Patches of two photographs, with brightness removed and contrast reduced. An exact
+# search finds the ten nearest vectors of each of 500 others.
 
 C, K, N_QUERIES = 500, 10, 500
 X = patches().data
@@ -31,7 +31,7 @@ X -= X.mean(axis=1, keepdims=True)
 X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
 queries, X = X[:N_QUERIES], X[N_QUERIES:]
 squared = np.square(X).sum(axis=1) - 2 * queries @ X.T
-truth = np.argpartition(squared, K, axis=1)[:, :K]
+neighbors = np.argpartition(squared, K, axis=1)[:, :K]
 
 # %%
 # Lists
@@ -68,7 +68,7 @@ for name, (centers, entries) in kinds.items():
     lengths, read, recall = entries.sum(axis=0), [], []
     for n_probes in range(1, 33):
         lists = order[:, :n_probes]
-        hits = entries[truth[:, :, np.newaxis], lists[:, np.newaxis]].any(axis=2)
+        hits = entries[neighbors[:, :, np.newaxis], lists[:, np.newaxis]].any(axis=2)
         read.append(lengths[lists].sum(axis=1).mean())
         recall.append(hits.mean())
     ax.semilogx(read, recall, "o-", markersize=3, label=name)

@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture, open_data
-from cprime.em.ward import ward_joins
+from cprime.em.joins import children_of, ward_joins
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.entropy import SharedPoints, entropy_joins, excess, gain
-from cprime.selection.merging.joins import children_of, drop
+from cprime.selection.merging.tree import drop
 
 
 def entropy(T, w):

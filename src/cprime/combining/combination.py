@@ -12,11 +12,11 @@ from cprime._utils.random import seed_of
 from cprime._utils.threads import plain_products
 from cprime.combining.points import cluster_densities, cluster_points, descend_points, mean_points
 from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
+from cprime.em.joins import sums_by
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.fitted import derived_k_means, derived_mixture, model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import computing
-from cprime.selection.merging.joins import sums_by
 
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
 _ALIKE = {KMeans: ("metric",), GaussianMixture: ("covariance_type_", "equal_weights_")}

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose
 from cprime.combining.reduction import Doubles, Ids, in_order
+from cprime.em.joins import sums_by
 from cprime.estimators import KMeans
 from cprime.kernels import Dense
-from cprime.selection.merging.joins import sums_by
 
 _DRAWN = 1280  # number of points drawn for each cluster of the result
 _MOST_VALUES = 2**25  # most values of all drawn points

@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.em.joins import sums_by
 from cprime.kernels import Dense
-from cprime.selection.merging.joins import sums_by
 
 _NEAR = 16  # number of near components with which a component may be joined
 _VALUES = 2**20  # number of entries of covariances that are computed at a time
@@ -94,13 +94,16 @@ class Gaussians:
         step = max(1, _VALUES // max(D, int(np.prod(shape, dtype=np.int64))))
         for begin in range(0, len(a), step):
             part = slice(begin, begin + step)
-            i, j = a[part], b[part]
-            share = (two[part] / both[part]).reshape(-1, *[1] * len(shape))
-            shift = self.means[j] - self.means[i]
-            joined = self.covariances[i] + share * (self.covariances[j] - self.covariances[i])
-            joined += share * (1 - share) * _outer(shift, len(shape))
+            joined = self.joined_covariances(a[part], b[part], two[part] / both[part])
             out[part] = both[part] * _log_determinants(joined, D)
         return 0.5 * (out - one * logs[a] - two * logs[b])
+
+    def joined_covariances(self, a: Ids, b: Ids, shares: Doubles) -> Doubles:
+        """Return the covariances of the unions of pairs of components a, b (m,). shares (m,): shares of b in unions"""
+        share = shares.reshape(-1, *[1] * (self.covariances.ndim - 1))
+        joined: Doubles = self.covariances[a] + share * (self.covariances[b] - self.covariances[a])
+        joined += share * (1 - share) * _outer(self.means[b] - self.means[a], self.covariances.ndim - 1)
+        return joined
 
     def divergences(self, others: "Gaussians") -> Doubles:
         """Return the Kullback-Leibler divergence KL(f_i ‖ g_j) of each component from each of the others: (n, m)."""
@@ -241,8 +244,7 @@ class _Joins:
         one, two = float(self.of.counts[i]), float(self.of.counts[j])
         share, shift = two / (one + two), self.of.means[j] - self.of.means[i]
         covariances = self.of.covariances
-        covariances[i] += share * (covariances[j] - covariances[i])
-        covariances[i] += share * (1 - share) * _outer(shift[np.newaxis], covariances.ndim - 1)[0]
+        covariances[i] = self.of.joined_covariances(np.array([i]), np.array([j]), np.array([share]))[0]
         self.of.means[i] += share * shift
         self.whitened[i] += share * (self.whitened[j] - self.whitened[i])
         self.of.counts[i] = one + two

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime.em.expectation import ReassignmentSums, Totals, moved, tally_of
 from cprime.execution.block import ActiveSet, Block
-from cprime.execution.statistics import Tally
+from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Rows
 from cprime.model import TiedSpherical
 from cprime.neighbors.components import Components, Reweighted
@@ -31,6 +31,32 @@ class ClusterSums:
     def __add__(self, other: "ClusterSums") -> "ClusterSums":
         counts, members = self.counts + other.counts, self.members + other.members
         return ClusterSums(counts, members, self.sums + other.sums)  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class LabeledSums(Sums):
+    """Sums over the points with each label, with weights w: counts (C,) Σ w, and sums (C, D) Σ w x."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SumLabeled:
+    """Job that computes `LabeledSums` of C clusters; labels (N,): cluster of each point of the data, −1 for none."""
+
+    labels: NDArray[np.int32]
+    n_clusters: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LabeledSums]:
+        X, weights, labels = block.X, block.sample_weight, block.select(self.labels)
+        if (labels < 0).any():
+            rows = np.flatnonzero(labels >= 0)
+            X, weights, labels = X[rows], None if weights is None else weights[rows], labels[rows]
+        return None, LabeledSums(*X.accumulate(labels[:, np.newaxis], None, weights, n_components=self.n_clusters))
 
 
 @dataclass(frozen=True)

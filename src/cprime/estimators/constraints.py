@@ -1,17 +1,15 @@
 """Known facts of a fit: the clusters of some points (labels), and centers or components that stay."""
 
 import logging
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from cprime.em.hard import SumLabeled
 from cprime.estimators.validation import check_flag_or_auto
 from cprime.execution import Data
-from cprime.execution.block import ActiveSet, Block
-from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats
 from cprime.search import Full, Search
 from cprime.search.labelled import Labelled
@@ -20,37 +18,12 @@ from cprime.sources import unmasked
 logger = logging.getLogger("cprime")
 
 
-@dataclass(frozen=True)
-class _LabelSums(Sums):
-    """Sums over the labeled points x of each cluster, with weights w: counts (C,) Σ w, and sums (C, D) Σ w x."""
-
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _SumLabels:
-    """Job that computes `_LabelSums` of C clusters; labels (N,): cluster of each point of the data, −1 if unknown."""
-
-    labels: NDArray[np.int32]
-    n_clusters: int
-
-    reads: ClassVar[bool] = True
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, _LabelSums]:
-        own = self.labels[block.rows(np.arange(len(block)))]
-        rows = np.flatnonzero(own >= 0)
-        weights = None if block.sample_weight is None else block.sample_weight[rows]
-        found = block.X[rows].accumulate(own[rows, np.newaxis], None, weights, n_components=self.n_clusters)
-        return None, _LabelSums(*found)
-
-
 class KnownCenters(NamedTuple):
-    """Starting centers (m, D) of some clusters, and the ids (m,) of these clusters."""
+    """Starting centers (m, D) of some clusters, and the ids (m,) of these; those of the first n_fixed clusters stay."""
 
     ids: NDArray[np.intp]
     centers: NDArray
+    n_fixed: int = 0
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
         """Return starting centers (C, D): the known centers at their ids, and the rest of `start` at the other ids.
@@ -112,35 +85,34 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
 
 def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
     """Return the mean of the points of each label as a known center, for labels that have positive weight."""
-    found = data.each(_SumLabels(labels, n_clusters))
+    found = data.each(SumLabeled(labels, n_clusters))
     ids = np.flatnonzero(found.counts > 0)
     return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])
 
 
-def known_centers(
-    data: Data, labels: NDArray[np.int32] | None, fixed: NDArray | None, n_clusters: int
-) -> KnownCenters | None:
-    """Return known centers: `fixed` for the first m clusters, for others the means of labeled points; None if none.
+def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) -> KnownCenters | None:
+    """Return known centers: fixed ones, and means of the labeled points of other clusters; None if there are none.
 
-    labels (N,): known cluster of each point, −1 if unknown, or None    fixed (m, D), or None
+    labels (N,): known cluster of each point, −1 if unknown, or None
     """
-    known = KnownCenters(np.empty(0, np.intp), np.empty((0, data.n_features)))
-    if labels is not None:
-        known = means_of_labels(data, labels, n_clusters)
-    if fixed is not None:
-        rest = known.ids >= len(fixed)
-        ids = np.concatenate([np.arange(len(fixed)), known.ids[rest]])
-        known = KnownCenters(ids, np.concatenate([fixed, known.centers[rest]]))
-    return known if len(known.ids) else None
+    fixed = check_fixed_centers(estimator, data)
+    if labels is None:
+        return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
+    known = means_of_labels(data, labels, estimator._n_components())
+    if fixed is None:
+        return known if len(known.ids) else None
+    rest = known.ids >= len(fixed)
+    ids = np.concatenate([np.arange(len(fixed)), known.ids[rest]])
+    return KnownCenters(ids, np.concatenate([fixed, known.centers[rest]]), len(fixed))
 
 
-def check_fixed_centers(k_means: Any, n_features: int) -> NDArray | None:
+def check_fixed_centers(k_means: Any, data: Data) -> NDArray | None:
     """Return the argument `fixed_centers` as an array (m, D), or None; raise ValueError if it is not valid."""
-    if k_means.fixed_centers is None:
+    if getattr(k_means, "fixed_centers", None) is None:
         return None
     if k_means.size_max is not None or k_means.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
-    n_clusters = k_means.n_clusters
+    n_clusters, n_features = k_means.n_clusters, data.n_features
     centers = np.asarray(unmasked(k_means.fixed_centers, "fixed_centers"), dtype=np.float64)
     if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:
         raise ValueError(

@@ -13,6 +13,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.threads import resolve_threads
+from cprime.em.hard import LabeledSums
 from cprime.estimators.approximate import near_best
 from cprime.estimators.nearest_center import (
     NearestCenter,
@@ -22,10 +23,11 @@ from cprime.estimators.nearest_center import (
     nearest_with_distances,
 )
 from cprime.estimators.updating import updated
-from cprime.kernels import Rows, computing
+from cprime.kernels import Rows, as_rows, computing
 from cprime.model import Model, TiedSpherical
+from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
-from cprime.model.unit import UnitCenters
+from cprime.model.unit import UnitCenters, unit_rows
 from cprime.search.nearby import Nearby
 
 
@@ -39,6 +41,11 @@ class FittedKMeans(NearestCenter):
 
     def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
+
+    def _means_of(self, found: LabeledSums, centers: NDArray) -> NDArray:
+        """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""
+        means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
+        return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
 
     def _set_fitted(self, model: TiedSpherical, counts: NDArray[np.float64], history: NDArray) -> None:
         self.cluster_centers_ = model.centers

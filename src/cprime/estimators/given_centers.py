@@ -11,6 +11,7 @@ from sklearn.utils.validation import _get_feature_names
 from cprime._utils.number_types import check_largest
 from cprime._utils.threads import by_pieces, resolve_threads
 from cprime.estimators.kmeans import KMeans
+from cprime.estimators.nearest_center import distances_from
 from cprime.estimators.validation import check_at_most, check_choice
 from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing
 from cprime.model.unit import unit_rows
@@ -111,8 +112,7 @@ def _checked_centers(centers: Any) -> Floats:
 def _nearest(centers: Floats, n: int, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the ids of the n nearest centers of each row, and their distances: (N, n) each, or (N,) if n is 1."""
     ids, squared = X.nearest(centers, n)
-    distances = squared.astype(np.float64)
-    distances = np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
+    distances = distances_from(squared, metric)
     return (ids[:, 0], distances[:, 0]) if n == 1 else (ids, distances)
 
 

@@ -14,7 +14,7 @@ from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import online_step
 from cprime.estimators.budget import within_memory
-from cprime.estimators.constraints import check_fixed_centers, known_centers, labelled_search, partial_labels
+from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
@@ -30,7 +30,6 @@ from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
-from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import unit_rows
 from cprime.persistence import model_files
@@ -304,13 +303,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             self.lower_bound_ = em.hard_free_energy(self._parameters(), found.inertia, float(found.counts.sum()))
             self.n_displaced_, self.size_cost_ = found.n_displaced, found.size_cost
 
-    def _means_of(self, found: sizes.LabeledSums, centers: NDArray) -> NDArray:
-        """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""
-        means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
-        return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
-
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        return self.init, partial(self._first_model, labels=labels)
+        return self.init, partial(self._first_model, known=known_centers(self, data, labels))
 
     def _say_end(self, fit: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
@@ -383,17 +377,15 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         data = super()._opened(X, sample_weight, reset)
         return data.prepared(unit_rows) if self.metric == "cosine" else data
 
-    def _first_model(self, data: Data, centers: NDArray, exact: bool, labels: Labels = None) -> TiedSpherical:
-        """Return the model with the starting centers; its σ² is computed in the first E-step.
-
-        Fixed centers, and the means of points with labels, replace the centers that are nearest to them.
-        """
+    def _first_model(
+        self, data: Data, centers: NDArray, exact: bool, known: KnownCenters | None = None
+    ) -> TiedSpherical:
+        """Return the model with the starting centers; its σ² is computed in the first E-step."""
         if data.gaps:
             return first_of_gaps(data, centers, exact)
-        fixed = check_fixed_centers(self, data.n_features)
-        known = known_centers(data, labels, fixed, self.n_clusters)
         if known is not None:
             centers = known.placed(data, centers, is_given(self.init))
         if self.metric == "cosine":
             centers = unit_rows(as_rows(centers), "init").dense()
-        return replace(self._model(centers, 1.0, variance_floor(centers)), n_fixed=0 if fixed is None else len(fixed))
+        model = self._model(centers, 1.0, variance_floor(centers))
+        return model if known is None else replace(model, n_fixed=known.n_fixed)

@@ -84,9 +84,9 @@ class Mixture(FittedMixture):
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         init, given = self._start(data)
         fixed = check_fixed_components(self)
+        known = None if given.means else known_centers(self, data, labels)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
-            known = None if given.means else known_centers(data, labels, None, self.n_components)
             if known is not None:
                 centers = known.placed(data, centers, is_given(init))
             model: Model = given.first_model(data, centers, exact)

@@ -56,8 +56,13 @@ def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
 def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the index of each row's nearest center and its distance, (n,) each. metric: "euclidean" or "cosine" """
     labels, squared = nearest_of(centers, X)
+    return labels, distances_from(squared, metric)
+
+
+def distances_from(squared: Floats, metric: str) -> NDArray[np.float64]:
+    """Return Euclidean distances for squared ones, or 1 − cos if the metric is "cosine" and rows have length 1."""
     distances = squared.astype(np.float64)
-    return labels, np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
+    return np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
 
 
 def euclidean_distances(centers: Floats, X: Rows) -> Floats:

@@ -4,18 +4,16 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose, seed_of
+from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.execution import Data, Local
-from cprime.execution.block import ActiveSet, Block
-from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.seeding import is_given, place
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
@@ -34,30 +32,6 @@ _STARTS, _FEW_STARTS = 8, 4  # further starts of small and of medium problems, b
 _FINE = 1e-6  # of refinement: accuracy of an assignment, and least fall of J, relative
 _FEW_REASSIGNED = 1e-3  # share of reassigned points at which iterations by distances end
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
-
-
-@dataclass(frozen=True)
-class LabeledSums(Sums):
-    """Sums over the points of each cluster: counts (C,) Σ w, and sums (C, D) Σ w x."""
-
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SumLabeled:
-    """Job that computes `LabeledSums` of C clusters for given labels of all points (N,)."""
-
-    labels: NDArray[np.int32]
-    n_clusters: int
-
-    reads: ClassVar[bool] = True
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LabeledSums]:
-        own = self.labels[block.rows(np.arange(len(block)))][:, np.newaxis]
-        found = block.X.accumulate(own, None, block.sample_weight, n_components=self.n_clusters)
-        return None, LabeledSums(*found)
 
 
 class Balanced(NamedTuple):

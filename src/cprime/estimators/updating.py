@@ -6,13 +6,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, issparse
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
-from cprime.em.ward import ward_joins
+from cprime.em.joins import children_of, cluster_of, sums_by, ward_joins
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.validation import check_integer
@@ -37,7 +37,7 @@ class _SetActive:
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
-        return ActiveSet(self.labels[block.rows(np.arange(len(block)))][:, np.newaxis]), len(block)
+        return ActiveSet(block.select(self.labels)[:, np.newaxis]), len(block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +82,10 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
         raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
     before = np.asarray(estimator.predict(X, approximate=True))
     start, rows = _start(estimator, X, sample_weight, C), as_training_data(estimator, X)
-    fits = (_k_means_fits if hasattr(estimator, "init") else _mixture_fits)(
-        estimator, start, before, rows, sample_weight
-    )
+    if hasattr(estimator, "init"):
+        fits = _k_means_fits(estimator, start, before, rows, sample_weight)
+    else:
+        fits = [_mixture_fit(estimator, start.centers, rows, sample_weight)]
     origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
     _log_changes(origin, C_before)
     former = getattr(estimator, "history_", em.history([]))  # a combination of models has no history
@@ -114,18 +115,18 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
     return [fit, second.fit(X, sample_weight=sample_weight)]
 
 
-def _mixture_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
-    """Return a list of one fit, from the former parameters, or from means if the number of components changes."""
-    fit, C = clone(estimator), len(start.centers)
+def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> Any:
+    """Return the fit from the former parameters, or from `means` (C, D) if the number of components changes."""
+    fit, C = clone(estimator), len(means)
     if len(estimator.means_) == C:
         fit.set_params(warm_start=True, checkpoint=None)
         vars(fit).update({key: value for key, value in vars(estimator).items() if key[-1] == "_"})
         for key in _OF_ONE_FIT:
             vars(fit).pop(key, None)
     else:
-        given = {"weights_init": None, "precisions_init": None, "means_init": start.centers}
+        given = {"weights_init": None, "precisions_init": None, "means_init": means}
         fit.set_params(n_init=1, checkpoint=None, **given, **size_of(fit, C))
-    return [fit.fit(X, sample_weight=sample_weight)]
+    return fit.fit(X, sample_weight=sample_weight)
 
 
 def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
@@ -141,16 +142,13 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
     if len(centers) == C:
         return _Start(centers, ids, ids)
     counts = np.asarray(estimator.counts_, dtype=np.float64)
-    survivor, sums, weights = ids.copy(), counts[:, np.newaxis] * centers, counts.copy()
-    for a, b in ward_joins(centers.astype(np.float64), counts).pairs[: len(centers) - C]:
-        a, b = survivor[a], survivor[b]
-        keeps, ends = (a, b) if counts[a] >= counts[b] else (b, a)
-        survivor[survivor == ends] = keeps
-        sums[keeps] += sums[ends]
-        weights[keeps] += weights[ends]
-    kept, successors = np.unique(survivor, return_inverse=True)
-    means = np.divide(sums, weights[:, np.newaxis], out=centers.astype(np.float64), where=weights[:, np.newaxis] > 0)
-    return _Start(means[kept].astype(centers.dtype), successors.astype(np.int32), kept.astype(np.int32))
+    groups = cluster_of(children_of(ward_joins(centers.astype(np.float64), counts).pairs, len(centers)), C)
+    heaviest = np.lexsort((-counts, groups))[np.searchsorted(np.sort(groups), np.arange(C))]
+    kept, successors = np.unique(heaviest[groups], return_inverse=True)
+    sums = np.column_stack([sums_by(successors, counts * column, C) for column in centers.T])
+    weights = sums_by(successors, counts, C)[:, np.newaxis]
+    means = np.divide(sums, weights, out=centers[kept].astype(np.float64), where=weights > 0)
+    return _Start(means.astype(centers.dtype), successors.astype(np.int32), kept.astype(np.int32))
 
 
 def _origins(start: _Start, before: NDArray, labels: NDArray, C: int) -> NDArray[np.int32]:
@@ -161,8 +159,7 @@ def _origins(start: _Start, before: NDArray, labels: NDArray, C: int) -> NDArray
     """
     m = len(start.ids)
     former = start.successors[before]
-    shared = coo_array((np.ones(len(labels), dtype=np.int64), (former, labels)), shape=(C, C)).tocsr().diagonal()[:m]
-    sizes = np.bincount(former, minlength=C)[:m], np.bincount(labels, minlength=C)[:m]
+    shared, *sizes = (np.bincount(some, minlength=C)[:m] for some in (former[former == labels], former, labels))
     continues = (2 * shared > sizes[0]) | (2 * shared > sizes[1]) | ((sizes[0] == 0) & (sizes[1] == 0))
     origin = np.full(C, -1, dtype=np.int32)
     origin[:m] = np.where(continues, start.ids, -1)

@@ -169,11 +169,7 @@ def check_mixture(estimator: Any) -> None:
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
-    if isinstance(estimator.momentum, str):
-        check_choice(estimator.momentum, "momentum", ("auto",))
-    elif not isinstance(estimator.momentum, bool | np.bool_):
-        raise TypeError(f'momentum must be "auto" or a bool, got {estimator.momentum!r}.')
-    elif estimator.momentum and estimator.assignment != "soft":
+    if check_flag_or_auto(estimator.momentum, "momentum") and estimator.assignment != "soft":
         raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
 
 

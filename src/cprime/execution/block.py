@@ -163,3 +163,7 @@ class Block:
     def rows(self, places: NDArray) -> NDArray[np.int64]:
         """Return the indices in the whole data of the rows at the positions `places` of this block."""
         return self.first + (places if self.order is None else self.order[places])
+
+    def select(self, values: NDArray) -> NDArray:
+        """Return the entries for this block's rows, in their order, of an array (N, …) for all rows of the data."""
+        return values[self.rows(np.arange(len(self)))]

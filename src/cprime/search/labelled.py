@@ -29,7 +29,7 @@ class LabelledLookup:
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
     ) -> Lookup:
         found = FullLookup()(block, points, kept, components, n_kept)
-        own = self.labels[block.rows(np.arange(len(block)))]
+        own = block.select(self.labels)
         rows = np.flatnonzero(own >= 0)
         if not len(rows):
             return found

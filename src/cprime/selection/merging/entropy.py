@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from cprime.em.ward import Joins
+from cprime.em.joins import Joins, sums_by
 from cprime.kernels import grouped_order
-from cprime.selection.merging.joins import sums_by
 
 LEAST_SHARE = 1e-300  # smaller shares count as zero, so that ratios of shares are finite
 _VALUES = 2**21  # number of shares, or of pairs of shares, processed at a time

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.em.ward import Joins, ward_joins
+from cprime.em.joins import Joins, children_of, sums_by, ward_joins
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer, check_weights
 from cprime.selection.merging.entropy import entropy_joins
-from cprime.selection.merging.joins import children_of, sums_by
 from cprime.selection.merging.shares import shares_of
 from cprime.selection.merging.tree import MergeTree
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.em.joins import sums_by
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import data_for
 from cprime.estimators.validation import check_weights
@@ -14,7 +15,6 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import computing, posterior
 from cprime.model import Model
 from cprime.selection.merging.entropy import LEAST_SHARE, SharedPoints
-from cprime.selection.merging.joins import sums_by
 from cprime.sources.checked import checked
 
 _VALUES = 2**22  # number of probabilities computed at a time

@@ -1,4 +1,4 @@
-"""Joins of weighted centers that raise the sum of squares J least: Ward (1963).
+"""Joins of clusters, the clusters after a cut, and the joins that raise the sum of squares J least: Ward (1963).
 
 Replacing two centers of weights v and w by one raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². The
 cost of joining a union with a third cluster is never below the lower cost of its two parts. So two centers that are
@@ -6,7 +6,7 @@ each other's cheapest partners can be joined at once. They are found along a cha
 and the joins are sorted at the end: O(C²) costs and O(C) memory.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,3 +89,44 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
             chain = np.searchsorted(left, chain).tolist()
             m, w, names = m[left], w[left], names[left]
     return pairs, changes
+
+
+def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDArray[np.float64]:
+    """Return the sum of the values (n,) in each group: (n_groups,)."""
+    sums: Any = np.bincount(groups, weights=values, minlength=n_groups)
+    return sums
+
+
+def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64]:
+    """Return the two nodes of each join, (m, 2), smaller first: c < C is a component, C + i the result of join i."""
+    parent = np.arange(n_components)  # union-find parent: leads to the component that represents the cluster
+    node = np.arange(n_components)  # tree node of a cluster, stored at its representative component
+    children = np.empty((len(pairs), 2), dtype=np.int64)
+    for i, (a, b) in enumerate(pairs):
+        a, b = _find(parent, a), _find(parent, b)
+        children[i] = sorted((node[a], node[b]))
+        parent[b] = a
+        node[a] = n_components + i
+    return children
+
+
+def cluster_of(children: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
+    """Return the cluster of each component, (C,), if the tree is cut at n_clusters.
+
+    Clusters are numbered in the order of their smallest component indices.
+    """
+    C = len(children) + 1
+    least = np.arange(2 * C - 1)  # smallest component index in each node
+    for i, (a, b) in enumerate(children):
+        least[C + i] = min(least[a], least[b])
+    top = least.copy()
+    for i in range(C - n_clusters - 1, -1, -1):  # from the last join to the first
+        top[children[i]] = top[C + i]
+    return np.unique(top[:C], return_inverse=True)[1]
+
+
+def _find(parent: NDArray[np.int64], c: int) -> int:
+    while parent[c] != c:
+        parent[c] = parent[parent[c]]
+        c = parent[c]
+    return c

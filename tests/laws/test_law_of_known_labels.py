@@ -185,6 +185,10 @@ def test_bad_input_names_argument_value_and_expectation():
     ]:
         with pytest.raises(ValueError, match=message):
             make().fit(X, labels)
+    gaps = X.copy()
+    gaps[0, 0] = np.nan
+    with pytest.raises(ValueError, match="fixed_centers needs complete rows"):
+        KMeans(3, fixed_centers=X[:1], missing="marginal").fit(gaps)
     with pytest.raises(TypeError, match='semi_supervised must be "auto" or a bool, got 1'):
         KMeans(3, semi_supervised=1).fit(X, y)
     with pytest.raises(ValueError, match="partial_fit needs fixed_centers=None"):

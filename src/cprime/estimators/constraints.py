@@ -112,6 +112,8 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray | None:
         return None
     if k_means.size_max is not None or k_means.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
+    if data.gaps:
+        raise ValueError("fixed_centers needs complete rows: impute missing values first.")
     n_clusters, n_features = k_means.n_clusters, data.n_features
     centers = np.asarray(unmasked(k_means.fixed_centers, "fixed_centers"), dtype=np.float64)
     if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:

@@ -9,7 +9,7 @@ from checkpoint_data import assert_same, clustered, died
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from cprime.estimators import base
+from cprime.estimators import checkpointing
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
 
@@ -38,7 +38,8 @@ def folders(monkeypatch):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(base, "SPILLED", 400 * 12)  # bytes of ids and costs of 400 points with one component each
+    n_bytes = 400 * 12  # of ids and costs of 400 points with one component each
+    monkeypatch.setattr(checkpointing, "SPILLED", n_bytes)
 
 
 @pytest.mark.usefixtures("small")

@@ -96,7 +96,7 @@ def test_it_is_kept_while_centers_stay_and_made_anew_when_they_drift(built):
 
 def test_centers_are_where_the_structure_has_them():
     km = online(4)
-    cells = km._followed
+    cells = km._online_cells
     assert cells.centers is km.cluster_centers_
     again = OnlineCenterIndex.from_dict(cells.as_dict(), km.cluster_centers_)
     for found, expected in zip(cells.near.find(as_rows(batch(9))), again.near.find(as_rows(batch(9))), strict=True):
@@ -132,7 +132,7 @@ def test_threads_change_nothing():
 def test_a_batch_that_fails_leaves_the_model_and_its_structure(monkeypatch):
     km, other = online(4), online(4)
     with monkeypatch.context() as patch:
-        patch.setattr(KMeans, "_set_fitted", lambda *_: 1 / 0)
+        patch.setattr(KMeans, "_adopt", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             km.partial_fit(batch(4))
     for model in (km, other):

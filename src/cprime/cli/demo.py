@@ -68,7 +68,7 @@ class KMeansRun:
             "n_iter": self.estimator.n_iter_,
             "seconds": self.seconds,
             "quantization_error": float(self.estimator.inertia_),
-            "certificate": certificate_text(self.estimator),
+            "certificate": certificate_text(getattr(self.estimator, "certificate_", None)),
         }
 
 

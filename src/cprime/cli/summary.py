@@ -77,7 +77,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "variance": found("variance_"),
         "free_energy": found("lower_bound_"),
         "certificate": found("certificate_"),
-        "search_quality": certificate_text(estimator),
+        "search_quality": certificate_text(getattr(estimator, "certificate_", None)),
         "final_assignment": found("final_assignment_"),
         "advice": advice(estimator),
         "sizes": sizes(found("counts_")),

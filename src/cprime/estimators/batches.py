@@ -1,34 +1,27 @@
 """Online k-means: the step of `KMeans.partial_fit`, which searches cells of centers if there are many clusters."""
 
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
+from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.validation import check_decay, check_integer, resolve_init, resolve_search
 from cprime.execution import Data
 from cprime.kernels import Floats, computing
-from cprime.model import TiedSpherical
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search.nearby import CellIndexLookup
 
 MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
 
 
-class OnlineStep(NamedTuple):
-    """Result of a batch: new parameters, summed weights (C,) of the clusters, history, and other fitted attributes."""
+def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
+    """Assign a batch of points, and move the centers toward the means of their points; return the new centers.
 
-    model: TiedSpherical
-    counts: NDArray[np.float64]
-    history: NDArray
-    others: dict[str, Any]
-
-
-def online_step(k_means: Any, X: Any, sample_weight: Any) -> OnlineStep:
-    """Assign a batch of points, and move the centers toward the means of their points."""
+    Labels, J and F of the result are those of this batch, for the centers before the step.
+    """
     begin = perf_counter()
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
@@ -45,20 +38,19 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> OnlineStep:
             data.begin(keep=False)
         else:
             model = k_means._parameters()
-        cells = followed(k_means, model.centers) if in_cells(k_means, data) else None
+        cells = online_cells(k_means, model.centers) if in_cells(k_means, data) else None
         look = em.ALL if cells is None else CellIndexLookup(cells.near)
         model, counts, won = em.k_means_step(model, counts, data, decay, look)
         J, labels = won.error, data.labels()
         assert labels is not None
         bound = em.hard_free_energy(model, J, won.weight)
     row = ("online", bound, J, won.n_distances, won.n_weighted, perf_counter() - begin)
-    others: dict[str, Any] = {"labels_": labels, "inertia_": J, "lower_bound_": bound}
-    others |= {"converged_": False, "n_relocated_": 0, "neighbors_": None, "certificate_": None}
-    others["final_assignment_"] = "exact" if cells is None else "found"
+    final = "exact" if cells is None else "found"
+    measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": final}
+    record = FitRecord(np.concatenate([rows, em.history([row])]), False, measured)
     if cells is not None:
-        others["_followed"] = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
-        others["structure_"] = others["_followed"].as_dict()
-    return OnlineStep(model, counts, np.concatenate([rows, em.history([row])]), others)
+        cells = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
+    return KMeansSolution(model.centers, model.variance, counts, J, bound, record, cells=cells)
 
 
 def in_cells(k_means: Any, data: Data) -> bool:
@@ -70,9 +62,9 @@ def in_cells(k_means: Any, data: Data) -> bool:
     return not (search.exact or search.published) and k_means.n_clusters >= MANY and not data.sparse
 
 
-def followed(k_means: Any, centers: Floats) -> OnlineCenterIndex:
+def online_cells(k_means: Any, centers: Floats) -> OnlineCenterIndex:
     """Return the cells (groups of nearby centers): those of the last batch if they are not outdated, else new ones."""
-    cells: OnlineCenterIndex | None = getattr(k_means, "_followed", None)
+    cells: OnlineCenterIndex | None = getattr(k_means, "_online_cells", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)
         cells = OnlineCenterIndex(centers) if given is None else OnlineCenterIndex.from_dict(given, centers)

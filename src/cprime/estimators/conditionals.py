@@ -32,7 +32,6 @@ class Conditionals:
     n_threads: int | None
     random_state: Any
     means_: NDArray
-    _set_model: Any
 
     _say_truncated: Any
     _parameters: Any
@@ -218,7 +217,7 @@ class Conditionals:
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
         params |= {name: getattr(model, name) for name in type(model).followed_options}
         derived = type(estimator)(**params)
-        derived._set_model(model, self.n_active_)
+        derived._adopt(derived._solution_of(model, self.n_active_))
         derived.n_features_in_ = len(columns)
         names = self._names()
         if names is not None:

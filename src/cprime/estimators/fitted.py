@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
+from cprime.estimators.solutions import KMeansSolution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
 from cprime.model import Model
@@ -87,9 +88,8 @@ def derived_k_means(
     """
     derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
     model: Any = derived._model(centers, 1.0, variance_floor(centers))
-    derived.cluster_centers_, derived.counts_, derived.n_active_ = centers, counts, 1
-    derived.variance_, derived.inertia_ = model.variance_of(mean_square), inertia
-    derived.lower_bound_ = em.hard_free_energy(model, mean_square, 1.0)
+    bound = em.hard_free_energy(model, mean_square, 1.0)
+    derived._adopt(KMeansSolution(centers, model.variance_of(mean_square), counts, inertia, bound))
     return _described(derived, estimator)
 
 
@@ -102,8 +102,8 @@ def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -
     if isinstance(estimator.n_active, int | np.integer):
         params["n_active"] = min(int(estimator.n_active), model.n_components)
     derived = clone(type(estimator)(**params))
-    derived._set_model(model, resolve_n_active(derived.n_active, model.n_components, derived.assignment))
-    derived.counts_ = counts
+    n_active = resolve_n_active(derived.n_active, model.n_components, derived.assignment)
+    derived._adopt(derived._solution_of(model, n_active, counts=counts))
     return _described(derived, estimator)
 
 

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.threads import resolve_threads
 from cprime.em.hard import LabeledSums
-from cprime.estimators.approximate import near_best
+from cprime.estimators.approximate import approximate_search, certify, near_best
+from cprime.estimators.gaps import impute
 from cprime.estimators.nearest_center import (
     NearestCenter,
     cosine_distances,
@@ -28,7 +29,6 @@ from cprime.model import Model, TiedSpherical
 from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.search.nearby import Nearby
 
 
 class FittedKMeans(NearestCenter):
@@ -37,7 +37,9 @@ class FittedKMeans(NearestCenter):
     metric: str
     n_clusters: int
     variance_: float
-    _nearby: Callable[[Model], Nearby]
+
+    certify = certify
+    impute = impute
 
     def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
@@ -46,21 +48,6 @@ class FittedKMeans(NearestCenter):
         """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""
         means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
         return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
-
-    def _set_fitted(self, model: TiedSpherical, counts: NDArray[np.float64], history: NDArray) -> None:
-        self.cluster_centers_ = model.centers
-        self.variance_ = model.variance
-        self.counts_ = counts
-        self.history_ = history
-        self.lower_bounds_ = history["lower_bound"].tolist()
-        self.n_iter_ = len(history)
-        self.n_active_ = 1
-        for name in ("_followed", "structure_"):  # remove cells (groups of centers) of an earlier fit
-            self.__dict__.pop(name, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        above: Any = super()
-        return {name: value for name, value in above.__getstate__().items() if name != "_followed"}
 
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
@@ -131,7 +118,7 @@ class FittedKMeans(NearestCenter):
             job: Callable[[Rows], NDArray[np.int32]] = partial(nearest_labels, self.cluster_centers_)
             if approximate:
                 model = self._parameters()
-                job = partial(near_best, model, self._nearby(model))
+                job = partial(near_best, model, approximate_search(self, model))
             return data.map(job, None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray]:

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import em
 from cprime._utils.messages import warn
 from cprime._utils.random import check_random_state
-from cprime.estimators.approximate import Approximate, near_best
+from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer
 from cprime.estimators.quality import say_truncated
+from cprime.estimators.solutions import MixtureSolution
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.execution.results import kept_entries
@@ -75,7 +76,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _DerivedAttribute(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Approximate, Clusterer):
+class FittedMixture(DensityMixin, Clusterer):
     """Base of mixtures with the methods that use fitted parameters; a subclass adds the methods that fit.
 
     The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
@@ -99,6 +100,8 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
     max_iter: int
     warm_start: bool
 
+    certify = certify
+
     @property
     def _family(self) -> Any:
         return self._families[self.covariance_type_]
@@ -106,25 +109,9 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
     def _searched_by(self) -> tuple[str, ...]:
         return ("means_", "weights_", *self._family.attribute_names)
 
-    def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
-        self._set_model(model, n_active)
-        self.counts_ = counts
-        self.history_ = history
-        self.lower_bounds_ = history["lower_bound"].tolist()
-        self.n_iter_ = len(history)
-
-    def _set_model(self, model: Model, n_active: int) -> None:
-        """Set the fitted attributes that describe the mixture, such as `means_`, but none that describe its fit."""
-        C, dtype = len(model.centers), model.centers.dtype
-        self.covariance_type_ = self.covariance_type
-        self.equal_weights_ = model.weights is None
-        self.means_ = model.centers
-        self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
-        for family in self._families.values():  # remove the parameters of another family, from an earlier fit
-            for name in family.attribute_names:
-                self.__dict__.pop(name, None)
-        self.__dict__.update(model.attributes())
-        self.n_active_ = 1 if self.assignment == "hard" else n_active
+    def _solution_of(self, model: Model, n_active: int, **results: Any) -> MixtureSolution:
+        """Return a solution with the parameters of a model. n_active: C′; results: further fields"""
+        return MixtureSolution(model, self.covariance_type, 1 if self.assignment == "hard" else n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
@@ -178,7 +165,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         """Return the free energy F of the last iteration of the fit that this one continues; ∞ if there is none."""
         return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
-    def _goes_on_from(self) -> dict[str, Any] | None:
+    def _continued(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
             return None
         family = self._family.attribute_names
@@ -194,7 +181,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _winners(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
+    def _best_components(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
         """Return the index of the best component of every row: (N,). out: destination, or None for a new array"""
         return data.map(partial(best_of, model), None, np.int32, out)
 
@@ -222,8 +209,8 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         with computing(self.n_threads):
             model = self._model_of(data)
             if not approximate:
-                return self._winners(data, model, out)
-            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32, out)
+                return self._best_components(data, model, out)
+            return data.map(partial(near_best, model, approximate_search(self, model)), None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the index of the most probable component of each row and the distance to its mean.
@@ -276,7 +263,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         self._say_truncated("predict_proba")
         with computing(self.n_threads):
             model = self._model_of(data)
-            nearby = self._nearby(model) if approximate and H < C else None
+            nearby = approximate_search(self, model) if approximate and H < C else None
             truncated = partial(_truncated, model, nearby, H, sparse)
             job = model.responsibilities if not sparse and C == H else truncated
             return data.map(job, C, model.centers.dtype, out)

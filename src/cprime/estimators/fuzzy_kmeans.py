@@ -7,7 +7,6 @@ import numpy as np
 
 from cprime._utils.random import check_random_state
 from cprime.em import fuzzy
-from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
@@ -18,7 +17,7 @@ from cprime.estimators.validation import (
     check_real,
     check_weights,
 )
-from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
+from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution.block import Block
 from cprime.persistence import model_files
 from cprime.seeding import is_given, start
@@ -27,7 +26,7 @@ _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in f
 
 
 @model_files.register
-class FuzzyKMeans(CopiedCallbacks, Arrays, FuzzyBase):
+class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     The fit decreases J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², for which the best memberships are

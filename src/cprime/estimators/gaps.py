@@ -1,4 +1,4 @@
-"""Missing values of data: replacement by column means in initializations, and imputation by fitted models."""
+"""Missing values: replacement by column means in initializations, and a method that imputes them by fitted models."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -64,64 +64,50 @@ def filled_by_means(data: Data, names: Any) -> Data:
     return data.read_by(ReadGaps(found.sums / found.weights), gaps=True)
 
 
-class Imputing:
-    """Mixin of estimators that accept missing values and can impute them."""
+def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
+    """Return the rows with each missing value replaced, given the observed values of its row.
 
-    _opened: Any
-    _model_of: Any
-    n_active_: int
-    n_threads: int | None
-    missing: str
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or a source
+        NaN, or a null of a table, is a missing value.
+    sample : bool, default=False
+        False inserts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` best components of a row,
+        which have the least expected squared error; for k-means these are the values of the nearest center. True
+        draws from the conditional density (first a component, then values), which preserves variances and
+        correlations.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of the draws.
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.allow_nan = self.missing == "marginal"
-        return tags
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without any value
+        becomes the mean of its `n_active_` best components.
 
-    def impute(self, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
-        """Return the rows with each missing value replaced, given the observed values of its row.
+    References
+    ----------
+    Little & Rubin, *Statistical Analysis with Missing Data*. Ghahramani & Jordan (1994), *Supervised learning from
+    incomplete data via an EM approach*.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a source
-            NaN, or a null of a table, is a missing value.
-        sample : bool, default=False
-            False inserts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` best components of a row,
-            which have the least expected squared error; for k-means these are the values of the nearest center. True
-            draws from the conditional density (first a component, then values), which preserves variances and
-            correlations.
-        random_state : int, RandomState, Generator or None, default=None
-            Source of the random numbers of the draws.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without any value
-            becomes the mean of its `n_active_` best components.
-
-        References
-        ----------
-        Little & Rubin, *Statistical Analysis with Missing Data*. Ghahramani & Jordan (1994), *Supervised learning from
-        incomplete data via an EM approach*.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cprime import GaussianMixture
-        >>> x = np.linspace(0, 1, 50)
-        >>> X = np.column_stack([x, 2 * x])
-        >>> X[7, 1] = np.nan
-        >>> gm = GaussianMixture(1, missing="marginal").fit(X)
-        >>> bool(abs(gm.impute(X)[7, 1] - 2 * X[7, 0]) < 1e-3)
-        True
-        """
-        sample = check_flag(sample, "sample")
-        data = self._opened(X)
-        with computing(self.n_threads):
-            model: Model = self._model_of(data)
-            key = Key(seed_of(random_state)) if sample else None
-            job = partial(_imputed, model, self.n_active_, key)
-            return data.map(job, model.n_features, model.centers.dtype, numbered=True)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> x = np.linspace(0, 1, 50)
+    >>> X = np.column_stack([x, 2 * x])
+    >>> X[7, 1] = np.nan
+    >>> gm = GaussianMixture(1, missing="marginal").fit(X)
+    >>> bool(abs(gm.impute(X)[7, 1] - 2 * X[7, 0]) < 1e-3)
+    True
+    """
+    sample = check_flag(sample, "sample")
+    data = self._opened(X)
+    with computing(self.n_threads):
+        model: Model = self._model_of(data)
+        key = Key(seed_of(random_state)) if sample else None
+        job = partial(_imputed, model, self.n_active_, key)
+        return data.map(job, model.n_features, model.centers.dtype, numbered=True)
 
 
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.fitted_mixture import best_of
-from cprime.estimators.gaps import Imputing
+from cprime.estimators.gaps import impute
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.persistence import model_files
@@ -23,7 +23,7 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 
 
 @model_files.register
-class GaussianMixture(Imputing, Conditionals, Mixture):
+class GaussianMixture(Conditionals, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7) of Lücke &
@@ -202,6 +202,8 @@ class GaussianMixture(Imputing, Conditionals, Mixture):
     >>> sorted(gm.means_[:, 0].round(3).tolist())
     [0.5, 9.5]
     """
+
+    impute = impute
 
     def __init__(
         self,

@@ -10,14 +10,13 @@ from cprime import em
 from cprime._utils.messages import warn_if_few
 from cprime._utils.values import replace
 from cprime.estimators import sizes
-from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import online_step
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_kmeans import FittedKMeans
-from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
+from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -38,7 +37,7 @@ from cprime.seeding import is_given
 
 
 @model_files.register
-class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
+class KMeans(FittedKMeans, Clusterer):
     """k-means clustering: truncated EM of a Gaussian mixture in which each point has one active component (C′ = 1).
 
     The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖² for points x_n of weight w_n and centers μ_c. So it increases the
@@ -293,29 +292,22 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     def _bounded(self) -> bool:
         return self.size_max is not None or self.size_min is not None
 
-    def _finish(self, data: Data) -> None:
-        for name in ("n_displaced_", "size_cost_"):  # remove those of an earlier fit
-            self.__dict__.pop(name, None)
-        if self._bounded:
-            found = sizes.balance(self, data)
-            self.cluster_centers_, self.labels_, self.inertia_, self.counts_ = found[:4]
-            self.variance_ = max(found.inertia, float(np.finfo(float).tiny)) / (found.counts.sum() * data.n_features)
-            self.lower_bound_ = em.hard_free_energy(self._parameters(), found.inertia, float(found.counts.sum()))
-            self.n_displaced_, self.size_cost_ = found.n_displaced, found.size_cost
-
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         return self.init, partial(self._first_model, known=known_centers(self, data, labels))
 
-    def _say_end(self, fit: em.Run) -> None:
-        warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
+    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> KMeansSolution:
+        assert run.counts is not None
+        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+        model = run.model
+        return KMeansSolution(
+            model.centers, model.variance, run.counts, run.error, run.bound, record, n_relocated=run.n_relocated
+        )
 
-    def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        assert fit.counts is not None
-        self._set_fitted(fit.model, fit.counts, fit.history)
-        self.lower_bound_ = fit.bound
-        self.inertia_ = fit.error
-        self.converged_ = fit.end == em.End.CONVERGED
-        self.n_relocated_ = fit.n_relocated
+    def _refined(self, solution: KMeansSolution, data: Data) -> KMeansSolution:
+        return sizes.balanced(self, data, solution) if self._bounded else solution
+
+    def _warn_of(self, run: em.Run) -> None:
+        warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         if labels is not None:
@@ -367,9 +359,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         check_common(self)
         if self.fixed_centers is not None:
             raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
-        step = online_step(self, X, sample_weight)
-        self._set_fitted(step.model, step.counts, step.history)
-        self.__dict__.update(step.others)
+        self._adopt(online_step(self, X, sample_weight))
         return self
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:

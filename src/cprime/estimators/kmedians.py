@@ -9,11 +9,10 @@ from scipy.spatial.distance import cdist
 
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
-from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_loop, check_real, check_weights
-from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
+from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 
@@ -37,7 +36,7 @@ class Medians:
 
 
 @model_files.register
-class KMedians(CopiedCallbacks, Arrays, Prototypes):
+class KMedians(CallbackSupportMixin, Arrays, Prototypes):
     """k-medians clustering: minimize J = Σ_n w_n min_c ‖x_n − μ_c‖₁, the sum of absolute differences to medians.
 
     Points are assigned to the center of least L1 distance, and each center becomes the (weighted) median of its points

@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime.em import medoids
-from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
-from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
+from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.kernels import as_rows
 from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
@@ -26,7 +25,7 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parame
 
 
 @model_files.register
-class KMedoids(CopiedCallbacks, Arrays, Prototypes):
+class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
     """k-medoids clustering: choose C points μ_c, the medoids, that minimize J = Σ_n w_n min_c V(x_n, μ_c).
 
     V is any dissimilarity.

@@ -15,6 +15,7 @@ from cprime.estimators.constraints import check_fixed_components, known_centers,
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
+from cprime.estimators.solutions import FitRecord, MixtureSolution
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     check_decay,
@@ -94,8 +95,8 @@ class Mixture(FittedMixture):
 
         return init, first_model
 
-    def _say_end(self, fit: em.Run) -> None:
-        if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
+    def _warn_of(self, run: em.Run) -> None:
+        if run.end == em.End.MAX_ITER and self.assignment != "posterior":
             self._warn_not_converged()
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
@@ -167,15 +168,14 @@ class Mixture(FittedMixture):
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
-            self.labels_ = self._winners(data, model)
+            labels = self._best_components(data, model)
             data.begin(keep=False)
             new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
             tally, bound = totals.tally, em.free_energy(model, totals.tally)
         row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
-        self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
-        self.lower_bound_, self.converged_ = bound, False
-        self.neighbors_ = self.certificate_ = None
-        self.final_assignment_ = "exact"
+        measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": "exact"}
+        record = FitRecord(np.concatenate([rows, em.history([row])]), False, measured)
+        self._adopt(self._solution_of(new, n_active, counts=counts, lower_bound=bound, record=record))
         return self
 
     def update(self, X: Any, n_components: int | None = None, sample_weight: Any = None) -> Self:
@@ -242,8 +242,6 @@ class Mixture(FittedMixture):
         data.begin(keep=True)
         return centers
 
-    def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        assert fit.counts is not None
-        self._set_parameters(fit.model, fit.counts, fit.history, n_kept)
-        self.lower_bound_ = fit.bound
-        self.converged_ = fit.end == em.End.CONVERGED
+    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> MixtureSolution:
+        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+        return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)

@@ -66,12 +66,11 @@ class SearchQualityWarning(ConvergenceWarning):
     """
 
 
-def certificate_text(estimator: Any) -> str | None:
-    """Return the certificate (measured quality of the search) as text, or None if the estimator has none.
+def certificate_text(found: dict[str, Any] | None) -> str | None:
+    """Return a certificate (measured quality of the search, `certificate_`) as text, or None if there is none.
 
     The text contains the agreement, the share of points whose best component was found, with its 95 % interval.
     """
-    found = getattr(estimator, "certificate_", None)
     if not found:
         return None
     low, high = (f"{100 * end:.3g}" for end in found["agreement_interval"])
@@ -97,7 +96,7 @@ def remarks(estimator: Any) -> list[str]:
     the size C′ of active sets if it is less than the number of components C.
     """
     lines = []
-    text = certificate_text(estimator)
+    text = certificate_text(getattr(estimator, "certificate_", None))
     if text is not None:
         exact = getattr(estimator, "final_assignment_", "found") == "exact"
         lines.append(f"{text}; labels_ are {'exact' if exact else 'as found, predict() is exact'}")
@@ -139,7 +138,7 @@ def warn_if_poor(estimator: Any) -> None:
     """Issue a `SearchQualityWarning` if the whole 95 % interval of a value in the certificate is beyond its limit."""
     poor = advice(estimator)
     if poor is not None:
-        warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning)
+        warn(f"{certificate_text(estimator.certificate_)}: {poor}", SearchQualityWarning)
 
 
 @cache

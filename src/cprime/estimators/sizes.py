@@ -3,7 +3,7 @@
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.values import replace
+from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
+from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, Local
 from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
+from cprime.model.tied_spherical import variance_floor
 from cprime.seeding import is_given, place
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.random_rows import choose_random_rows
@@ -34,7 +38,7 @@ _FEW_REASSIGNED = 1e-3  # share of reassigned points at which iterations by dist
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
-class Balanced(NamedTuple):
+class _Balanced(NamedTuple):
     """Assignment within the bounds, and the nearest centers.
 
     centers (C, D)    labels (N,)    inertia: J    counts (C,): weight of each cluster
@@ -104,8 +108,32 @@ def check_data(data: Data) -> None:
         raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")
 
 
-def balance(k_means: Any, data: Data) -> Balanced:
-    """Return the assignment within the bounds that follows a free fit, which `k_means` has as its result.
+def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
+    """Return the solution within the bounds that follows a free fit.
+
+    k_means: the estimator, whose parameters are used    data: rows in memory or of a source    free: result of the fit
+    """
+    assert free.record is not None
+    found = _balance(k_means, data, free.centers, free.record.measured)
+    weight = float(found.counts.sum())
+    variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
+    model = k_means._model(found.centers, variance, variance_floor(found.centers))
+    measured = {**free.record.measured, "labels": found.labels}
+    return replace(
+        free,
+        centers=found.centers,
+        variance=variance,
+        counts=found.counts,
+        inertia=found.inertia,
+        lower_bound=hard_free_energy(model, found.inertia, weight),
+        record=replace(free.record, measured=measured),
+        n_displaced=found.n_displaced,
+        size_cost=found.size_cost,
+    )
+
+
+def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, Any]) -> _Balanced:
+    """Return the assignment within the bounds that follows a free fit.
 
     The iterations begin with the centers of the free fit. If the problem is not large, they also begin from given
     centers, or from some starts by random rows and k-means++, and the result of least J is refined.
@@ -123,9 +151,9 @@ def balance(k_means: Any, data: Data) -> Balanced:
         k_means._means_of,
     )
     fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
-    lists = k_means.neighbors_
-    first = _Candidates(data, lists, None if lists is None else k_means.labels_)
-    best = _alternate(data, options, k_means.cluster_centers_, first)
+    lists = measured["neighbors"]
+    first = _Candidates(data, lists, None if lists is None else measured["labels"])
+    best = _alternate(data, options, centers, first)
     if n_pairs <= _MEDIUM and C > 1:
         for start, steps in _starts(k_means, data, options, fine):
             found = _alternate(data, steps[0], start, _Candidates(data))
@@ -133,7 +161,7 @@ def balance(k_means: Any, data: Data) -> Balanced:
                 found = _alternate(data, step, found.centers, _Candidates(data))
             best = min(best, found, key=attrgetter("inertia"))
         best = min(best, _alternate(data, fine, best.centers, _Candidates(data)), key=attrgetter("inertia"))
-    if k_means.final_assignment_ != "exact":
+    if measured["final_assignment"] != "exact":
         return best
     ids, squared = _Candidates(data, None, best.nearest, 1).find(best.centers)
     return best._replace(nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
@@ -239,7 +267,7 @@ def _near_in_lists(
     return X.search_lists(centers, lists, np.ascontiguousarray(own[:, :1]), n_candidates, extra=own)[:2]
 
 
-def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Candidates) -> Balanced:
+def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Candidates) -> _Balanced:
     """Alternate assignment within the bounds and means until J hardly falls; return the best state."""
     best, labels = None, None
     for iteration in range(1, options.max_iter + 1):
@@ -260,7 +288,7 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
     return best
 
 
-def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> Balanced:
+def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:
     """Return the assignment within the bounds for these centers, without counts.
 
     If the bounds cannot be met among the candidates of the points, there are four times as many from then on.
@@ -281,7 +309,7 @@ def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> Bala
                 raise
             candidates.n_candidates, candidates.prices = min(4 * candidates.n_candidates, len(centers)), None
     J, least = _sum_of(squared[ids == labels[:, np.newaxis]], weights), _sum_of(squared[:, 0], weights)
-    return Balanced(centers, labels, J, np.empty(0), ids[:, 0].copy(), least)
+    return _Balanced(centers, labels, J, np.empty(0), ids[:, 0].copy(), least)
 
 
 def n_bytes(n_points: int, n_clusters: int, itemsize: int, weighted: bool) -> int:

@@ -8,6 +8,7 @@ from cprime import em
 from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.prototypes import FuzzyBase
+from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
     check_auto_or_positive,
     check_common,
@@ -218,17 +219,9 @@ class SoftKMeans(FuzzyBase, Clusterer):
 
         return self.init, first_model
 
-    def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        self.lower_bound_ = fit.bound
-        self.variance_ = fit.model.variance
-        self.stiffness_ = 0.5 / self.variance_
-        self.cluster_centers_ = fit.model.centers
-        self.inertia_ = fit.error
-        self.n_active_ = n_kept
-        self.history_ = fit.history
-        self.lower_bounds_ = self.history_["lower_bound"].tolist()
-        self.converged_ = fit.end == em.End.CONVERGED
-        self.n_iter_ = len(fit.rows)
+    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> SoftKMeansSolution:
+        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+        return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)
 
     def _parameters(self) -> FixedVariance:
         return FixedVariance(self.cluster_centers_, self.variance_, 0.0)

@@ -1,17 +1,22 @@
-"""Base class of all estimators, with methods that write a model file and make a report."""
+"""Base class of all estimators: copies and pickles, model files, reports, and links to the documentation."""
 
+import copy
 import os
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 
+from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
+from cprime.estimators.solutions import without_caches
 from cprime.estimators.soundness import check_fitted
 from cprime.persistence import model_files
 
 if TYPE_CHECKING:
     from cprime.report import Report
+
+_CALLBACKS = ("callbacks", "_skl_callbacks")  # cprime's callbacks, and those that scikit-learn's `set_callbacks` sets
 
 
 def address() -> str:
@@ -48,7 +53,42 @@ class Documented:
 
 
 class SavableEstimator(Documented, BaseEstimator):
-    """Base of estimators that can be saved to a file, read by `cprime.load`, and described by a report."""
+    """Base of estimators that can be copied, saved to a file, read by `cprime.load`, and described by a report.
+
+    A pickle of a fitted estimator lacks the callbacks that cannot be pickled; the log names them. The state of an
+    estimator that is not fitted contains all callbacks, because its fit needs them. Copies and clones share those
+    callbacks with the original that cannot be copied.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = without_caches(super().__getstate__())
+        if not any(name[-1] == "_" for name in state):
+            return state
+        owner = type(self).__name__
+        return state | {name: picklable(state[name], owner) for name in _CALLBACKS if name in state}
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        with all_callbacks():
+            new.__dict__.update(self.__getstate__())
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = memo[id(self)] = type(self).__new__(type(self))
+        with all_callbacks():
+            state = self.__getstate__()
+        for name, value in state.items():
+            new.__dict__[name] = deep_copied(value, memo) if name in _CALLBACKS else copy.deepcopy(value, memo)
+        return new
+
+    def __sklearn_clone__(self) -> Self:
+        if not hasattr(self, "callbacks"):
+            return BaseEstimator.__sklearn_clone__(self)
+        bare: Any = copy.copy(self)
+        bare.callbacks = None
+        new: Self = BaseEstimator.__sklearn_clone__(bare)
+        new.callbacks = deep_copied(self.callbacks, {})
+        return new
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file, completely or not at all; `cprime.load` reads it.

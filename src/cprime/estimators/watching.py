@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from cprime.callbacks import ProgressBar, resolve
+from cprime.estimators.solutions import without_solution
 from cprime.kernels import computing
 
 try:
@@ -33,10 +34,9 @@ R = TypeVar("R")
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """Return a copy of an estimator without fitted attributes; number and names of features and `preparation_` stay."""
+    """Return a copy of an estimator without the results of its fit; the description of the columns stays."""
     view = copy.copy(estimator)
-    kept = ("n_features_in_", "feature_names_in_", "preparation_")
-    view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_" or name in kept}
+    view.__dict__ = without_solution(vars(estimator))
     return view
 
 

@@ -88,7 +88,7 @@ def _search(estimator: Any) -> Light | None:
                 name, State.LOOK, "The search was partial, and nothing says how good it was.", "certificate=1000"
             )
         return Light(name, State.GOOD, "Exact: every row was compared with what could be its best cluster.")
-    said = certificate_text(estimator)
+    said = certificate_text(getattr(estimator, "certificate_", None))
     if advice(estimator) is None:
         return Light(name, State.GOOD, f"Partial and good: {said}.")
     lists = getattr(estimator, "neighbors_", None)

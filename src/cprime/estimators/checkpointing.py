@@ -1,0 +1,76 @@
+"""Folders of a fit: the checkpoint, from which an interrupted fit continues, and files of active sets."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprime import __version__
+from cprime._utils.random import Key
+from cprime.estimators.validation import check_spill
+from cprime.execution import Data
+from cprime.kernels import instruction_set
+from cprime.persistence import checkpoint_files, checkpoints
+from cprime.persistence.checkpoints import Checkpoint, Runs
+from cprime.seeding import is_given
+
+SPILLED = 2**30  # active sets and costs of at least so many bytes are stored in the checkpoint's folder
+_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # parameters that change no result
+
+
+def stored_param(value: Any) -> Any:
+    """Return a constructor parameter in a form that a checkpoint can store.
+
+    Initial centers become arrays, random generators become None, and functions and other objects become their names in
+    angle brackets.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | bool | int | float | None) or hasattr(value, "with_params"):
+        return value
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None
+    if is_given(value):
+        return np.asarray(getattr(value, "cluster_centers_", getattr(value, "means_", value)))
+    return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
+
+
+def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractContextManager[None]:
+    """Return a context in which active sets of size n_kept are stored in files, or a context without effect.
+
+    Active sets are stored in files if `spill` is set, or if there is a checkpoint and they are large.
+    """
+    folder = check_spill(spill)
+    if folder is None and checkpoint is not None and data.spills and len(data.sizes) > 1:
+        n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
+        folder = Path(checkpoint) if n_bytes >= SPILLED else None
+    return nullcontext() if folder is None else data.spilled(folder)
+
+
+def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
+    """Return the checkpoint or None, and the state of an interrupted fit in its folder (empty if there is none)."""
+    if estimator.checkpoint is None:
+        return None, Runs()
+    description = {
+        "seed": key.seed,
+        "cprime_version": __version__,
+        "instruction_set": instruction_set(),
+        "estimator": type(estimator).__name__,
+        **{
+            f"parameter {name}": stored_param(value)
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in _NOT_COMPARED
+        },
+        "warm": estimator._continued(),
+        "features": tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None,
+        **data.identity(),
+        "chunks": tuple(data.sizes),
+        "output": checkpoint_files.output_of(estimator.checkpoint),
+    }
+    checkpoint, runs = checkpoints.opened(estimator.checkpoint, description, data)
+    if runs is None:
+        checkpoint.begin(data.without_file())
+    else:
+        checkpoint.store(data.without_file())
+    return checkpoint, runs or Runs()

@@ -1,0 +1,160 @@
+"""Results of fits as frozen values, from which the fitted attributes of an estimator follow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import Floats
+from cprime.model import Model
+from cprime.neighbors import OnlineCenterIndex
+
+_OF_THE_DATA = ("n_features_in_", "feature_names_in_", "preparation_", "n_categories_")
+_CACHES = ("_online_cells", "_approximate_search")  # search structures, which are made again if they are missing
+
+
+class Solution(Protocol):
+    """Result of a fit, or parameters that were derived from such a result."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of an estimator with this solution, by name."""
+        ...
+
+
+def without_solution(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an estimator that are parameters or describe the columns of its data."""
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name in _OF_THE_DATA or (name[-1] != "_" and name not in _CACHES)
+    }
+
+
+def without_caches(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an estimator without search structures that can be made again."""
+    return {name: value for name, value in attributes.items() if name not in _CACHES}
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """Facts about a fit, which parameters set by hand or derived from others do not have.
+
+    history (n_iter,): one row per iteration, of type `em.HISTORY`    converged: whether the iterations converged
+    measured: labels, neighbor lists, certificate and kind of the final assignment, by the names of fitted attributes
+    without the underscore at the end; empty while the fit still runs
+    """
+
+    history: NDArray
+    converged: bool
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that describe the fit, by name."""
+        return {
+            "history_": self.history,
+            "lower_bounds_": self.history["lower_bound"].tolist(),
+            "n_iter_": len(self.history),
+            "converged_": self.converged,
+            **{f"{name}_": value for name, value in self.measured.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansSolution:
+    """Centers of a k-means, with the results that belong to them.
+
+    centers (C, D)    variance: σ² [data unit²]    counts (C,): weights of the clusters
+    inertia: J [data unit²]    lower_bound: F [nats per point]    n_relocated: number of relocated empty clusters
+    n_displaced, size_cost: number of points that bounded sizes displace, and their relative cost; None without bounds
+    cells: groups of nearby centers in which `partial_fit` searches, or None
+    """
+
+    centers: Floats
+    variance: float
+    counts: NDArray
+    inertia: float
+    lower_bound: float
+    record: FitRecord | None = None
+    n_relocated: int = 0
+    n_displaced: int | None = None
+    size_cost: float | None = None
+    cells: OnlineCenterIndex | None = None
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of a `KMeans` with this solution, by name."""
+        found: dict[str, Any] = {
+            "cluster_centers_": self.centers,
+            "variance_": self.variance,
+            "counts_": self.counts,
+            "inertia_": self.inertia,
+            "lower_bound_": self.lower_bound,
+            "n_active_": 1,
+        }
+        if self.record is not None:
+            found |= {**self.record.attributes(), "n_relocated_": self.n_relocated}
+        if self.n_displaced is not None:
+            found |= {"n_displaced_": self.n_displaced, "size_cost_": self.size_cost}
+        if self.cells is not None:
+            found |= {"structure_": self.cells.as_dict(), "_online_cells": self.cells}
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class SoftKMeansSolution:
+    """Centers of a soft k-means, with the results that belong to them.
+
+    centers (C, D)    variance: σ² [data unit²]    n_active: C′
+    inertia: J [data unit²]    lower_bound: F [nats per point]
+    """
+
+    centers: Floats
+    variance: float
+    n_active: int
+    inertia: float
+    lower_bound: float
+    record: FitRecord
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of a `SoftKMeans` with this solution, by name."""
+        return {
+            "cluster_centers_": self.centers,
+            "variance_": self.variance,
+            "stiffness_": 0.5 / self.variance,
+            "n_active_": self.n_active,
+            "inertia_": self.inertia,
+            "lower_bound_": self.lower_bound,
+            **self.record.attributes(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSolution:
+    """Parameters of a mixture, with the results that belong to them.
+
+    model: the parameters    covariance_type: name of the model family    n_active: C′
+    counts (C,): Σ_n w_n q_nc of the components, or None    lower_bound: F [nats per point], or None
+    """
+
+    model: Model
+    covariance_type: str
+    n_active: int
+    counts: NDArray | None = None
+    lower_bound: float | None = None
+    record: FitRecord | None = None
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of a mixture with this solution, by name."""
+        model, dtype = self.model, self.model.centers.dtype
+        C, optional = len(model.centers), {"counts_": self.counts, "lower_bound_": self.lower_bound}
+        return {
+            "covariance_type_": self.covariance_type,
+            "equal_weights_": model.weights is None,
+            "means_": model.centers,
+            "weights_": np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype),
+            **model.attributes(),
+            "n_active_": self.n_active,
+            **{name: value for name, value in optional.items() if value is not None},
+            **({} if self.record is None else self.record.attributes()),
+        }

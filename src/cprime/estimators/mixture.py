@@ -13,7 +13,7 @@ from cprime.estimators.base import FirstModel, Labels
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_mixture import FittedMixture
-from cprime.estimators.kmeans import KMeans
+from cprime.estimators.kmeans import k_means_start
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
 from cprime.estimators.solutions import FitRecord, MixtureSolution
 from cprime.estimators.updating import updated
@@ -233,14 +233,7 @@ class Mixture(FittedMixture):
         init = named_start(init, data, self.n_components, key.run)
         if not (isinstance(init, str) and init == "kmeans"):
             return super()._centers(data, init, key)
-        k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
-        plan = k_means._plan(data)
-        plan = replace(plan, regroup=plan.regroup and self._copies, title="start, k-means: ")
-        init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
-        start = super()._centers(data, init, key)
-        centers = em.run(data, lambda: k_means._first_model(data, start, False), plan, key).model.centers
-        data.begin(keep=True)
-        return centers
+        return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
 
     def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> MixtureSolution:
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)

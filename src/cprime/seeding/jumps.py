@@ -4,7 +4,9 @@ A jump unites two clusters and uses the center that becomes free to divide anoth
 the sum of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
 benchmarks, this initialization ends near the best known optimum, in less time than k-means takes after k-means++. The
 sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
-than twice as many rows, the sample is all rows. Many jumps are tried on the sample, a few on all rows.
+than twice as many rows, the sample is all rows. Many jumps are tried on the sample. On all rows, the number of tries
+grows with the square of the number of clusters C, because the time of a try falls with it: only rows of the clusters
+around a jump are assigned again.
 """
 
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
 _LEAST, PER_CLUSTER = 500, 32  # least number of rows of the sample: in total, and per cluster
-_OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iterations": 5}
+_TRIES, _MOST_OF_ALL, _ITERATIONS = 160, 40, 30  # failed tries: of the sample, most of all rows; steps of a try
+_PER_TRY = 64  # the failed tries on all rows are C² / 64
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
 def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
     if len(centers) < 2:
         return centers
-    better, _ = sample[0].jumped(centers, sample[1], **_OF_SAMPLE)
+    better, _ = sample[0].jumped(centers, sample[1], n_tries=_TRIES, n_iterations=_ITERATIONS)
     if len(sample[0]) == data.n_weighted:
         return better
     whole = data.whole()
@@ -83,4 +86,5 @@ def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
     X, weights = whole
     if weights is not None and data.n_weighted < data.n_points:
         X, weights = X[weights > 0], weights[weights > 0]
-    return X.jumped(better, weights, **_OF_ALL)[0]
+    n_tries = min(max(1, len(centers) ** 2 // _PER_TRY), _MOST_OF_ALL)
+    return X.jumped(better, weights, n_tries=n_tries, n_iterations=_ITERATIONS)[0]

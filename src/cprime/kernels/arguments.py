@@ -53,8 +53,9 @@ class CoreRows(Protocol):
     ) -> float:
         """Improve k-means centers (C, D) in place by jumps, and return J, the weighted sum of squared distances.
 
-        A jump removes a center where it helps least and places it in another cluster. n_tries: single jumps that may
-        fail in a row    n_iterations: Lloyd's iterations around each single jump
+        A jump removes a center whose removal raises J little, and places it in another cluster.
+        n_tries: number of consecutive single jumps that may fail before the method ends
+        n_iterations: number of Lloyd's iterations on the points around each single jump
         """
         ...
 
@@ -134,8 +135,8 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Check components (centers or Gaussians); return the tuple of arrays that compiled kernels take.
 
-    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions, where dof are degrees
-    of freedom.
+    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions: the fields of
+    `GaussianParameters`, where dof are degrees of freedom (None for Gaussians).
     """
     if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
@@ -232,6 +233,7 @@ def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats
 class naming:
     """Context manager for a kernel call: if a component id is out of range, the error names the argument and the range.
 
+    n_components: number of components; a valid id is less
     ids: maps an argument's name to a pair: its array of component ids, and the least id that the array may contain
     """
 
@@ -260,6 +262,6 @@ def variance(variance: float) -> float:
 
 
 def inside(ids: NDArray, least: int, end: int) -> None:
-    """Raise ValueError if a component id is outside [least, end), as the compiled kernels do."""
+    """Raise ValueError if a component id is less than `least`, or not less than `end`, as compiled kernels do."""
     if ids.size and not (ids.min() >= least and ids.max() < end):
         raise ValueError(f"expected {least} to {end - 1}, got {ids.min()} to {ids.max()}")

@@ -84,10 +84,14 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """Set the nearest center of m rows, and the B other centers for which a row has lower bounds, in `bounds` in place.
+    """Update the nearest centers and the lower bounds of m rows, after distances to some centers were evaluated.
 
-    lows (n, B): lower bounds of the distances to the other centers, updated in place    squared (n,): squared distances
-    of all rows to their nearest centers, updated in place    rows (m,): indices of the m rows
+    bounds: two of its arrays are updated in place: `labels`, the nearest center of each row, and `others`, the B other
+    centers of each row that have their own lower bound. If one of these becomes the nearest center of a row, the
+    previous nearest center replaces it in `others`.
+    lows (n, B): lower bounds of the distances to `others`, updated in place
+    squared (n,): squared distances of all rows to their nearest centers, updated in place
+    rows (m,): indices of the m rows
     ids, distances (m, 1 + B): evaluated centers of each row, padded with −1, and squared distances, nearest first
     down: factor below 1 that allows for rounding errors in the lower bounds
     """

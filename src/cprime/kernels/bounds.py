@@ -1,12 +1,14 @@
 """Nearest center of every row, by distance bounds stored between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
-After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of its distances are
-    lows_b − drift_b for another center b that has its own bound lows_b and has moved by drift_b,
-    max_r min(rest − spread_cr, reach_cr − u) for each of the remaining centers, which have the common bound rest.
-The second bound holds for each of several radii reach_cr around c: a center within the radius has moved by at most
-spread_cr, and any other center is at least reach_cr − u away by the triangle inequality. The distance to b is evaluated
-only if its bound does not exceed the least distance so far. If in the end the bound of the remaining centers does not
-exceed the least distance, all centers are evaluated and bounds are recomputed.
+A few other centers b of each row have their own lower bound lows_b of the distance. All remaining centers have one
+common lower bound `rest`. Let the centers move, and let u be the distance of a row to its previous nearest center c
+after the move. Then its distance is at least
+    lows_b − drift_b to a center b that has moved by drift_b, and
+    max_r min(rest − spread_cr, reach_cr − u) to each of the remaining centers.
+The second bound uses several radii reach_cr around c, with index r: centers within the radius have moved by at most
+spread_cr, and all others are at least reach_cr − u away from the row by the triangle inequality. The distance to b is
+evaluated only if its bound does not exceed the least distance so far. If in the end the common bound does not exceed
+the least distance, the distances to all centers are evaluated, and all bounds of the row are recomputed.
 """
 
 from typing import NamedTuple
@@ -20,8 +22,10 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, costs_of
 
-_WIDTH = 16  # the number of columns of tables is padded to a multiple of this and of the SIMD vectors' length
-MARGIN = 4  # distance bounds are widened by this multiple of the relative rounding error of the dtype
+# Tables of bounds are padded to a multiple of this number of columns, so that their rows consist of full SIMD vectors.
+_WIDTH = 16
+# Distance bounds are widened by this multiple of the machine epsilon of their dtype, to allow for rounding errors.
+MARGIN = 4
 
 
 @storable("kernels.Bounds")
@@ -47,9 +51,9 @@ class Moves(NamedTuple):
     """Upper bounds of the moves of C centers since lower bounds of distances were computed, in X's dtype [data unit].
 
     drift (C,): bound of the move of each center
-    reach, spread (C, R), for R radii around each center: all centers b ≠ c whose distance to center c is less than
-    reach_cr moved by at most spread_cr; spread_cr is −∞ if there are none. Both are ascending in r, and the last reach
-    is ∞.
+    reach, spread (C, R): R radii around each center, and bounds of the moves within them. All centers b ≠ c whose
+    distance to center c is less than reach_cr moved by at most spread_cr, which is −∞ if there are none. Both ascend
+    with r, and the last reach is ∞.
     """
 
     drift: Floats
@@ -96,9 +100,10 @@ def nearest_bounded_twin(
 ) -> int:
     """Find nearest centers by bounds in NumPy, row by row; return the number of evaluated distances.
 
-    drift, reach, spread: upper bounds of the moves of centers, as in `Moves`    distances (n,): receives squared
-    distances to nearest centers. These arrays are updated in place: labels (n,), nearest centers; others, lows (n, B),
-    other centers and lower bounds of their distances; rest (n,), bounds for remaining centers.
+    drift, reach, spread: upper bounds of the moves of centers, as in `Moves`
+    distances (n,): array to which the squared distances to nearest centers are written
+    These arrays are updated in place: labels (n,), nearest centers; others, lows (n, B), other centers and the lower
+    bounds of their distances; rest (n,), lower bound of the distances to all remaining centers.
     """
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
@@ -128,7 +133,7 @@ def nearest_bounded_twin(
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:
-    """Return the array with columns of −∞ appended, so that their number is a multiple of the SIMD vector length."""
+    """Return a table of bounds with columns of −∞ appended, to a multiple of 16 columns, as SIMD vectors need it."""
     C, R = array.shape
     wide = np.full((C, -(-R // _WIDTH) * _WIDTH), -np.inf, dtype=dtype)
     wide[:, :R] = array
@@ -136,7 +141,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
-    """Check the bounds `moves` of the centers' moves; return the bound of each center (C,) in the given dtype."""
+    """Check upper bounds of the moves of C centers; return the bound `moves.drift` (C,) in the given dtype."""
     drift = check.contiguous(moves.drift, dtype)
     if drift.shape != (n_components,):
         raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
@@ -149,7 +154,10 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
 
 
 def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dtype) -> None:
-    """Raise ValueError if arrays in `bounds` have wrong shapes or types (no conversion, as kernels write to them)."""
+    """Raise ValueError if arrays in `bounds` have wrong shapes or types.
+
+    The arrays are not converted, because kernels update them in place.
+    """
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")

@@ -70,7 +70,8 @@ def search_cells(
     """Find near centers of every row by a search of its nearest cells (groups of centers) with a given function.
 
     near: the nearest cells of every row, and squared distances to the cells' centers, (n, searched cells) each
-    between (g, g): a row with squared distances a, b to cell centers i, j is at least (b − a) / between_ij from cell j
+    between (g, g): a row with squared distances a, b to the centers of cells i, j is assumed to have a distance of at
+    least (b − a) / between_ij to all centers in cell j
     improve(rows, cells, kept, squares): function that searches one cell for each of these rows, updates the centers
     found so far (`kept`) and their squared distances in place, and returns the number of evaluated distances
     Returns ids of centers and squared distances, (n, n_kept) each, and the number of evaluated distances.
@@ -79,7 +80,8 @@ def search_cells(
     n, n_cells = cells.shape
     kept = np.full((n, n_kept), -1, dtype=np.int32)
     squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN excludes no cell
+    # If a bound overflows or is NaN, the comparison below excludes no cell, so such errors are ignored.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
     n_distances = n * len(between) + improve(np.arange(n), cells[:, 0], kept, squares)
     looked_at = ~(least > np.sqrt(squares[:, -1:]))
@@ -103,7 +105,8 @@ class CenterCellsTwin:
     def find(self, X: Floats, n_searched: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
         """Find near centers of every row in its `n_searched` nearest cells; return the number of evaluated distances.
 
-        The ids of the centers found are written to `kept`, and their squared distances to `squares`.
+        The ids of the centers found are written to `kept` (n, n_kept), and their squared distances to `squares` (same
+        shape), nearest first.
         """
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:

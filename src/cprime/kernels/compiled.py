@@ -35,9 +35,11 @@ def assign_by_parts(
 ) -> int:
     """Compute the E-step of k-means by two kernels one after the other: `nearest`, then `accumulate`.
 
-    Nearest centers are written to `kept`, squared distances to `costs`, and for each center the sum of weights to
-    `counts`, of weighted rows to `sums`, and the number of rows of positive weight to `members`.
-    Return the number of rows of positive weight whose nearest center changed.
+    The results are written to these arrays: kept (n, 1), nearest centers; costs (n, 1), squared distances to them; and
+    for each center counts (C,), sum of weights; sums (C, D), sum of weighted rows; members (C,), number of rows of
+    positive weight.
+    before (n, 1): previous nearest centers, or None    sample_weight (n,): weights, or None
+    Returns the number of rows of positive weight whose nearest center changed; None for `before` counts all rows.
     """
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
@@ -89,8 +91,9 @@ def search_lists(
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
     """Return rows of a narrow type as the object that kernels take if they compute in `dtype`.
 
-    code: number of the narrow type (uint8, float16 ...)    order (n,): indices in `array`, None for all rows
-    lengths: numbers by which the rows of `array` are divided when they are read, or None
+    code: integer that identifies the narrow type (uint8, float16 ...) of `array` (m, D)
+    order (n,): indices in `array` of the rows, None for all rows
+    lengths (m,): numbers by which the rows of `array` are divided when they are read, or None
     """
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
     return kind(array, code, order, lengths)

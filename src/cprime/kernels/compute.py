@@ -16,9 +16,9 @@ from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Return an array of float32, float64 or a narrow type (uint8, float16), or a SciPy CSR array, as a `Rows` object.
+    """Convert an array of float32, float64 or a narrow type (uint8, float16), or a SciPy CSR array, to a `Rows` object.
 
-    An X that is such an object already is returned unchanged.
+    If X is a `Rows` object already, it is returned unchanged.
     """
     if isinstance(X, Dense | SparseRows | StoredRows):
         return X

@@ -19,16 +19,22 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
-# Limit of the squared distance of a mean to the origin, in variances. Beyond it, costs are computed from differences
-# x − μ, because the rounding error of products would exceed that of the means.
+# Limit of Σ_d (μ_d − origin_d)² P_d for a component of mean μ and precisions P. Beyond the limit, costs are computed
+# from differences x − μ, because costs computed from x and x² would have larger rounding errors than the means have.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
-_ROWS = 512  # number of rows of one matrix product
-_SEGMENT, _SEGMENTS = 2**13, 32  # rows are summed in segments: least size, greatest number
-_TERMS = 2**22  # maximum number of values in a block of products x, x² and mask
+# Number of rows of one matrix product.
+_ROWS = 512
+# Rows are summed in segments, which have at least this many rows, and whose number is limited.
+_SEGMENT, _SEGMENTS = 2**13, 32
+# Maximum number of values in a block of rows x, their squares x², and the mask of observed values.
+_TERMS = 2**22
 
 
 class DiagonalMarginals(TabulatedCosts):
-    """Gaussians with diagonal covariances; a row's cost is −2 log of the marginal density of its observed values."""
+    """Gaussians with diagonal covariances, for rows with missing values.
+
+    The cost of a row is −2 log of the marginal density of its observed values.
+    """
 
     def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means
@@ -88,9 +94,10 @@ class DiagonalMarginals(TabulatedCosts):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Set the first and second moments (C, D) about the means, in place in `sums`, from sums over rows x.
+        """Compute the first and second moments (C, D) about the means, and write them to `sums`.
 
-        linear (C, 3 D): weighted sums of x, x² and the mask of observed values    mass (C,): sums of responsibilities
+        linear (C, 3 D): weighted sums over rows of x, x² and the mask of observed values
+        mass (C,): sums of responsibilities
         """
         place = np.subtract(self.centers, origin, dtype=np.float64)
         first, squares, there = np.split(linear, 3, axis=1)
@@ -99,7 +106,7 @@ class DiagonalMarginals(TabulatedCosts):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """Recompute moments of components far from the origin from differences x − μ, in place in `sums`."""
+        """Recompute the moments of components far from the origin from differences x − μ, and write them to `sums`."""
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return

@@ -17,7 +17,7 @@ def distances(
     out: Floats | None = None,
     n_threads: int | None = None,
 ) -> Floats:
-    """Return min(‖x_n − candidate_l‖², current_n) for L candidates and n rows x: (L, n) of X's dtype.
+    """Return min(‖x_n − candidate_l‖², current_n) for L candidates and all n rows of X: (L, n) of X's dtype.
 
     candidates (L, D): centers    current (n,): upper limit of the result for each row, None for no limit
     out: C-contiguous array of this shape and dtype to which the result is written, or None
@@ -51,7 +51,7 @@ def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: F
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
     """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X [data unit]; 0, 0 if X is empty.
 
-    The first result is infinite or NaN if some x_nk is.    origin (D,): None means the first row
+    If a number in X is infinite or NaN, the first result is infinite or NaN.    origin (D,): None means the first row
     """
     if not len(X) or not X.shape[1]:
         return 0.0, 0.0

@@ -67,9 +67,10 @@ def posterior_twin(
 class Expectation(NamedTuple):
     """Result of `expect_all`, an exact E-step with one variance over all C components.
 
-    counts (C,), sums (C, D): Σ w r and Σ w r x over points x of weight w, with responsibilities r
-    The other fields are sums over all points: squared distances weighted by r, log Σ_c exp(−d²/2σ²), the entropy of r,
-    and the squared distance to the nearest center.
+    Let r be the responsibilities of points x of weight w, and d their distances to centers.
+    counts (C,), sums (C, D): Σ w r and Σ w r x for each component
+    The other fields are weighted sums over all points. squares: Σ_c r d²    log_sum: log Σ_c exp(−d²/2σ²)
+    entropy: −Σ_c r log r    quantization_error: squared distance to the nearest center
     """
 
     counts: NDArray[np.float64]
@@ -129,8 +130,9 @@ def expect_all_twin(
 ) -> None:
     """Compute an exact E-step with one variance in NumPy, from an (n, C) table of squared distances.
 
-    Sums of responsibilities and of rows are written to `counts` and `sums`. Per row, the least squared distance m, the
-    mean excess of squared distances d² over m, and log Σ_c exp((m − d²)/2σ²) are written to the other arrays.
+    Let d be the distances of a row to all centers, m the least d², and r the responsibilities. Weighted sums of r and
+    of r x over rows x are added to `counts` (C,) and `sums` (C, D). For every row, m is written to `least`,
+    Σ_c r (d² − m) to `excess`, and log Σ_c exp((m − d²)/2σ²) to `log_sum`, (n,) each.
     """
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
@@ -170,10 +172,12 @@ def log_sum_exp_twin(
 class Responses(NamedTuple):
     """Result of `respond`, an exact E-step over all C components for n rows.
 
+    Let r be the responsibilities, w the sample weights, and u = 1 for Gaussians; for t distributions, u is the factor
+    of a point that decreases with its distance from the mean μ_c.
     labels (n,): best components    log_sum (n,): log Σ_c exp(−cost/2)    mean (n,): Σ_c r cost
-    counts (C,), first (C, D), second (C, D) or (C, D, D): sums over rows, weighted by r, of 1, of x − μ_c, and of its
-    squares or products    shares, logs (C,): for t distributions with factors u, Σ w r and Σ w r log u (w: sample
-    weights); empty for Gaussians
+    counts (C,), first (C, D), second (C, D) or (C, D, D): sums over rows, weighted by w r u, of 1, of x − μ_c, and of
+    its squares or products
+    shares, logs (C,): Σ w r and Σ w r log u for t distributions; empty for Gaussians
     """
 
     labels: NDArray[np.int32]
@@ -187,7 +191,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Return one result of an E-step for all rows, from the results `parts` of consecutive ranges of rows.
+    """Join the results of an E-step for consecutive ranges of rows to one result for all rows.
 
     Values per row are concatenated, values per component are added.
     """
@@ -240,13 +244,14 @@ def respond(
 def responsibilities(
     X: CoreRows, components: GaussianParameters, *, n_threads: int | None = None
 ) -> NDArray[np.float64]:
-    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of all C components (Gaussians or t) for every row: (n, C)."""
+    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of all C Gaussians or t distributions for every row: (n, C)."""
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
     threads = resolve_threads(n_threads)
     X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, threads)
-    out /= out.sum(axis=1, keepdims=True)  # in float32, sums of responsibilities differ from 1 by rounding
+    # Normalize again, because the responsibilities of a row, rounded to float32, do not sum to 1 exactly.
+    out /= out.sum(axis=1, keepdims=True)
     return out
 
 
@@ -269,7 +274,9 @@ def respond_twin(
 ) -> None:
     """Compute an exact E-step of Gaussians or t distributions in NumPy, from an (n, C) table of costs.
 
-    Results per row (labels, log_sum, mean, responsibilities) and sums per component are written to the given arrays.
+    For every row, the best component is written to `labels`, log Σ_c exp(−cost/2) to `log_sum`, the mean cost to `mean`
+    and, unless None, all responsibilities to `responsibilities` (n, C). Unless None, sums per component are added to
+    `counts`, `first` and `second`, and for t distributions to `tails` (2, C); see `Responses` for these sums.
     """
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)

@@ -75,8 +75,9 @@ def factor_costs_twin(
 def top_k_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
-    """Find the `n_kept` components of least cost in each row's active set K(n) and the neighbor list of its first one.
+    """Find for each row the `n_kept` components of least cost among its candidates.
 
+    The candidates of row n are its active set K(n), and the neighbor list of the first component in K(n).
     factors: parameters of C factor analyzers    previous (n, H′): active sets K(n), best first
     lists (C, G): G neighbors of each component
     ->  ids and costs (n, n_kept), sorted by (cost, id), padded with −1 and infinity
@@ -105,7 +106,11 @@ def top_k_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Find each row's factor analyzers of least cost among its candidates, in NumPy; write to `kept` and `costs`."""
+    """Find each row's factor analyzers of least cost among its candidates, in NumPy.
+
+    Candidates are the active set `previous` (n, H′) of a row, and the neighbor list of its first component. Component
+    ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
+    """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
@@ -176,9 +181,10 @@ def factor_moments_twin(
     second: Doubles,
     n_threads: int,
 ) -> None:
-    """Compute sums of 1, y = x − μ_c and factors z, and of their products, in NumPy, component by component.
+    """Compute the weighted sums of `factor_moments` in NumPy, component by component.
 
-    The sums are weighted by responsibilities and added to the arrays `counts`, `first` and `second`.
+    These are sums over points x of 1, y = x − μ_c, the expected factors z, and their products. The weights are sample
+    weights times responsibilities. The sums are added to the given arrays.
     """
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.inside(kept, 0, C)

@@ -23,7 +23,8 @@ class GroupedCenters:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # makes origins worse than candidates
+        # Squared distances to origins are multiplied by a huge number, so every candidate is better than an origin.
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":
         """Return a copy in which the centers with these ids (m,) are replaced by `centers` (m, D)."""
@@ -39,8 +40,8 @@ class GroupedCenters:
         """
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        # A row remains assigned to its group's origin only if it equals this origin, because the factor in `inside`
-        # leaves a distance of 0 unchanged. Such a row has the same nearest center as the origin.
+        # A row remains assigned to the origin of its group only if it equals the origin, because a distance of 0 stays
+        # 0 when it is multiplied by the huge factor of origins. Its nearest center is the one of the origin.
         stayed = labels < n_groups
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)

@@ -1,13 +1,17 @@
 """k-means with jumps of centers, which leave local optima of the error J.
 
-A jump removes a center where J rises least, and places it in the cluster whose division lowers J most. If the center
-μ_a of cluster a, of weight W_a, is removed, J rises by at most
-min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)). The first term is the increase if a is united with another cluster
-b (Ward 1963). The second is the increase if each point of a, of weight w, at distance d₁ from its center, is reassigned
-to its second nearest center at distance d₂. If a cluster is cut into parts of weights W₊ and W₋, J falls
-by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). First, jumps that certainly lower J are made in rounds. Then single jumps are tried on
-the points around the two clusters, like random swaps (Fränti 2018), but in descending order of the predicted decrease
-of J, until several in a row have failed.
+J is the sum of weighted squared distances of points to their nearest centers. A jump removes a center whose removal
+raises J little, and places it in a cluster whose division lowers J much.
+
+Removal of the center μ_a of cluster a, of weight W_a, raises J by at most the lesser of two numbers. The first is
+‖μ_a − μ_b‖² / (1/W_a + 1/W_b), the increase if a is united with another cluster b (Ward 1963). The second is
+Σ w (d₂² − d₁²), the increase if each point of a, of weight w, at distance d₁ from its center, is reassigned to its
+second nearest center at distance d₂. A cut of a cluster into parts of weights W₊, W₋ and means μ₊, μ₋ lowers J by
+‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋).
+
+First, several jumps that certainly lower J are made at once, in a few rounds. Then single jumps are tried on the points
+around the two clusters, like random swaps (Fränti 2018), but in descending order of the predicted decrease of J. The
+search ends when several consecutive single jumps have failed.
 """
 
 from typing import Any, NamedTuple
@@ -20,13 +24,16 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-# Lloyd's steps end when a step decreases the error J by less than this share: after jumps, and before single jumps.
+# Lloyd's steps end when a step decreases the error J by less than this share of J. The first number applies to the
+# steps after jumps, the second to the steps before single jumps are tried.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J still exceeds its value before the jump by more than this multiple of the last
 # step's decrease.
 _PATIENCE = 2.0
-_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # numbers of power iterations, of bins for thresholds, of 2-means iterations
+# To cut a cluster in two: number of power iterations for a direction of high variance, number of bins of a histogram
+# along this direction, in which the threshold of the cut is searched, and number of 2-means iterations after the cut.
+_TURNS, _BINS, _ITERATIONS = 2, 64, 6
 
 
 def jumped(
@@ -40,8 +47,9 @@ def jumped(
 ) -> tuple[Floats, float]:
     """Return centers (C, D) improved by jumps and some of Lloyd's steps, and their error J = Σ w ‖x − μ‖² (weights w).
 
-    A jump removes a center where it helps least and places it in another cluster.
-    n_tries: number of single jumps that may fail in a row; 0 makes only jumps that certainly lower J
+    A jump removes a center whose removal raises J little, and places it in another cluster.
+    n_tries: number of consecutive single jumps that may fail before the search ends; 0 makes only jumps that certainly
+    lower J
     n_iterations: number of Lloyd's iterations on the points around each single jump
     """
     centers = check.centers(centers, X).copy()
@@ -72,8 +80,9 @@ def jump_by_verbs(
 
 
 class _State(NamedTuple):
-    """Assignment of points to centers.
+    """Assignment of n points to C centers.
 
+    Let w be the weights of points x.
     labels (n,): nearest centers    squares (n, 2): squared distances to the two nearest centers
     counts (C,), sums (C, D): Σ w and Σ w x of each center's points    error: J, the weighted sum of squared distances
     """
@@ -96,9 +105,10 @@ class _JumpProspects(NamedTuple):
 
     gains (C,): decrease of J if the cluster is cut in two    halves (C, 2, D): centers of its two parts
     prices (C,): upper bound of the increase of J if the cluster's center is removed
-    partners (C,): the other cluster with which a union raises J least
-    joined (C,): whether this union gives the bound in `prices`; else points go to their second nearest centers
-    near (C, C − 1): ids of other centers, nearest first
+    partners (C,): for each cluster, the other cluster with which a union raises J least
+    joined (C,): mask of clusters whose bound in `prices` is the increase by this union; for the others it is the
+    increase if all points are reassigned to their second nearest centers
+    near (C, C − 1): ids of the other centers, nearest first
     """
 
     gains: NDArray[np.float64]
@@ -132,7 +142,8 @@ class _Jumps:
             moved = self.tried(centers, state, cut, jump, n_iterations)
             if moved is not None:
                 after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
-            if moved is None or not found.error < state.error:  # the decrease found by `tried` can be a rounding error
+            # A decrease of J on the points around a jump can be a rounding error, so J of all points is compared, too.
+            if moved is None or not found.error < state.error:
                 failed[jump] = cut.halves[list(jump)].tobytes()
                 failures += 1
             else:
@@ -150,7 +161,7 @@ class _Jumps:
     def steps(self, centers: Floats, state: _State, limit: int | None, tol: float) -> tuple[Floats, _State]:
         """Make Lloyd's steps until one lowers the error J by at most tol · J; return the centers and the assignment.
 
-        limit: maximum number of steps, None for no limit
+        state: assignment of the points to the given centers    limit: maximum number of steps, None for no limit
         """
         while limit is None or limit > 0:
             before, limit = state.error, None if limit is None else limit - 1
@@ -241,8 +252,10 @@ class _Jumps:
     def tried(
         self, centers: Floats, state: _State, cut: _JumpProspects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
-        """Return centers (C, D) after a jump and Lloyd's steps of centers around it; None if the error J does not fall.
+        """Return centers (C, D) after a jump and Lloyd's steps around it; None if the error J does not fall.
 
+        Lloyd's steps move only the centers near the two centers of the jump, and use only the points of these centers.
+        state: assignment of all points    cut: predicted changes of J by jumps
         jump: ids of the center that is moved, and of the cluster that it divides
         """
         around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
@@ -265,8 +278,8 @@ class _Jumps:
 def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
     """Return a mask (n,) of the points whose projection p exceeds the best threshold of their cluster.
 
-    A threshold cuts a cluster into two parts. Of several equidistant ones, the best gives the least sum of squares of p
-    about the means of the two parts.
+    A threshold cuts a cluster into two parts. Equidistant thresholds are tried. The best one gives the least sum of
+    squares of p about the means of the two parts.
     p, w, labels (n,): projection, weight and cluster of each point
     """
     above = np.zeros(len(p), dtype=bool)
@@ -289,7 +302,8 @@ def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tup
 
     A jump is a pair: the center that is moved, and the cluster that it divides.
     cut: predicted changes of J by jumps
-    failed: failed jumps, each with the centers of the clusters' parts at that time; jumps with other parts are retried
+    failed: maps each jump that has failed to the centers (as bytes) of the parts into which its two clusters were cut
+    then; a jump is tried again if these parts have changed
     """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

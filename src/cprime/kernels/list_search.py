@@ -17,9 +17,9 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 class Evidence(NamedTuple):
     """Sums of distances for pairs (c, c̃) of components, for the mean distances of eq. 8 of Forster & Lücke (2018).
 
-    The sums of a pair are over the points x_n whose best component is c and that have the candidate c̃; points of
-    weight w_n = 0 are left out. All pairs form a sparse matrix (C, C) in CSR format: row c has entries for the
-    candidates c̃ in indices[indptr[c] : indptr[c + 1]], ascending.
+    The sums of a pair (c, c̃) are over the points x_n whose best component is c, and which have c̃ among their
+    candidates. Points of weight w_n = 0 are left out. All pairs form a sparse matrix (C, C) in CSR format: row c has
+    entries for the components c̃ in indices[indptr[c] : indptr[c + 1]], ascending.
     sums (one entry a pair): Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
     """
 
@@ -36,9 +36,9 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Return the sums of weighted distances and of weights for each pair (c, c̃) of components, from m terms.
+        """Return the sums of weighted distances and of weights for each pair (c, c̃) of components.
 
-        A term belongs to one point and one of its candidates.
+        The m terms of the sums are given: one for each point of best component c and each of its candidates c̃.
         pairs (m,): number c · C + c̃ of each term's pair, in any order
         sums, weights (m,): weighted distance and weight of each term
         """
@@ -56,9 +56,9 @@ class Evidence(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Result of the search `search_lists`, in which each row has its own candidates.
+    """Result of the search `search_lists`, in which each of n rows has its own candidates.
 
-    kept (n, H): components of least cost among the candidates    costs (n, H): costs of these components
+    kept (n, H): the H components of least cost among the candidates    costs (n, H): costs of these components
     counts (n,): number of candidates of each row
     evidence: sums of distances for each pair of best component and candidate, or None
     """
@@ -91,7 +91,8 @@ def search_lists(
     ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1;
     counts (n,): |G(n)|, the number of evaluated distances; if `evidence` is true, also sums of distances (not squared),
     or of costs of Gaussians, weighted by `sample_weight` (n,), for each pair of best component and candidate.
-    If two costs are equal up to rounding, either may be the lesser, because the order of summation varies between rows.
+    If two costs are equal up to rounding, the order of the two components is not defined, because the order in which
+    the terms of a cost are added varies between rows.
     """
     measure, n = check.measure(components, X), len(X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
@@ -123,7 +124,8 @@ def search_lists_twin(
 ) -> tuple[NDArray, ...] | None:
     """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
 
-    If `evidence` is true, return sums of distances for pairs of best component and candidate; distances have X's dtype.
+    If `evidence` is true, return the arrays of `Evidence`: sums of distances, computed in X's dtype, for each pair of
+    best component and candidate. Otherwise return None.
     """
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):

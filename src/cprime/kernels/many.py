@@ -19,8 +19,9 @@ class LloydResult(NamedTuple):
     """Result of Lloyd's iterations for B problems with N rows in all.
 
     centers (B, C, D): final centers    labels (N,) int32: nearest final center of each row, counted within its problem
-    squares (N,): squared distances to these centers    n_iterations (B,): number of iterations; −1 for a problem that
-    was omitted, or in which a cluster became empty: its other results are undefined
+    squares (N,): squared distances to these centers
+    n_iterations (B,): number of iterations of each problem, or −1 if it was omitted, or if a cluster became empty. If
+    it is −1, the other results of the problem are undefined.
     """
 
     centers: Floats
@@ -40,14 +41,16 @@ def plus_plus_many(
     *,
     n_threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Choose C starting centers for each of B problems by greedy k-means++: indices of rows in their problem, (B, C).
+    """Choose C starting centers for each of B problems by greedy k-means++.
 
     Candidates are drawn with probability proportional to weight times squared distance to the nearest chosen center. Of
     `n_trials` candidates, the one that gives the least potential (sum of weighted squared distances) is chosen.
-    offsets (B + 1,)    order (N,): permutation of each problem's rows, in which cumulative sums of weights are taken
-    uniform (B, U): random numbers in [0, 1), used from left to right; if there are too few, or all rows equal chosen
-    ones, the first index of the problem is −1, and the others are undefined
+    offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1
+    order (N,): indices of each problem's rows within the problem, in the order in which weights are added up for draws
+    uniform (B, U): random numbers in [0, 1) of each problem, used from left to right
     n_proposed (C,): number of candidates, at least n_trials, that are drawn together when c centers have been chosen
+    Returns the indices (B, C) of the chosen rows within their problem. If a problem has too few random numbers, or all
+    its rows equal chosen ones, its first index is −1, and its others are undefined.
     """
     offsets, sample_weight = _problems(X, offsets, sample_weight)
     order, n_proposed = check.positions(order, "order"), check.positions(n_proposed, "n_proposed")
@@ -75,7 +78,10 @@ def plus_plus_many_twin(
     chosen: NDArray,
     n_threads: int,
 ) -> None:
-    """Choose starting centers in NumPy, problem by problem; write the indices of rows to `chosen` (B, C)."""
+    """Choose starting centers by greedy k-means++ in NumPy, problem by problem; write rows' indices to `chosen` (B, C).
+
+    A problem's indices are −1 if its random numbers `uniform` do not suffice, or if too few of its rows differ.
+    """
     for b in range(len(chosen)):
         problem = slice(offsets[b], offsets[b + 1])
         w = np.ones(offsets[b + 1] - offsets[b]) if sample_weight is None else sample_weight[problem]
@@ -86,7 +92,10 @@ def plus_plus_many_twin(
 def _plus_plus(
     X: Floats, w: NDArray, order: NDArray, uniform: NDArray, n_trials: int, n_proposed: NDArray
 ) -> list[int] | None:
-    """Return the rows of one problem that greedy k-means++ chooses, or None if numbers or rows do not suffice."""
+    """Return the indices of the C rows of one problem that greedy k-means++ chooses.
+
+    Return None if the random numbers `uniform` (U,) do not suffice, or if fewer than C rows differ.
+    """
 
     def draw(mass: NDArray, numbers: NDArray) -> NDArray:
         cumulative = np.cumsum(mass[order])
@@ -128,7 +137,8 @@ def lloyd_many(
 
     A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
     centers) changes by no more than the share `tol` of J.
-    offsets (B + 1,)    centers (B, C, D)    omitted (B,): mask of problems that are not computed, or None
+    offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1    centers (B, C, D): initial centers
+    omitted (B,): mask of problems that are not computed, or None
     """
     offsets, sample_weight = _problems(X, offsets, sample_weight)
     B, D = len(offsets) - 1, X.shape[1]
@@ -156,7 +166,11 @@ def lloyd_many_twin(
     n_iterations: NDArray,
     n_threads: int,
 ) -> None:
-    """Make Lloyd's iterations of many problems in NumPy; centers (B C, D) are replaced by the final ones."""
+    """Make Lloyd's iterations of B problems in NumPy; the initial centers (B · C, D) are replaced by the final ones.
+
+    Nearest centers are written to `labels` (N,), squared distances to `squares` (N,), and numbers of iterations to
+    `n_iterations` (B,), where −1 marks problems that are not computed.
+    """
     each = centers.reshape(len(n_iterations), -1, X.shape[1])
     for b in np.flatnonzero(n_iterations >= 0):
         problem = slice(offsets[b], offsets[b + 1])
@@ -193,7 +207,7 @@ def _lloyd(X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float) -
 def _problems(
     X: CoreRows, offsets: NDArray[np.int64], sample_weight: Floats | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return checked offsets (B + 1,) and weights (N,), or None for weights of 1."""
+    """Check and return `offsets` (B + 1,), the first rows of problems, and the weights (N,), None if all are 1."""
     offsets = check.positions(offsets, "offsets")
     if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) < 1).any():
         raise ValueError(f"offsets must rise strictly from 0 to {len(X)}, got {offsets}")

@@ -4,9 +4,9 @@ Let P = AᵀA be the precision of a component of mean μ and covariance Σ, o th
 row x, and r = x − μ with zeros in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared
 distance of x_o under Σ_oo is ‖y − QQᵀy‖², and log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have
 the mean μ_m − R⁻¹Qᵀy and the covariance (RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani &
-Jordan 1994). Because y is projected, the rounding error is the machine epsilon times the root of the condition number
-of Σ; with a difference of squares, or a factor of AᵀA, it would be epsilon times the condition number. Rows with the
-same missing columns share Q and R.
+Jordan 1994). Let ε be the machine epsilon and κ the condition number of Σ. The projection y − QQᵀy gives a rounding
+error of ε √κ. A difference ‖y‖² − ‖Qᵀy‖², or a Cholesky factor of A_mᵀA_m, would give ε κ. Q and R are computed once
+for all rows with the same missing columns.
 """
 
 import math
@@ -29,8 +29,10 @@ Mask = NDArray[np.bool_]
 Sums = tuple[Doubles, Doubles, Doubles]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # maximum number of entries in the matrices of one batch
-_PIECE, _BLOCK = 2048, 2**15  # number of rows in a table of costs; number of rows whose moments are summed together
+# Maximum number of entries in the matrices of one batch.
+_NUMBERS = 2**20
+# Number of rows in a table of costs, and number of rows whose moments are summed together.
+_PIECE, _BLOCK = 2048, 2**15
 
 
 def no_moments(centers: Floats, full: bool) -> Sums:
@@ -40,15 +42,15 @@ def no_moments(centers: Floats, full: bool) -> Sums:
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Make the matrices of second moments in `sums` exactly symmetric, by averaging each with its transpose."""
+    """Return counts, first and second moments; the mean of each second-moment matrix and its transpose replaces it."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
 
 class MissingPatterns(NamedTuple):
-    """All rows with k missing values, r in number, grouped by pattern (set of missing columns).
+    """r rows with k missing values each, grouped by pattern (set of missing columns).
 
-    rows (r,): indices of the rows    columns (p, k): missing columns of each of p patterns
+    rows (r,): indices of the rows in the data    columns (p, k): missing columns of each of p patterns
     of (r,): index of each row's pattern
     """
 
@@ -60,7 +62,8 @@ class MissingPatterns(NamedTuple):
 def gaps_of(observed: Mask) -> list[MissingPatterns]:
     """Return the rows with missing values, grouped by pattern (set of missing columns), as a list of `MissingPatterns`.
 
-    Patterns with the same number of missing columns are in one `MissingPatterns`.
+    An element of the list has patterns with the same number of missing columns, in ascending order of this number.
+    Rows are divided among several elements if the matrices of all their patterns would need much memory.
 
     observed (n, D): mask of the values that are not missing
     """
@@ -86,9 +89,11 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
 
 
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
-    """Return lower triangular matrices L (p, k, k) with L Lᵀ = AᵀA, for `products` AᵀA (p, k, k) of p m × k matrices A.
+    """Return p lower triangular matrices L (p, k, k) with L Lᵀ = AᵀA, where A are p matrices of m rows and k columns.
 
-    squared: function that returns A (p, m, k). If rounding made a product indefinite, A is QR-decomposed instead.
+    products (p, k, k): AᵀA    squared: function that returns A (p, m, k)
+    L are Cholesky factors of the products. If rounding made a product indefinite, L is computed from the QR
+    decomposition of A.
     """
     try:
         return np.linalg.cholesky(products)
@@ -100,7 +105,10 @@ def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
 
 
 class Marginals(TabulatedCosts):
-    """Gaussians with covariance matrices, whose costs are −2 log of the marginal density of the observed values."""
+    """Gaussians with covariance matrices, for rows with missing values.
+
+    The cost of a row is −2 log of the marginal density of its observed values.
+    """
 
     def __init__(self, gaussians: GaussianParameters):
         self.centers = gaussians.means
@@ -118,7 +126,10 @@ class Marginals(TabulatedCosts):
         return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int) -> Doubles:
-        """Return the costs of rows under component c: (n,); gaps: rows grouped by their missing columns."""
+        """Return the costs (n,) of rows X (n, D) under component c.
+
+        observed (n, D): mask of the values that are not missing    gaps: the rows, grouped by their missing columns
+        """
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
         for alike in gaps:
@@ -132,7 +143,10 @@ class Marginals(TabulatedCosts):
         return costs
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
-        """Return r = x − μ_c of rows x, 0 in missing columns, and A r; AᵀA is the precision of c: (n, D) each."""
+        """Return r = x − μ_c for each row x, with 0 in missing columns, and A r: (n, D) each.
+
+        A is a square factor of the precision AᵀA of component c.
+        """
         r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
         y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
         return r, y
@@ -150,10 +164,11 @@ class Marginals(TabulatedCosts):
     def _completed(
         self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int
     ) -> tuple[Doubles, list[Doubles]]:
-        """Return rows minus μ_c (n, D), with missing values replaced by conditional means, and conditional covariances.
+        """Return rows minus μ_c (n, D) with missing values replaced, and factors of conditional covariances.
 
-        The covariance of the missing values is returned as a matrix R⁻¹, of which it is the product R⁻¹R⁻ᵀ, for each
-        pattern in `gaps` (set of missing columns).
+        A missing value is replaced by its conditional mean given the observed values of the row, minus μ_c. A pattern
+        is a set of missing columns. For each element of `gaps` (p patterns of k missing columns), the second result
+        has the matrices R⁻¹ (p, k, k). The conditional covariance of the missing values is R⁻¹R⁻ᵀ.
         """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []
@@ -166,9 +181,10 @@ class Marginals(TabulatedCosts):
         return r, inverses
 
     def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Add rows with weights `share` (n,) to the moments `sums` about the mean of component c, in place.
+        """Add rows with weights `share` (n,) to the moments about the mean of component c, in place.
 
-        Missing values contribute their conditional means and covariances.
+        sums: counts (C,), first (C, D) and second moments (C, D, D). Missing values contribute their conditional means
+        and covariances, given the observed values of the row.
         """
         gaps, (counts, first, second) = gaps_of(observed), sums
         r, inverses = self._completed(X, observed, gaps, c)

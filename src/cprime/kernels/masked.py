@@ -1,4 +1,4 @@
-"""Rows with missing values. Their costs under Gaussians are marginal costs of the observed values (`marginals.py`)."""
+"""Rows with missing values. Their costs under Gaussians are −2 log of the marginal density of the observed values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,8 +78,8 @@ class Masked(Dense):
     array (n, D): the values; missing ones are replaced by placeholders
     observed (n, D) bool: mask of the values that are not missing
 
-    Methods that take Gaussians, `own_distances` and `distances` use only the observed values. Searches among centers
-    and in cells (groups of centers) use the placeholders, too.
+    Three groups of methods use only the observed values: those that take Gaussians, `own_distances`, and `distances`.
+    Searches for nearest centers, also in cells (groups of centers), read the placeholders like observed values.
     """
 
     observed: Mask
@@ -246,7 +246,7 @@ class Masked(Dense):
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return rows (n, D) whose missing values are replaced by expected or random ones.
+        """Return the rows (n, D) with missing values replaced by expected or random values.
 
         ids, q (n, H): components of each row and their responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
@@ -294,7 +294,7 @@ class Masked(Dense):
     def _by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
     ) -> Arrays:
-        """Apply one function to complete rows and another to rows with missing values; return results in row order.
+        """Apply one function to complete rows and another to rows with missing values; return results in order of rows.
 
         Both functions take rows and their indices. Complete rows are computed separately, so that their results do not
         depend on whether other rows have missing values.

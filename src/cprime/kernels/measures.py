@@ -12,8 +12,9 @@ Doubles = NDArray[np.float64]
 class Exact(NamedTuple):
     """Unrounded float64 parameters of C Gaussians, from which densities of rows with missing values are computed.
 
-    offsets (C,): costs of the means    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if it is diagonal
-    empty (C,): cost of a row without any observed value, −2 log π_c (weight π_c), up to a constant
+    offsets (C,): cost of a complete row that equals the mean of the component
+    factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if precisions are diagonal
+    empty (C,): cost of a row without any observed value: −2 log π_c for the weight π_c, up to a constant
     """
 
     offsets: Doubles
@@ -26,9 +27,10 @@ class GaussianParameters(NamedTuple):
 
     This is eq. (31) of Lücke & Forster 2019.
     means (C, D): μ    factors: A_c, where A_cᵀA_c is the precision, as its diagonal (C, D) or lower triangle (C, D, D)
-    offsets (C,): costs at the means
+    offsets (C,): cost of a row that equals the mean of the component
     dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
-    exact: float64 parameters for marginal densities    All other arrays have the dtype of the data.
+    exact: float64 parameters for marginal densities of rows with missing values, or None
+    All arrays outside `exact` have the dtype of the data.
     """
 
     means: Floats
@@ -39,7 +41,7 @@ class GaussianParameters(NamedTuple):
 
 
 def exact_parts(given: GaussianParameters) -> Exact:
-    """Return the unrounded parameters `given.exact`; if None, compute them from the rounded factors and offsets."""
+    """Return the unrounded parameters of Gaussians; if none are given, compute them from the rounded parameters."""
     if given.exact is not None:
         return given.exact
     factors, offsets = given.factors.astype(np.float64), given.offsets.astype(np.float64)
@@ -49,7 +51,8 @@ def exact_parts(given: GaussianParameters) -> Exact:
     return Exact(offsets, empty, factors if matrices else None)
 
 
-Measure = Floats | GaussianParameters  # an array has centers (C, D), whose costs are squared distances
+# Components that kernels take: centers (C, D), whose costs are squared distances, or Gaussians.
+Measure = Floats | GaussianParameters
 
 
 def costs_of(

@@ -1,7 +1,7 @@
 """Exact search of the nearest of all components for every row.
 
-The components found are the active sets K(n) of Corollary 1 of Lücke & Forster 2019, and for one component per row the
-assignment of eq. (9.2) of Bishop 2006.
+The components found are the active sets K(n) of Corollary 1 of Lücke & Forster 2019. If one component is found for each
+row, this is the assignment of k-means, eq. (9.2) of Bishop 2006.
 """
 
 import numpy as np

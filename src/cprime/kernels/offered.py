@@ -1,6 +1,7 @@
-"""Partial searches for components without a kernel: a function computes costs, and the best candidates are selected.
+"""Partial searches for model families without a compiled search.
 
-The file also has sums of costs for estimated neighbor lists, eq. (8) of Forster & Lücke 2018.
+A given function computes the costs of points under their candidates, and the best candidates are selected. The file
+also has sums of costs over points, from which neighbor lists are estimated, eq. (8) of Forster & Lücke 2018.
 """
 
 from collections.abc import Callable
@@ -19,9 +20,10 @@ _VALUES = 2**20  # maximum number of costs that are computed at a time
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
-    """Find for each point the n_kept best of its m candidates `offered` (n, m); −1 and repetitions are ignored.
+    """Find for each of n points the n_kept components of least cost among its candidates.
 
-    costs: function of points and component ids that returns costs (n, m)
+    costs: function of points and component ids (n, m) that returns costs (n, m)
+    offered (n, m): candidates of each point; −1 and repetitions are ignored
     Returns four arrays: ids of the best components (n, n_kept), and their costs; all candidates (n, m), sorted by id,
     with −1 for repetitions, and their costs.
     """
@@ -52,12 +54,13 @@ def among_offered(
     evidence: bool,
     sample_weight: NDArray[np.float64] | None,
 ) -> SearchResult:
-    """Find for each point n the n_kept best of K(n), of the neighbor lists of K(n), and of extra candidates.
+    """Find for each point the n_kept components of least cost among its candidates.
 
+    The candidates of point n are its active set K(n), the neighbor lists of all components in K(n), and `extra`.
     previous (n, H′): active sets K(n)    lists (C, G): neighbor lists    extra (n, E): extra candidates, or None
     costs: function of points and component ids that returns costs    sample_weight (n,): weights of points
     evidence: whether the result has the sums of costs for the means in eq. (8) of Forster & Lücke 2018
-    Returns a `SearchResult`: components found, their costs, and numbers of candidates.
+    Returns a `SearchResult`: components found, their costs, numbers of candidates, and the sums or None.
     """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
@@ -69,10 +72,11 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """Return, for each pair of a best component and a candidate of its points, the sums of costs and of weights.
+    """Return sums of weighted costs and of weights for each pair (c, c̃) of components.
 
-    winners (n,): best component of each point    looked, costs (n, m): m candidates of each, and their costs
-    Points of weight 0 are left out.
+    The sums of a pair are over the points whose best component is c, and which have c̃ among their candidates. Points
+    of weight 0 are left out. The costs in the sum are those of the points under c̃.
+    winners (n,): best component of each point    looked, costs (n, m): m candidates of each point, and their costs
     """
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight
     row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])

@@ -11,8 +11,8 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
-# Least length of rows at which they and their squared lengths are not subnormal, because subnormal numbers have less
-# precision. The lengths are powers of two, so scaling by them is exact.
+# Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
+# would be subnormal numbers, which have less precision. The bounds are powers of two, so scaling by them is exact.
 LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 

@@ -31,8 +31,8 @@ def reassign(
     """Compare the component of every point with the neighbors of this component: the partial E-step for C′ = 1.
 
     A point of component c is reassigned to the neighbor b of least outside_b ‖x − μ_b‖² (the first, if several are
-    equal), if that is less than inside_c ‖x − μ_c‖². If two values are equal up to rounding, either may be the lesser,
-    because points of a component are computed together.
+    equal), if that is less than inside_c ‖x − μ_c‖². If two values are equal up to rounding, it is not defined which of
+    them is taken as the lesser, because points of a component are computed together.
     With factors inside and outside, a point can be reassigned to a center that is no nearer: ‖x − μ_b‖ ≥ ‖x − μ_c‖. The
     factors predict the change of J for one point, not for many at once. So of each 2048 points of c, in the order of X,
     at most max(1, ⌊share · size⌋) are reassigned to a center that is no nearer: those of greatest difference (the
@@ -87,9 +87,10 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Reassign each point to the nearest of the neighbors of its center, in NumPy; points of a center in parts of 2048.
+    """Reassign each point to the best neighbor of its center in NumPy, as `reassign` describes.
 
-    The new components are written to new_labels (n,), squared distances to distances (n,).
+    The points of a center are processed in parts of 2048. New components are written to `new_labels` (n,), and the
+    squared distances to them to `distances` (n,).
     """
     C = len(centers)
     check.inside(lists, -1, C)
@@ -144,8 +145,8 @@ def top_k_twin(
 ) -> None:
     """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
 
-    Components are written to `kept`, and their costs to `costs`. `search_lists_twin` gets no neighbor lists here: the
-    list of each row's first component is passed as extra candidates.
+    Components are written to `kept` (n, H), and their costs to `costs` (n, H). The function calls `search_lists_twin`
+    with empty neighbor lists, and with the list of each row's first component as extra candidates.
     """
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))

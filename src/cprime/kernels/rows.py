@@ -29,7 +29,9 @@ from cprime.kernels.partial import own_distances, reassign, top_k
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 
-_CENTERED = 2**21  # maximum number of values in a block of rows minus their mean, in float64
+# Covariances are computed in blocks of rows, from which the mean is subtracted in float64. Maximum number of values in
+# a block.
+_CENTERED = 2**21
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -38,7 +40,7 @@ Doubles = NDArray[np.float64]
 class Rows(CoreRows, Protocol):
     """Protocol of n rows of D numbers. Methods that run a kernel are documented at the kernel of the same name."""
 
-    # Class that searches centers in cells (groups) for rows of this class: `cells.CenterCells` or a replacement.
+    # Search structure for centers in cells (groups of centers) that can read rows of this class, such as `CenterCells`.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
@@ -50,7 +52,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def ordered(self, order: NDArray[np.int64]) -> Self:
-        """Return all rows in another order: row order[i] becomes row i."""
+        """Return all rows in the order of the given indices (n,): row order[i] becomes row i."""
         ...
 
     def as_type(self, dtype: DTypeLike) -> Self:
@@ -65,7 +67,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return an array (n, D) computed from these rows as a `Rows` object of the suitable class."""
+        """Convert an array (n, D) that was computed from these rows to a `Rows` object, and return it."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -73,7 +75,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return rows whose missing values are replaced by expected or random ones.
+        """Return the rows (n, D) with missing values replaced by expected or random values.
 
         ids, q (n, H): components of each row and their responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
@@ -97,9 +99,9 @@ class Rows(CoreRows, Protocol):
         ...
 
     def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
-        """Return the greatest eigenvalue of the covariance about the mean (D,), and an eigenvector (D,) of any sign.
+        """Return the greatest eigenvalue of the rows' covariance matrix, and its eigenvector (D,) of any sign.
 
-        weights (n,): weights of the rows, all positive
+        weights (n,): weights of the rows, all positive    mean (D,): weighted mean of the rows
         """
         ...
 

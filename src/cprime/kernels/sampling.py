@@ -21,10 +21,13 @@ def potentials(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.float64]:
-    """Return J = Σ_n w_n min(squares_ln, closest_n) with weights w: the error if candidate l is the next center.
+    """Return for each candidate l the error J_l = Σ_n w_n min(squares_ln, closest_n) if l is the next center.
 
-    squares (L, n): squared distances of points to candidates    closest (n,): least squared distance of each point to
-    the centers chosen so far    candidates (m,) int64: indices of the rows of `squares` to use, None for all
+    w are the weights of points.
+    squares (L, n): squared distances of points to candidates
+    closest (n,): squared distance of each point to the nearest of the centers chosen so far
+    candidates (m,) int64: indices of the rows of `squares` to use, None for all L
+    ->  errors (m,) or (L,)
     """
     squares = check.contiguous(squares)
     if squares.ndim != 2 or squares.dtype not in (np.float32, np.float64):
@@ -51,7 +54,7 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out`."""
+    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out` (m,)."""
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
@@ -65,13 +68,15 @@ def spread_out(
     *,
     n_threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Choose rows far from each other within each group, by greedy D² sampling: indices (Σ n_chosen,), group by group.
+    """Choose rows far from each other within each group of rows, by greedy D² sampling.
 
-    Group g has the rows offsets[g] … offsets[g + 1] − 1 of candidates (m, D), of which n_chosen[g] are chosen. Returned
-    indices count from the first row of the group.    offsets (n_groups + 1,)    weights (m,): weights of candidates
-    uniform (Σ n_chosen, trials): random numbers in [0, 1). For each choice, as many trial rows are drawn as `uniform`
-    has columns, with probabilities proportional to weight · squared distance to the rows chosen so far; the best trial
-    row is chosen.
+    For each choice, several trial rows of the group are drawn with probabilities proportional to weight · squared
+    distance to the nearest row chosen so far. The trial row that lowers the sum of weighted squared distances most is
+    chosen.
+    candidates (m, D): rows; group g has the rows offsets[g] … offsets[g + 1] − 1    offsets (n_groups + 1,)
+    weights (m,): weights of the rows    n_chosen (n_groups,): number of rows to choose from each group
+    uniform (Σ n_chosen, trials): random numbers in [0, 1), one row for each choice, one number for each trial row
+    ->  indices (Σ n_chosen,) of the chosen rows, group by group, counted from the first row of the group
     """
     offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
     weights = check.vector(weights, "weights", len(candidates))

@@ -35,7 +35,10 @@ def _not_of_sparse(name: str) -> Any:
 
 
 def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Return the Euclidean lengths (n,) of n sparse rows, given the value and the row index (owner) of each entry."""
+    """Return the Euclidean lengths (n,) of n sparse rows.
+
+    values, owners (m,): value of each stored entry, and index of its row
+    """
     return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 
@@ -145,11 +148,13 @@ class SparseRows(CoreTable):
         (values, columns), owners = rows.entries, rows.owners
         scales, lengths = np.ones(len(rows)), _lengths(values, owners, len(rows))
         short = lengths < LEAST_LENGTH[self.dtype]
-        if short.any():  # scale short rows up first, by a power of two, which is exact
+        # Short rows are scaled up first, so that their squares do not underflow. Scaling by a power of two is exact.
+        if short.any():
             scales[short] = LEAST_LENGTH[self.dtype]
             values = values / scales[owners].astype(self.dtype)
             lengths = _lengths(values, owners, len(rows))
-        with np.errstate(invalid="ignore"):  # numbers that are not finite are reported by the check of all rows
+        # Invalid operations are ignored, because the check of all rows reports numbers that are not finite.
+        with np.errstate(invalid="ignore"):
             values = (values * (1 / np.where(lengths > 0, lengths, 1))[owners]).astype(self.dtype)
         return SparseRows(values, columns, rows.begins - rows.begins[0], self.shape[1]), lengths * scales
 
@@ -165,9 +170,10 @@ class SparseRows(CoreTable):
         return found if origin is None else found - origin @ direction
 
     def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the greatest eigenvalue of the covariance S about the mean m (D,), and an eigenvector (D,).
+        """Return the greatest eigenvalue of the rows' covariance matrix S, and its eigenvector (D,) of any sign.
 
-        SciPy's `eigsh` finds both from products S v = Σ w x ((x − m)·v) / Σ w (weights w), without a D×D matrix.
+        weights (n,): weights w of the rows x    mean (D,): their weighted mean m
+        SciPy's `eigsh` finds both from products S v = Σ w x ((x − m)·v) / Σ w, without a D×D matrix.
         """
         rows, D = self.given().astype(np.float64), len(mean)
 
@@ -189,7 +195,7 @@ class SparseRows(CoreTable):
         with np.errstate(invalid="ignore", over="ignore"):
             largest = float(np.abs(values).max(initial=0))
             spread = float(np.abs(values - origin[columns]).max(initial=0))
-        zeros = np.bincount(columns, minlength=self.shape[1]) < len(self)  # columns in which some row is zero
+        zeros = np.bincount(columns, minlength=self.shape[1]) < len(self)  # mask of the columns that contain a zero
         return largest, max(spread, float(np.abs(origin[zeros]).max(initial=0)))
 
     nearest_bounded = nearest_bounded_by_tables

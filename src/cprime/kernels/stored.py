@@ -19,17 +19,22 @@ from cprime.kernels.measures import Floats, GaussianParameters
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
-_PIECE_BYTES = 16 * 2**20  # size of a piece of rows that is widened at a time, for operations in NumPy
-_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if each has ≤ 16 numbers, and all need ≤ 32 MiB
-# NumPy's sums convert this many numbers at a time. If pieces are multiples of this, the sum does not depend on them.
+# Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
+_PIECE_BYTES = 16 * 2**20
+# Rows are converted to a wider type once for all passes if each row has at most 16 numbers, and the converted rows need
+# at most 32 MiB.
+_SHORT, _FEW_BYTES = 16, 32 * 2**20
+# NumPy's sums convert this many numbers at a time. If the sizes of pieces are multiples of it, the sum of a column does
+# not depend on the division into pieces.
 _BUFFER = 8192
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """Return the size in bytes of a fit's copy of n narrow rows as floats; 0 if a fit makes no copy of all rows.
+    """Return the size in bytes of the copy as floats that a fit makes of n rows of a narrow type; 0 if it makes none.
 
-    Rows are widened if their type is converted to float32 or float64. Short rows are widened once, because conversion
-    would take a notable part of the time of each pass. Other rows are widened in each pass.
+    A fit converts short rows to floats once, because their conversion would take a notable part of the time of each
+    pass. Long rows, and rows whose copy would be large, are converted in each pass.
+    n_features: numbers in a row    dtype: float32 or float64, the type of the copy
     """
     n_bytes = n * n_features * dtype.itemsize
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0

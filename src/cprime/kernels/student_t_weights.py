@@ -10,14 +10,16 @@ from cprime.kernels import arguments as check
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters
 
-_MOST_LOG = 1e4  # upper limit of log(1 + δ/ν) for squared distances δ and degrees of freedom ν
+# Upper limit of log(1 + δ/ν), for squared Mahalanobis distances δ and degrees of freedom ν. With it, results are finite
+# even if a cost is infinite.
+_MOST_LOG = 1e4
 
 
 class StudentTWeights(NamedTuple):
     """Weights of points in the M-step of t distributions, and sums for their degrees of freedom.
 
-    Let q be the responsibilities of n rows for H components each, u the factors of t distributions (small far from the
-    center), and w sample weights.
+    Let q be the responsibilities of n rows for H components each, u the factors of t distributions (which are small for
+    points far from the mean), and w the sample weights.
     scaled (n, H): q u    counts (C,): Σ w q    logs (C,): Σ w q log u
     """
 
@@ -79,9 +81,10 @@ def scaled_responsibilities_twin(
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute weights q u of rows (responsibility q, t factor u) in NumPy, and write them to `scaled` (n, H).
+    """Compute the weights q u of rows in M-steps of t distributions in NumPy, and write them to `scaled` (n, H).
 
-    The sums Σ w q and Σ w q log u over rows of sample weight w are written to `tails`.
+    q are responsibilities, and u = (ν + D)/(ν + δ) for degrees of freedom ν and squared Mahalanobis distances δ.
+    The sums Σ w q and Σ w q log u over rows of sample weight w are added to `tails` (2, C).
     """
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]

@@ -12,7 +12,9 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
-_MOST_UNIT = 126  # greatest exponent of the powers of two by which float32 columns of small numbers are multiplied
+# Columns of small float32 numbers are multiplied by powers of two before they are squared, because squares underflow.
+# Greatest exponent of these powers.
+_MOST_UNIT = 126
 
 
 def accumulate(
@@ -62,7 +64,7 @@ def accumulate_twin(
 ) -> None:
     """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
 
-    kept (n, H): components of each row; one column is added at a time. The results are written to `counts` and `sums`.
+    kept (n, H): components of each row. The results are written to `counts` and `sums`.
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:
@@ -90,12 +92,13 @@ def moments(
     full: bool,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return counts (C,), first and second moments about the means of components, with weights w_n q_nc.
+    """Return weighted counts, and first and second moments about the means μ_c, of C components.
 
-    w are sample weights, q responsibilities.
+    The weights of the sums over rows x are w q, where w are sample weights and q responsibilities.
     components: means (C, D), or Gaussians, which also complete rows with missing values
     kept (n, H) int32: components of each row, repetitions allowed
     responsibilities (n, H): q, of any sign, or None for ones
+    full: whether second moments are matrices
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """
@@ -155,9 +158,9 @@ def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: 
 
 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:
-    """Return powers of two (D,) by which columns are to be multiplied, because their squares underflow in float32.
+    """Return powers of two (D,) by which columns must be multiplied to prevent underflow of their squares in float32.
 
-    Return None if no column is that small. The size of a column's numbers is estimated from the means and some rows.
+    Return None if no column needs it. The size of a column's numbers is estimated from the means and some rows.
     """
     if X.dtype != np.float32:
         return None

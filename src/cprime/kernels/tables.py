@@ -1,7 +1,8 @@
-"""Searches for components whose costs are computed as tables of rows × components, by matrix products.
+"""Searches among components whose costs are computed as tables of rows × components, by matrix products.
 
-A subclass of `TabulatedCosts` computes the tables. Rows that share a component or its neighbor list are computed
-together. Tables are computed in blocks, which do not depend on the number of threads, so neither do the results.
+A subclass of `TabulatedCosts` computes the tables. All rows that have the same component, or the same neighbor list of
+a component, are in one table. Tables are computed in blocks. Results do not depend on the number of threads, because
+the blocks do not.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,12 +15,16 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
-Group = tuple[int, NDArray[np.intp]]  # a component, and the positions at which it occurs in an array of ids
-Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, its rows, their responsibilities
+# A component, and the positions at which it occurs in an array of ids.
+Group = tuple[int, NDArray[np.intp]]
+# A component, the indices of the rows that have nonzero responsibilities for it, and these responsibilities.
+Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
-TABLE, _ROWS = 2**22, 2048  # maximum number of entries, and of rows, in a block of a table
-_ROUNDS = 8  # up to this many least costs of a row are found by repeated minima; for more, the costs are sorted
+# Maximum number of entries, and of rows, in a block of a table of costs.
+TABLE, _ROWS = 2**22, 2048
+# Up to this number, the least costs of a row are found one after another by minima. To find more, costs are sorted.
+_ROUNDS = 8
 
 
 class TabulatedCosts:
@@ -28,9 +33,9 @@ class TabulatedCosts:
     centers: Floats
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        """Return the costs of n points under each of the G components `ids` (G,): (n, G).
+        """Return the costs of n points under each of m components: (n, m).
 
-        origin (D,): a point near the points, from which differences are computed for precision
+        ids (m,): the components    origin (D,): a place near the points; differences from it are computed for precision
         """
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
@@ -44,13 +49,16 @@ class TabulatedCosts:
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Return slices that divide n rows into blocks; the table of rows × components of a block is small."""
+        """Return slices that divide n rows into blocks, whose tables of rows × components are small."""
         C, D = self.centers.shape
         step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
 
     def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """Return the H = n_kept best of all components for every point, sorted by (cost, id), and costs: (n, H)."""
+        """Return the n_kept components of least cost for every point, sorted by (cost, id), and their costs.
+
+        Both have shape (n, n_kept). hint: probably good components, which this search does not use
+        """
         every, origin = np.arange(len(self.centers), dtype=np.int32), self.origin()
         ids = np.empty((len(points), n_kept), dtype=np.int32)
         costs = np.empty((len(points), n_kept), dtype=points.dtype)
@@ -63,11 +71,12 @@ class TabulatedCosts:
         return ids, costs
 
     def top_k(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Return for each point the n_kept best of its previous components and the neighbor list of the first of them.
+        """Return for each point the n_kept components of least cost among its candidates, and their costs.
 
+        The candidates are the point's previous components, and the neighbor list of the first of these.
         previous (n, H′): previous components, best first    lists (C, G): neighbor lists
-        Returns ids and costs, (n, n_kept) each. One table is computed for all points with the same first component; the
-        costs of other components in `previous` are computed separately.
+        Returns ids and costs, (n, n_kept) each. One table is computed for all points with the same first component. The
+        costs under other previous components are computed separately.
         """
         C = len(self.centers)
         ids = np.full((len(points), n_kept), -1, dtype=np.int32)
@@ -80,7 +89,7 @@ class TabulatedCosts:
             if len(near):
                 found = narrowed(self.table(points[rows], near, self.centers[c]), points.dtype)
                 ids[rows], costs[rows] = least_of(near, found, n_kept)
-                listed = np.zeros(C + 1, dtype=bool)  # index −1 reads the last entry
+                listed = np.zeros(C + 1, dtype=bool)  # the additional last entry is read for the id −1 (no component)
                 listed[near] = True
                 others[rows] = np.where(listed[others[rows]], -1, others[rows])
 
@@ -92,7 +101,10 @@ class TabulatedCosts:
         return np.where(np.isfinite(found), kept, np.int32(-1)), found
 
     def costs(self, points: CoreRows, ids: Ids) -> Floats:
-        """Return the costs of points under components ids (n, m): (n, m), infinite for −1."""
+        """Return the costs (n, m) of each of n points under its own m components.
+
+        ids (n, m): the components of each point; −1 means no component, and has an infinite cost
+        """
         out = np.full(ids.size, np.inf, dtype=points.dtype)
 
         def measure(group: Group) -> None:
@@ -105,13 +117,19 @@ class TabulatedCosts:
 
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
-    """Convert costs to dtype. Costs beyond its range become its largest number, as infinity means: no component."""
+    """Convert costs to a narrower type.
+
+    Costs beyond its range become its largest finite number, because an infinite cost means that there is no component.
+    """
     limit = np.finfo(dtype).max
     return np.minimum(costs, limit).astype(dtype)
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:
-    """Yield every component that occurs in `components`, with its ascending positions; −1 means no component."""
+    """Yield every component that occurs in an array of ids, with the positions at which it occurs, ascending.
+
+    components (n,): ids from 0 to n_components − 1, or −1 for no component, which is left out
+    """
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))
     for c in np.flatnonzero(np.diff(ends)).tolist():
@@ -119,7 +137,7 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
 
 
 def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Givers]:
-    """Yield every component with nonzero responsibilities, the indices of their rows, and these responsibilities.
+    """Yield every component that has nonzero responsibilities, the indices of their rows, and these responsibilities.
 
     kept, q (n, H): components of each row, and their responsibilities
     """
@@ -129,10 +147,12 @@ def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Giv
 
 
 def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: RowsOf) -> NDArray[np.float64]:
-    """Return for each row the sum Σ_h q_nh x_nh (n, D) over its components, for example of expected values x.
+    """Return for each row n the weighted sum Σ_h q_nh x_nh (n, D) over its H components.
 
+    x_nh is a vector that depends on the row and on the component, for example an expected value.
     ids, q (n, H): components of each row, and their responsibilities
-    rows_of(c, rows): function that returns x for component c and the rows with these indices    shape: (n, D)
+    rows_of(c, rows): function that returns the vectors (m, D) of m rows with these indices for component c
+    shape: (n, D)
     """
     out = np.zeros(shape)
     for h in range(ids.shape[1]):
@@ -146,10 +166,12 @@ def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: Row
 
 
 def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
-    """Return the n_kept components of least cost for each row, best first; if costs are equal, by position in `ids`.
+    """Return the n_kept components of least cost for each of n rows, best first, and their costs.
 
-    ids (n, m), or (m,) for all rows    costs (n, m)
-    ->  components (n, n_kept) int32, −1 if there are fewer or costs are infinite, and their costs
+    Components of equal cost are in the order of their positions in `ids`.
+    ids (n, m): candidates of each row, or (m,): candidates of all rows    costs (n, m): their costs
+    ->  components (n, n_kept) int32, and costs (n, n_kept). If a row has fewer candidates of finite cost, components
+    are −1 and costs infinite.
     """
     n, m = costs.shape
     n_found = min(n_kept, m)
@@ -165,7 +187,8 @@ def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
         if n_found < m:
             places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
             bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
-            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # a stable sort prefers the earlier of tied costs
+            # If the greatest selected cost also occurs elsewhere in the row, a stable sort selects its first positions.
+            tied = np.count_nonzero(costs <= bar, axis=1) != n_found
             places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_found], axis=1)
         order = np.argsort(np.take_along_axis(costs, places, axis=1), axis=1, kind="stable")[:, :n_found]
         places = np.take_along_axis(places, order, axis=1)

@@ -1,9 +1,11 @@
 """Assignment of points to clusters of bounded size: min Σ_n cost(n, a(n)) with lower_c ≤ |{n: a(n) = c}| ≤ upper_c.
 
-This is a transport problem, solved by an auction with ε-scaling (Bertsekas 1988). Each cluster has a price λ_c, and a
-point is with the cluster of least cost + price among its candidates, up to ε. Prices of clusters that are too large
-rise, and those points leave that lose least; prices of clusters that are too small, or that have a positive price
-without being full, fall. At the end the sum of costs exceeds the least one by at most N·ε.
+a(n) is the cluster of point n. This is a transport problem, which is solved by an auction with ε-scaling (Bertsekas
+1988). Each cluster has a price, a number that is added to its costs for all points. Each point is assigned to the one
+of its candidate clusters whose cost + price is least, up to ε. If a cluster is too large, its price rises, and the
+points whose cost + price rises least by a change of cluster leave it. If a cluster is too small, or if it has a
+positive price and is smaller than its upper bound, its price falls. At the end, the sum of costs exceeds the least
+possible sum by at most N·ε.
 """
 
 from typing import Any
@@ -19,10 +21,15 @@ Ids = NDArray[np.int32]
 Costs = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_GREATEST_PRICE = 4.0  # relative to the greatest cost; with some of the clusters as candidates, more are needed then
-_FIRST = 0.1  # ε of the twin at the beginning, relative to the greatest cost, because prices may become as great
-_SCALING = 5.0  # factor by which ε falls
-_RESOLUTION = 1e-9  # least ε, relative to the greatest cost, so that rounding does not swallow it
+# The price of a cluster is a number that is added to its costs. If only some clusters are candidates of a point, and
+# prices exceed this multiple of the greatest cost, the auction ends, because more candidates are needed.
+_GREATEST_PRICE = 4.0
+# First ε of the NumPy version, as a multiple of the greatest cost, because prices may become as great as costs.
+_FIRST = 0.1
+# Number by which ε is divided in each round.
+_SCALING = 5.0
+# Least ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
+_RESOLUTION = 1e-9
 
 
 class Infeasible(ValueError):
@@ -39,15 +46,17 @@ def assign_bounded(
     accuracy: float = 1e-4,
     kernels: Any = _core,
 ) -> tuple[Ids, Costs]:
-    """Return the cluster of each point (n,) int32 with the least total cost within the bounds, and the prices (C,).
+    """Assign points to clusters of bounded size, so that the sum of costs is nearly minimal.
 
-    ids (n, K) int32: distinct candidates of each point, −1 for none    costs (n, K): their costs, not negative
+    ids (n, K) int32: distinct candidate clusters of each point, −1 for none
+    costs (n, K): costs of the points in these clusters, >= 0; it takes less time if the costs of each point ascend
     lower, upper (C,): least and greatest number of points of each cluster
-    prices (C,): prices to begin with, of a similar problem, or None
-    accuracy: most that the total cost may exceed the least one, relative
-    It takes less time if the costs of each point ascend. Raises
-    `Infeasible` if no assignment to candidates is within the bounds, or if some are candidates and prices exceed four
-    times the greatest cost.
+    prices (C,): initial prices (numbers that are added to the costs of clusters), for example the final prices of a
+    similar problem; None for zeros
+    accuracy: greatest relative difference of the sum of costs from the minimum
+    ->  cluster of each point (n,) int32, and final prices (C,)
+    Raises `Infeasible` if no assignment of points to their candidates is within the bounds. It also does so if only
+    some clusters are candidates of a point, and prices exceed four times the greatest cost.
     """
     lower, upper = (check.positions(bound, name) for bound, name in ((lower, "lower"), (upper, "upper")))
     C, shape = len(lower), (len(ids), check.width(ids, "ids"))
@@ -73,8 +82,9 @@ def assign_bounded_twin(
 ) -> bool:
     """Assign points within the bounds by an auction in NumPy, in which all clusters change their prices at once.
 
-    Prices are changed in place; labels are written to `labels` (n,). Returns whether prices up to `limit` times the
-    greatest cost suffice.
+    The price of a cluster is a number that is added to its costs. Prices (C,) are changed in place. The cluster of each
+    point is written to `labels` (n,). Returns False, with undefined labels, if no assignment is within the bounds, or
+    if it needs prices above `limit` times the greatest cost; otherwise True.
     """
     check.inside(ids, -1, len(lower))
     offered = ids >= 0
@@ -100,7 +110,11 @@ def assign_bounded_twin(
 
 
 class _Auction:
-    """State of an auction: the place (N,) of each point's cluster among its candidates, sizes (C,) and prices (C,)."""
+    """State of an auction that assigns N points to C clusters: the assignment, and sizes and prices of the clusters.
+
+    place, labels (N,): cluster of each point, as a column of its candidates `ids` (N, K), and as an id
+    sizes (C,): numbers of points    prices (C,): numbers that are added to the costs of the clusters
+    """
 
     def __init__(self, ids: Ids, costs: Floats, lower: Counts, upper: Counts, limit: float, prices: Costs) -> None:
         self.lower, self.upper, self.C, self.prices = lower, upper, len(lower), prices
@@ -111,25 +125,32 @@ class _Auction:
         self.sizes = np.bincount(self.labels, minlength=self.C)
         clusters = np.where(ids < 0, self.C, ids).ravel()
         order = np.argsort(clusters, kind="stable")[: np.count_nonzero(ids >= 0)]
-        self.rows, self.ranks = np.divmod(order, ids.shape[1])  # of all pairs of point and candidate, by candidate
+        # All pairs of a point (row of `ids`) and one of its candidates (column of `ids`), sorted by candidate.
+        self.rows, self.ranks = np.divmod(order, ids.shape[1])
         self.begins = np.searchsorted(clusters[order], np.arange(self.C + 1))
         self.greatest = float(self.costs.max(initial=0.0, where=np.isfinite(self.costs)))
         self.limit = limit if np.isinf(limit) else limit * self.greatest
 
     def values(self, rows: NDArray[np.intp]) -> Costs:
-        """Return cost + price of the present cluster of some points."""
+        """Return cost + price (m,) of m points in their present clusters; rows (m,): indices of the points."""
         found: Costs = self.costs[rows, self.place[rows]] + self.prices[self.labels[rows]]
         return found
 
     def move(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> None:
-        """Move points to the clusters at these places among their candidates."""
+        """Move m points to other clusters.
+
+        rows (m,): indices of the points    places (m,): columns of the new clusters in the points' candidates
+        """
         after = self.ids[rows, places]
         np.subtract.at(self.sizes, self.labels[rows], 1)
         np.add.at(self.sizes, after, 1)
         self.place[rows], self.labels[rows] = places, after
 
     def improve(self, eps: float) -> None:
-        """Move every point that loses more than ε to its best candidate, before prices settle with a smaller ε."""
+        """Move each point to its best candidate cluster if this lowers its cost + price by more than ε.
+
+        This is done before prices are adapted with a smaller ε.
+        """
         values = self.costs + self.prices[self.ids]
         best = values.argmin(axis=1)
         every = np.arange(len(best))
@@ -137,7 +158,10 @@ class _Auction:
         self.move(moves, best[moves])
 
     def settle(self, eps: float) -> None:
-        """Change assignment and prices until sizes are within their bounds and prices fit the sizes."""
+        """Change assignment and prices until all sizes are within their bounds, and prices are consistent with them.
+
+        A consistent price is 0, or positive with a size at the upper bound, or negative with a size at the lower bound.
+        """
         while True:
             self._raise_prices(eps)
             if not self._lower_prices(eps):
@@ -146,10 +170,11 @@ class _Auction:
                 raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
 
     def _raise_prices(self, eps: float) -> None:
-        """Raise the prices of clusters that are too large, or above their lower bound at a negative price.
+        """Raise the prices of clusters that are larger than their upper bound, or than their lower one at a price < 0.
 
-        Prices rise so far that the surplus points, those that lose least, prefer other candidates; negative ones rise
-        to 0 at most, unless the cluster is above its upper bound.
+        The surplus points are those whose cost + price rises least by a change to their best other candidate. The price
+        rises until these points prefer the other candidate. A negative price rises to at most 0, unless the cluster is
+        larger than its upper bound.
         """
         while True:
             over = (self.sizes > self.upper) | ((self.prices < 0) & (self.sizes > self.lower))
@@ -181,10 +206,11 @@ class _Auction:
                 raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
 
     def _lower_prices(self, eps: float) -> bool:
-        """Lower prices of clusters that are too small, or not full at a positive price; return whether there are any.
+        """Lower the prices of clusters that are smaller than their lower bound, or than their upper one at a price > 0.
 
-        A price falls so far that as many points as are needed, those that gain most, prefer the cluster; a positive
-        one falls to 0 at most, unless the cluster is below its lower bound.
+        The price falls until as many points prefer the cluster as are missing. These are the points whose cost + price
+        rises least by a change to this cluster. A positive price falls to at least 0, unless the cluster is smaller
+        than its lower bound. Returns whether there are such clusters.
         """
         short = (self.sizes < self.lower) | ((self.prices > 0) & (self.sizes < self.upper))
         for c in np.flatnonzero(short).tolist():

@@ -1,5 +1,6 @@
-"""Neighbor lists of components, and coarse cells (groups of centers), by which centers near a point are found
-without a previous assignment.
+"""Neighbor lists of components, and coarse cells of centers.
+
+Cells are groups of centers near each other. They are used to find centers near a point that has no component yet.
 """
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table

@@ -1,7 +1,7 @@
-"""Two-level structure: about √C coarse cells (groups of near centers), each with the components of its centers.
+"""Division of C components into about √C coarse cells: groups of components whose centers are near each other.
 
-This structure finds a near component of every point in O(N √C D), and neighbor lists in O(C √C D), without a previous
-result.
+With the cells, a near component of every point is found in O(N √C D), and neighbor lists of the components in
+O(C √C D). No previous assignment and no previous lists are needed.
 """
 
 import math
@@ -13,15 +13,19 @@ from cprime.kernels import Dense, Floats, GroupedCenters, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # a cell with over 4 times the average number of components per cell is cut
-_NEAR = 8  # number of nearest cells that are searched for a point
-_NEAR_OF_LISTS = 32  # default number of nearest cells that are searched for the neighbors of a component
+# A cell is cut if it has more than this multiple of the average number of components per cell.
+_MOST = 4
+# Default number of nearest cells that are searched for the components near a point.
+_NEAR = 8
+# Default number of nearest cells that are searched for the neighbors of a component.
+_NEAR_OF_LISTS = 32
 
 
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
-    """Return the centers of coarse cells (groups of rows), by a few k-means iterations on sampled rows.
+    """Divide sampled rows into coarse cells (groups of rows) by a few k-means iterations, and return their centers.
 
-    The result has shape (n, D) with n ≤ n_cells, because empty cells are dropped.    rng: source of random numbers
+    sample (n, D): the rows    n_cells: number of initial cells    rng: source of random numbers
+    The result has shape (m, D) with m ≤ n_cells, because empty cells are removed.
     """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
@@ -33,16 +37,20 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
 
 
 def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Return for every row the index of the nearest of a few centers (n,), and the squared distance to it (n,)."""
+    """Find the nearest of a few centers for every row.
+
+    Returns indices of centers (n,) int32, and squared distances (n,). If distances are equal up to rounding, either
+    center may be returned, because distances are computed by matrix products.
+    """
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
     return GroupedCenters(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
-    """Return the members of each group: (n_groups, size of the largest group) int32, ascending, padded with −1.
+    """Return the items of each group: (n_groups, size of the largest group) int32, ascending, padded with −1.
 
-    groups: index of the group of each item    n_groups: number of groups    Members are indices of items.
+    groups (n,): index of the group of each of n items    n_groups: number of groups
     """
     counts = np.bincount(groups, minlength=n_groups)
     out = np.full((n_groups, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int32)
@@ -55,20 +63,23 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells of the components' centers, and for each cell the components of the cells nearest to it.
 
-    A cell is a group of components with near centers. A cell with more than a few times the average number of
-    components (a clump that k-means did not divide) is cut into smaller cells. If components in such a cell coincide,
-    the first of them represents the others.
+    A cell is a group of components whose centers are near each other. A cell with more than a few times the average
+    number of components (a clump that k-means did not divide) is cut into smaller cells. If components in such a cell
+    have equal centers, the first of them represents the others.
+
+    coarse (g, D): centers of the g cells    members (g, m): components of each cell, padded with −1
+    first (C,): for each component, the first component with the same center    clumped: whether a large cell was cut
     """
 
     def __init__(self, centers: Floats, n_near: int = _NEAR):
         self.centers = centers
-        rng = np.random.RandomState(0)  # a fixed seed, because cells affect only the time and recall of a search
+        rng = np.random.RandomState(0)  # the seed is constant, because cells affect only time and recall of a search
         C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
         few = n_cells * SAMPLE_PER_CELL < C
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
-        self.first = np.arange(C, dtype=np.int32)  # for each component, the first component with the same center
+        self.first = np.arange(C, dtype=np.int32)
         cell, limit = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
         if np.bincount(cell).max() > limit:
             self.clumped = True
@@ -83,7 +94,8 @@ class Cells:
     def _cell(self, X: Rows) -> NDArray[np.int32]:
         """Return the index of the nearest cell (group of centers) of every row: (n,).
 
-        If large cells were cut, distances are computed exactly.
+        If large cells were cut, distances are computed from differences, because cell centers can be very near each
+        other. Otherwise they are computed by matrix products, which is faster.
         """
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
@@ -106,11 +118,17 @@ class Cells:
         return cell
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
-        """Return the indices of the cells nearest to each cell, itself first: (n_cells, min(n_near, n_cells))."""
+        """Return the n_near cells (groups of components) nearest to each of g cells, itself first: (g, n_near).
+
+        If there are fewer than n_near cells, all g are returned.
+        """
         return Dense(self.coarse).nearest(self.coarse, min(n_near, len(self.coarse)))[0]
 
     def _offered(self, n_near: int) -> NDArray[np.int32]:
-        """Return the components in the n_near cells nearest to each cell: (n_cells, largest count), padded with −1."""
+        """Return all components in the n_near cells (groups of components) nearest to each of g cells.
+
+        The result is (g, largest number of components), padded with −1.
+        """
         rows = [self._components(near) for near in self._near(n_near)]
         out = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int32)
         for i, row in enumerate(rows):
@@ -123,14 +141,18 @@ class Cells:
         return members[members >= 0]
 
     def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        """Return each row's nearest component in the cells (groups) near it: ids (n,), and squared distances (n,)."""
+        """Return each row's nearest component in the cells (groups of components) near it.
+
+        Returns ids of components (n,), and squared distances to their centers (n,).
+        """
         return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
-        """Return approximate neighbors of every component, itself included: (C, n_neighbors), −1 if cells have fewer.
+        """Return approximate neighbors of every component, itself included: (C, n_neighbors), nearest first.
 
-        n_near: number of nearest cells that are searched. Of components with equal centers only one is listed, unless
-        there are too few others.
+        n_near: number of nearest cells (groups of components) that are searched. If they have fewer than n_neighbors
+        components, lists are padded with −1. Of components with equal centers only one is listed, unless there are too
+        few others.
         """
         C = len(self.centers)
         out = np.full((C, n_neighbors), -1, dtype=np.int32)
@@ -152,9 +174,10 @@ class Cells:
 
 
 def halved(points: Floats, members: NDArray, limit: int) -> list[NDArray]:
-    """Return `members`, indices of points, split into pieces of at most `limit` / 2 by repeated cuts at the median.
+    """Divide some points into pieces of at most `limit` / 2 points by repeated cuts at the median.
 
     Each cut is along the coordinate in which the piece's points have the widest range.
+    members (m,): indices of the points to divide in `points` (n, D)    Returns the indices of each piece.
     """
     if len(members) <= limit // 2:
         return [members]

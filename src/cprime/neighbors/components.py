@@ -1,8 +1,8 @@
-"""Components in the form that searches use: objects that compute the cost of components for points; lower is better.
+"""Components as searches use them: objects that compute the costs of components for points. A lower cost is better.
 
-A family of components only has to define the costs of candidate components for given rows. The class `Components` then
-provides all methods that searches need. Centers and Gaussians use faster kernels. This module depends on no model or
-search.
+A model family only has to define the costs of candidate components for given rows. From this, the base class
+`Components` provides all methods that searches need. Centers and Gaussians use faster kernels instead. This module
+depends on no model and on no search.
 """
 
 from typing import ClassVar
@@ -14,18 +14,19 @@ from cprime.kernels import Dense, Floats, GaussianParameters, Measure, Rows, Sea
 from cprime.kernels.offered import among_offered, least_offered
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
-_SQUARED_SUMS = 2.0**480  # largest number whose squares float64 can still represent and sum
+# Numbers up to this one have squares whose sums do not overflow in float64.
+_SQUARED_SUMS = 2.0**480
 
 Ids = NDArray[np.int32]
 
 
 class Components:
-    """Base of C components (centers or densities) with centers (C, D). A subclass defines the method `costs`.
+    """Base class of C components (centers or densities) with centers (C, D). A subclass defines the method `costs`.
 
     squared_distances: whether costs are the squared distances of points to centers
-    steady: whether, in addition, M-steps do not change the space in which distances are computed
-    scattered: whether the best component of a point may be far from the components in its active set, as with
-    subspaces that intersect
+    steady: whether costs are squared distances, and M-steps do not change the space in which they are computed
+    scattered: whether the best component of a point may be far from the components in its active set. This is so for
+    subspaces that intersect.
     """
 
     squared_distances: ClassVar[bool] = False
@@ -59,11 +60,13 @@ class Components:
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Return the best component of every point among its current one and its neighbors, and the cost: (n,) each.
+        """Return the best component of every point among its current one and this one's neighbors, and its cost.
 
-        winners (n,): current component of each point    lists (C, G): G neighbors of each component, padded by −1
-        active (C,): mask of components whose points are reassigned; all other points keep component and cost
-        known (n,): current costs of the points
+        Both results have shape (n,).
+        winners (n,): current component of each point    lists (C, G): G neighbors of each component, padded with −1
+        sample_weight (n,): weights of the points, or None
+        active (C,): mask of components whose points are compared; all other points keep their component and cost. None
+        compares all.    known (n,): current costs of the points, needed with `active`
         """
         kept, costs = self.top_k(points, lists, winners[:, np.newaxis], 1)
         return kept[:, 0], costs[:, 0]
@@ -71,8 +74,8 @@ class Components:
     def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
         """Return the n_kept best of each point's candidate components: ids and costs, (n, n_kept) each.
 
-        Candidates of a point are its previous active set, a row of `previous` (n, H), and the neighbor list of the
-        first component in it.    lists (C, G): neighbor lists
+        Candidates of a point are its previous active set, and the neighbor list of the first component in this set.
+        previous (n, H): previous active sets    lists (C, G): G neighbors of each component, padded with −1
         """
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
         return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
@@ -89,22 +92,28 @@ class Components:
     ) -> SearchResult:
         """Return a `SearchResult` with the n_kept best of each point's candidate components and their costs.
 
-        Candidates of a point are its previous active set, a row of `previous` (n, H), the neighbor lists of all
-        components in it, and its row of `extra`, if given.    lists (C, G): neighbor lists
-        evidence: whether to also return the distances that eq. (8) of Forster & Lücke averages to estimate neighbors
+        Candidates of a point are its previous active set, the neighbor lists of all components in this set, and the
+        point's extra candidates.
+        previous (n, H): previous active sets    lists (C, G): G neighbors of each component, padded with −1
+        extra (n, E): further candidates, or None
+        evidence: whether the result has sums of distances, for the mean distances in eq. (8) of Forster & Lücke 2018
+        sample_weight (n,): weights of the points in these sums, or None
         """
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
         """Return neighbor lists: ids of the nearest other components of each component, (C, min(n_neighbors, C) − 1).
 
-        previous: neighbor lists of the last call, or None, which can speed up the search
+        previous: neighbor lists that the last call returned, which can speed up the search, or None
         """
         return exact_lists(self.centers, n_neighbors)
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the parameter arrays, with which the method `changed` later finds components that have changed."""
+        """Return the arrays of parameters that determine the costs.
+
+        The method `changed` compares them with later parameters. An empty tuple means that all components may change.
+        """
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
@@ -112,17 +121,17 @@ class Components:
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """Return the sum of the least costs `costs` (n,) of n points, by which a search's excess costs are divided.
+        """Return the number by which excess costs of a search are divided, to make them comparable between data.
 
-        If costs are not squared distances, n·D is returned instead, the expected value of this sum.
+        costs (n,): least costs of n points. For squared distances the result is their sum, and otherwise n·D.
         """
         return float(costs.size * self.centers.shape[1])
 
 
 class KernelComponents(Components):
-    """Base of components whose costs are computed by compiled kernels.
+    """Base class of components whose costs are computed by compiled kernels.
 
-    measure: object with the parameters that the kernels need, such as the centers
+    measure: parameters of the components as kernels take them: centers (C, D), or Gaussians
     """
 
     measure: Measure
@@ -149,7 +158,7 @@ class KernelComponents(Components):
 
 
 class Centers(KernelComponents):
-    """Centers as components: the cost of a center for a point is the squared distance between the two."""
+    """Centers (C, D) as components. The cost of a center for a point is the squared distance between the two."""
 
     squared_distances: ClassVar[bool] = True
 
@@ -210,10 +219,10 @@ class Reweighted(Centers):
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Return each point's best center by squared distances times factors, and this product: (n,) each.
+        """Return each point's best center by squared distance times factor, and the squared distance to it: (n,) each.
 
         Arguments are those of `Components.reassign`. Only a limited share of a center's points may be reassigned to a
-        center that is farther away; points of weight 0 do not count in this share.
+        center that is farther away. Points of weight 0 do not count in this share, and get the nearest center.
         """
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:
@@ -227,9 +236,9 @@ class Reweighted(Centers):
 
 
 class GaussianCosts(KernelComponents):
-    """Gaussians with individual covariances; the cost of c for point x is −2 log p(c, x) up to a constant.
+    """Gaussians with individual covariances. The cost of component c for point x is −2 log p(c, x) up to a constant.
 
-    This is eq. (31) of Lücke & Forster.
+    This is eq. (31) of Lücke & Forster 2019.
 
     covariances: variances (C, D) or covariance matrices (C, D, D)
     """
@@ -255,7 +264,8 @@ class GaussianCosts(KernelComponents):
         means -= means.mean(axis=0)
         factors, offsets = self.gaussians.factors.astype(np.float64), self.gaussians.offsets
         reach = np.abs(factors).max() * max(np.abs(means).max(), np.abs(self.covariances).max() ** 0.5)
-        if reach > _SQUARED_SUMS:  # scale costs by a power of two, so that sums do not overflow; their order stays
+        # Costs are multiplied by a power of two, so that their sums do not overflow. This does not change their order.
+        if reach > _SQUARED_SUMS:
             shrink = 2.0 ** -np.ceil(np.log2(reach / _SQUARED_SUMS))
             factors, offsets = factors * shrink, offsets * shrink**2
         if factors.ndim == 3:

@@ -8,11 +8,16 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
-EXACT_LISTS = 32768  # up to this many components, neighbor lists are computed from all C² distances or costs
-_BLOCK = 65536  # number of rows that are processed at a time
-_BLOCK_VALUES = 2**24  # number of distances that are computed at a time
-_FIRST = 33  # if lists contain all of many components, only this many entries are sorted by distance
-_EXPANDED = 32  # `refined_lists` evaluates the neighbors of a component's 32 nearest neighbors
+# Up to this number of components, neighbor lists are computed from all C² distances or costs.
+EXACT_LISTS = 32768
+# Number of lists that are processed at a time.
+_BLOCK = 65536
+# Number of distances or costs that are computed at a time.
+_BLOCK_VALUES = 2**24
+# If a list contains all of many components, only this number of its first entries are sorted by distance.
+_FIRST = 33
+# `refined_lists` evaluates the neighbors of this number of a component's nearest neighbors.
+_EXPANDED = 32
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
@@ -31,22 +36,25 @@ def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
 
 
 def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges (begin, end) that cover n rows; blocks limit the size of temporary arrays."""
+    """Yield consecutive ranges (begin, end) that cover n rows, short enough to limit the size of temporary arrays."""
     for begin in range(0, n, _BLOCK):
         yield begin, min(begin + _BLOCK, n)
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return neighbor lists with each component prepended to its own list: the sets G_c of Forster & Lücke 2018."""
+    """Return neighbor lists (C, G) with each component prepended to its own list: the sets G_c of Forster & Lücke 2018.
+
+    lists (C, G − 1): neighbors of each component
+    """
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """Return ids of the nearest components of each component, from all C² distances: (C, min(n_neighbors, C) − 1).
+    """Return ids of the nearest other components of each component: (C, min(n_neighbors, C) − 1).
 
+    All C² distances between centers are computed. This is the update of lists in Algorithm 1 of Forster & Lücke 2018.
     If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
-    This is the update of lists in Algorithm 1 of Forster & Lücke 2018. previous: earlier lists, used only for speed, or
-    None
+    previous: earlier lists, which affect only the time, or None
     """
     C, n = len(centers), min(n_neighbors, len(centers))
     H = _FIRST if n == C > 8 * _FIRST else n
@@ -61,10 +69,10 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
-    """Return ids of each component's nearest components, searched among its neighbors and their nearest neighbors.
+    """Return new neighbor lists: the nearest components among each component's neighbors, and the neighbors of these.
 
     lists (C, G − 1): ids of the G − 1 current neighbors of each component, without the component itself
-    Returns (C, min(n_neighbors, C) − 1) in at most O(C G² D) time.
+    Returns ids (C, min(n_neighbors, C) − 1). This takes at most O(C G² D) time.
     """
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
@@ -80,8 +88,8 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
     """Return for each component c the other components of least value in row c of a (C, C) table.
 
-    values: function that computes the rows [begin, end) of the table    Returns (C, min(n_neighbors, C) − 1) ids, those
-    of least value first.
+    values: function that computes the rows [begin, end) of the table
+    Returns ids (C, min(n_neighbors, C) − 1), those of least value first.
     """
     n = min(n_neighbors, n_components) - 1
     out = np.empty((n_components, n), dtype=np.int32)
@@ -101,7 +109,7 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
 def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
     """Draw random neighbor lists, as Forster & Lücke 2018 do before the first pass.
 
-    Returns (C, min(n_neighbors, C) − 1) ids of other components.    key: random key, from which numbers are computed
+    key: counter-based random key    Returns ids of other components (C, min(n_neighbors, C) − 1).
     """
     n = min(n_neighbors, n_components) - 1
 
@@ -118,7 +126,7 @@ def random_sets(
 ) -> NDArray[np.int32]:
     """Draw `size` distinct components for every row by Floyd's algorithm: (n_rows, size) int32.
 
-    uniform: function that returns random numbers in [0, 1) for all rows, given the index of a column of the result
+    uniform: function that takes the index of a column of the result, and returns random numbers (n_rows,) in [0, 1)
     """
     out = np.empty((n_rows, size), dtype=np.int32)
     for i, last in enumerate(range(n_components - size, n_components)):

@@ -1,4 +1,4 @@
-"""Search for centers near a point without a previous assignment, in coarse cells (groups) of centers near the point."""
+"""Search for centers near a point in coarse cells: groups of centers. No previous assignment of the point is needed."""
 
 import math
 from copy import copy
@@ -10,21 +10,28 @@ from numpy.typing import NDArray
 from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
-_MOST_CELLS = 16  # maximum number of cells that are searched for a row
-_OF_BATCHES = 8  # maximum number of cells for rows of mini-batches, which need less accuracy
-_SPREAD = 4  # assumed bound of the projection of a random unit vector on a direction, in standard deviations 1/√D
-_ASTRAY = 0.25  # cells are rebuilt if centers that left their cells get more than this share of the rows' weight
-_SHARE = 4  # cells are rebuilt only after at least C / _SHARE rows have been assigned
+# Maximum number of cells that are searched for a row.
+_MOST_CELLS = 16
+# Maximum number of cells that are searched for a row of a mini-batch, which needs less accuracy.
+_OF_BATCHES = 8
+# The projection of a random unit vector in D dimensions on a given direction has the standard deviation 1/√D.
+# Projections are assumed to be at most this number of standard deviations.
+_SPREAD = 4
+# Cells are rebuilt if centers that have left their cells get more than this share of the weight of the assigned rows.
+_ASTRAY = 0.25
+# Cells are rebuilt only after at least C / _SHARE rows have been assigned.
+_SHARE = 4
 
 
 class CenterIndex:
     """Search structure for given centers (C, D): coarse cells of centers, and the distances between cells.
 
-    The cell of a row is searched first. The centers of another cell are beyond the plane that bisects the line between
-    the two cell centers. So the other cell can be skipped if this plane is farther from the row than the nearest center
-    found so far. In many dimensions the projection of a random vector on a given direction is only about 1 / √D of its
-    length. So a cell is skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the
-    nearest center. If a very large cell was cut into several, planes do not bound the cells, so no cell is skipped.
+    A cell is a group of centers near a cell center. For each row, the cell with the nearest cell center is searched
+    first. The centers of another cell are beyond the plane that bisects the line between the two cell centers. So the
+    other cell can be skipped if this plane is farther from the row than the nearest center found so far. In many
+    dimensions the projection of a random vector on a given direction is only about 1 / √D of its length. So a cell is
+    skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a
+    very large cell was cut into several, these planes do not bound the cells, so no cell is skipped.
     """
 
     def __init__(self, centers: Floats, n_searched: int = _MOST_CELLS):
@@ -42,7 +49,7 @@ class CenterIndex:
         clumped: bool,
         n_searched: int,
     ) -> None:
-        """Set all attributes of this search structure.
+        """Set all attributes of this search structure for centers (C, D).
 
         coarse (g, D): centers of the g cells (groups of components)
         order (m,): ids of the m distinct components, cell by cell
@@ -59,7 +66,7 @@ class CenterIndex:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """Return the centers, sorted by cell (group of centers), as the object for kernels and rows of X's class."""
+        """Return the centers, sorted by cell (group of centers), as a search structure that reads rows of X's class."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
@@ -68,16 +75,16 @@ class CenterIndex:
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats, int]:
         """Return near components of every row, nearest first, squared distances, and the number of distances evaluated.
 
-        The first two results have shape (n, n_kept) and are padded with −1 and infinity. Time is O(n √C D) for each
-        cell (group of centers) searched per row.
+        The first two results have shape (n, n_kept) and are padded with −1 and infinity. The time is O(n √C D) times
+        the number of cells (groups of centers) that are searched for a row.
         """
         kept, squares, n_distances = self._cells_for(X).find(X, n_kept, self.n_cells)
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares, n_distances
 
     def moved(self, places: NDArray[np.int32], centers: Floats) -> Self:
-        """Return a copy with the same cells in which some centers are replaced by `centers` (n, D).
+        """Return a copy with the same cells (groups of centers), in which m centers are replaced by `centers` (m, D).
 
-        places (n,): positions of these centers in the order in which centers are sorted by cell
+        places (m,): positions of the replaced centers in the list of all centers, sorted by cell
         """
         near = copy(self)
         near.places, near._packed = self.places.copy(), {}
@@ -128,9 +135,9 @@ class OnlineCenterIndex:
     def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
         """Return a copy of this structure for new centers (C, D), after a batch of `n_rows` rows moved some of them.
 
-        winners (n,): indices of the centers that moved    counts (n,): weight of the batch's rows assigned to each
+        winners (m,): indices of the centers that moved    counts (m,): weight of the batch's rows assigned to each
         """
-        place = np.full(len(centers), -1, dtype=np.int32)  # −1 for centers that coincide with an earlier one
+        place = np.full(len(centers), -1, dtype=np.int32)  # remains −1 for centers that equal an earlier center
         place[self.near.order] = np.arange(len(self.near.order), dtype=np.int32)
         places = place[winners]
         held = places >= 0
@@ -143,5 +150,8 @@ class OnlineCenterIndex:
 
     @property
     def stale(self) -> bool:
-        """Return whether cells should be rebuilt, because many rows are assigned to centers that left their cells."""
+        """Return whether the cells (groups of centers) must be rebuilt.
+
+        They must if many rows have been assigned to centers that have left their cells.
+        """
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

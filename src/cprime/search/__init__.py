@@ -1,7 +1,7 @@
 """Searches, which choose the candidate components of each point. Each search has its own file.
 
-`Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators; strings are shorthands for
-them.
+Instances of `Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators. The strings that
+this argument accepts are shorthands for such instances.
 """
 
 from cprime.search.base import Look, Lookup, Sample, Search, SearchStats

@@ -1,9 +1,9 @@
 """Protocol of searches: the methods that the EM loop calls, and the values that searches return.
 
-A search is a frozen value that has only its options. The state of a search in a fit, mainly neighbor lists, is a second
-value, which the loop carries from iteration to iteration. `begin` creates the state. In each iteration `refresh`
-updates it before the pass over the data, `look` returns the callable that searches each block, and `learn` updates the
-state afterwards.
+A search finds the active sets of points. An object of class `Search` is a frozen value that has only the options of the
+search. The state of a search in a fit, mainly neighbor lists, is a second value, which the loop passes from iteration
+to iteration. `begin` creates the state. In each iteration `refresh` updates it before the pass over the data, `look`
+returns the callable that searches each block of points, and `learn` updates the state after the pass.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ from cprime.neighbors.components import Components
 class SearchStats:
     """Statistics of a pass over the data, from which a search updates its state. Statistics of two chunks can be added.
 
-    n_weighted: number of points of positive weight    n_moved: number of them whose best component changed
+    n_weighted: number of points of positive weight    n_moved: number of such points whose best component changed
     touched (m,): ids of the components that gained or lost points, in ascending order
-    evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018, or None. Entry (c_o, c̃) is a sum
-    over the points of weight w_n with best component c_o and candidate c̃: real part Σ w_n times the distance to c̃,
-    imaginary part Σ w_n
+    evidence (C, C): sums for the mean distances in eq. (8) of Forster & Lücke 2018, or None. Entry (c, c̃) is a complex
+    sum over the points of weight w_n that have the best component c, and c̃ among their candidates. Its real part is
+    Σ w_n times the distance to c̃, its imaginary part is Σ w_n.
     explored: whether components outside the active sets were evaluated
     """
 
@@ -52,7 +52,7 @@ class SearchStats:
 
 
 class Lookup(NamedTuple):
-    """Result of a search for the points of a block: active sets, number of evaluated distances, and statistics."""
+    """Result of a search for a block of points: active sets, number of evaluated distances, and statistics."""
 
     kept: ActiveSet
     n_distances: int
@@ -60,7 +60,10 @@ class Lookup(NamedTuple):
 
 
 class Look(Protocol):
-    """Callable that finds the active set K(n) of each point n of a block. It is picklable, so workers can run it."""
+    """Callable that finds the active set K(n) of each point n of a block of rows.
+
+    It is picklable, so worker processes can run it.
+    """
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -84,17 +87,17 @@ class Search(Protocol):
 
     @property
     def keeps_winners(self) -> bool:
-        """Return whether the search uses each point's best component if the initialization has computed it."""
+        """Return whether the search starts from each point's best component if the initialization has found it."""
         ...
 
     @property
     def warmup(self) -> int:
-        """Return the number of E-steps before the first M-step; if `warmup_settles` is true, it is an upper limit."""
+        """Return the number of E-steps before the first M-step, or its upper limit if `warmup_settles` is true."""
         ...
 
     @property
     def warmup_settles(self) -> bool:
-        """Return whether the E-steps before the first M-step end as soon as the error hardly falls."""
+        """Return whether the E-steps before the first M-step end as soon as the error falls only little."""
         ...
 
     published: ClassVar[bool]
@@ -118,7 +121,7 @@ class Search(Protocol):
 
         components: centers or Gaussians    n_kept: C′, the size of active sets
         placed: whether the best component of each point is already known
-        key: random key, from which the search computes its random numbers
+        key: counter-based random key, from which the search computes its random numbers
         """
         ...
 
@@ -135,20 +138,21 @@ class Search(Protocol):
     ) -> tuple[State, int]:
         """Return the search's state after an accepted pass, and the number of distances evaluated for an audit.
 
-        An audit compares the search with an exact one for sampled points.    look: callable of the pass
-        stats: statistics of the pass    sample: function that returns points for an audit
+        An audit compares the search with an exact one for sampled points.
+        look: callable that searched the blocks of points in the pass    stats: statistics of the pass
+        sample: function that returns points for an audit
         """
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the search's state after jumps: center one[i] was moved into cluster cut[i], which it splits in two.
+        """Return the search's state after jumps: center one[i] was moved into cluster cut[i], and divides it in two.
 
-        one, cut (n,): indices of components    share: fraction of the points that the jumps reassigned
+        one, cut (m,): ids of components    share: fraction of the points that the jumps reassigned
         """
         ...
 
     def undone(self, state: State) -> State:
-        """Return the search's state after a pass was rejected and the previous active sets of all points restored."""
+        """Return the search's state after a pass was rejected, and the previous active sets of all points restored."""
         ...
 
     def agreement(self, state: State) -> float | None:
@@ -171,7 +175,7 @@ class BaseSearch(Options):
 
     published: whether the search is that of a published algorithm, so that arguments "auto" of a fit must not alter it
     exchanges: whether a k-means fit with this search makes jumps of centers and exchange steps between iterations
-    has_lists: whether the search uses neighbor lists, whose length the user may choose
+    has_lists: whether the search uses neighbor lists, and the user may choose their length
     stores_bounds: whether the search stores distance bounds for each point, which needs active sets of one component
     incremental: whether sums of clusters may be updated for the reassigned points only
     """
@@ -205,7 +209,10 @@ class BaseSearch(Options):
 
 
 def checked_count(value: Any, name: str, least: int) -> int:
-    """Return the value of an option as int; raise TypeError if it is no integer, ValueError if it is below `least`."""
+    """Return the value of an option as int; raise TypeError if it is no integer, ValueError if it is below `least`.
+
+    name: name of the option in error messages
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an instance of int, got {value!r}.")
     if value < least:

@@ -1,9 +1,11 @@
-"""Exact search by bounds: Lloyd's algorithm with bounds on distances that are carried from iteration to iteration.
+"""Exact search by bounds: Lloyd's algorithm with lower bounds of distances that are stored between iterations.
 
-By the triangle inequality, the distances by which centers moved show for most points that no other center can have
-become nearer (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret 2016). Such a point takes one distance
-evaluation. All centers are evaluated only if the bounds of a point do not suffice. Memory is O(N). Results are
-bit-identical to those of `Full`. Bounds are valid only if costs are distances to points that do not change. For other
+If centers move, bounds are reduced by upper bounds of the moves. By the triangle inequality, the bounds then show for
+most points that no other center has become nearer (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret
+2016). For such a point only the distance to its own center is evaluated. All centers are evaluated only if the bounds
+of a point do not suffice. Memory is O(N). Results are bit-identical to those of `Full`.
+
+Bounds are valid only if costs are squared distances, and points do not move in the space of the distances. For other
 models, such as Gaussians with their own covariances, all components are evaluated, as in `Full`.
 """
 
@@ -23,16 +25,24 @@ from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 from cprime.search.full import FullLookup
 
-_OTHERS = 3  # number of other centers per point that have a bound of their own
-_FEW_MOVE = 0.15  # bounds are used as soon as an iteration reassigns at most this share of the points
-_FEW, _MANY = 15, 63  # lengths of lists of nearest centers: in at most _LOW dimensions, and in more
-_LOW = 4  # in at most this many dimensions, a center has few near centers
-_UP = 1 + 1e-6  # upper bounds are multiplied by this, which exceeds the rounding error of a float64 sum of squares
+# Number of other centers for which each point has a separate lower bound of the distance.
+_OTHERS = 3
+# Bounds are used as soon as an iteration reassigns at most this share of the points.
+_FEW_MOVE = 0.15
+# Number of nearest centers of each center for which moves are bounded separately: in at most _LOW dimensions, where a
+# center has few near centers, and in more dimensions.
+_FEW, _MANY = 15, 63
+_LOW = 4
+# Upper bounds are multiplied by this number, which exceeds the rounding error of a sum of squares in float64.
+_UP = 1 + 1e-6
 
 
 @dataclass(frozen=True)
 class ComparingLookup:
-    """Search among all components that also counts reassigned points; once these are few, `Bounded` uses bounds."""
+    """Search of a block of points among all components, which also counts the reassigned points.
+
+    The search `Bounded` uses it in first passes. Once few points are reassigned, it uses bounds instead.
+    """
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int
@@ -45,10 +55,11 @@ class ComparingLookup:
 
 @dataclass(frozen=True)
 class BoundedLookup:
-    """Search by bounds on distances; all centers are evaluated for points whose bounds do not suffice.
+    """Search of a block of points by bounds of distances. If bounds do not suffice, all centers are evaluated.
 
-    others (C, 3): ids of the 3 other centers with a bound of their own, for points that have no bounds yet; row c is
-        for points whose nearest center is c. None if all points have bounds
+    moves: upper bounds of the moves of the centers since the last pass
+    others (C, 3): for points that have no bounds yet, ids of the 3 other centers that get separate bounds: row c is for
+    points whose nearest center is c. None if all points have bounds
     """
 
     moves: Moves
@@ -64,7 +75,8 @@ class BoundedLookup:
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = DistanceBounds(kept.winners.copy(), others, *nothing)
         else:
-            bounds = kept.bounds  # updated in place, so `undone` discards the bounds of a rejected pass
+            # The kernel updates these bounds in place, so `Bounded.undone` discards all bounds after a rejected pass.
+            bounds = kept.bounds
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = ActiveSet(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Lookup(after, n_distances, SearchStats(block.n_weighted))
@@ -73,12 +85,13 @@ class BoundedLookup:
 @storable("search.BoundedState")
 @dataclass(frozen=True)
 class BoundedState:
-    """State of the search `Bounded`, which skips centers by bounds on distances.
+    """State of the search `Bounded`, which skips centers by bounds of distances.
 
-    bounding: whether bounds are in use    centers (C, D): centers of the last pass
-    neighbors (C, G): indices of the nearest centers of each center
-    others (C, 3): ids of 3 other centers whose distances are bounded first; row c is for points whose nearest center is
-    c. None except before the first pass with bounds
+    bounding: whether bounds are in use    n_weighted: number of points of positive weight
+    centers (C, D): centers of the last pass    neighbors (C, G): ids of the nearest centers of each center
+    moves: upper bounds of the moves of the centers since the last pass; None until bounds are in use
+    others (C, 3): ids of the 3 other centers that get separate bounds: row c is for points whose nearest center is c.
+    None except before the first pass with bounds
     """
 
     bounding: bool = False
@@ -92,9 +105,10 @@ class BoundedState:
 @storable("search.Bounded")
 @dataclass(frozen=True)
 class Bounded(BaseSearch):
-    """Exact search by bounds on distances.
+    """Exact search by bounds of distances.
 
-    In the first iterations many points are reassigned, so all C centers are evaluated.
+    All C centers are evaluated in the first iterations, because many points are reassigned. In later iterations, bounds
+    of distances exclude most centers.
 
     Examples
     --------
@@ -150,8 +164,9 @@ class Bounded(BaseSearch):
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
     """Return the indices of the G nearest centers of each center, itself included, and their squared distances.
 
-    Both are (C, G), sorted by distance. G = C if computing C² distances is cheap compared with the E-step.
-    before (C, G): earlier indices, used only for speed, or None
+    Both are (C, G), sorted by distance. G = C if the computation of all C² distances takes little time compared with
+    the E-step of n_points points.
+    before (C, G): result for earlier centers, which affects only the time, or None
     """
     C, D = centers.shape
     G = min(_FEW if D <= _LOW else _MANY, C)
@@ -164,7 +179,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """Return bounds of the centers' moves (`Moves`), by which distance bounds are updated.
+    """Return upper bounds of the centers' moves (`Moves`), by which lower bounds of distances are updated.
 
     drift (C,): upper bound of the move of each center
     lists, squared (C, G): indices of the G nearest centers of each center, and squared distances to them

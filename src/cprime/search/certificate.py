@@ -8,14 +8,14 @@ from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows, posterior
 from cprime.neighbors.components import Components
 
-_Z = 1.959963984540054  # quantile of the standard normal distribution that gives 95 % intervals
+_Z = 1.959963984540054  # the 97.5 % quantile of the standard normal distribution, for 95 % intervals
 
 
 def certify(points: Rows, kept: ActiveSet, components: Components, scale: float | None) -> dict[str, Any]:
     """Return measures of quality of the active sets of sampled points, by comparison with an exact search.
 
-    points (m, D)    kept: active sets K(n) of these points
-    scale: factor (negative) by which costs become log-probabilities, None for k-means
+    points (m, D): sampled points    kept: their active sets K(n), and the costs of these
+    scale: negative factor by which costs are multiplied to get log-probabilities; None for k-means
 
     Returns a dictionary with `n_points` and these values, each with a 95 % interval for the error by sampling points:
     agreement: share of points whose first component in K(n) is the best of all C; its interval is Wilson's
@@ -25,8 +25,8 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)
     nearest, truth = components.best(points, kept.ids.shape[1])
-    # A different component at an equal distance counts as agreement, and so does the same component with a differently
-    # rounded distance.
+    # The search agrees if it found the best component, or another component of equal or lower cost. The same component
+    # can have costs that are rounded differently, so ids are compared, too.
     agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)
@@ -44,7 +44,8 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
         exact = posterior(truth, scale).log_sum
         partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        largest = float(short.max()) or 1.0  # divide values by the greatest, so that squares do not overflow
+        # The values are divided by the greatest one, so that their squares do not overflow in the standard deviation.
+        largest = float(short.max()) or 1.0
         name, value, spread = "shortfall", float(short.mean()), largest * np.std(short / largest) / np.sqrt(m)
     result[name] = value
     result[f"{name}_interval"] = [max(value - _Z * float(spread), 0.0), value + _Z * float(spread)]

@@ -16,7 +16,10 @@ from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 
 @dataclass(frozen=True)
 class FullLookup:
-    """Exact search of n points among all C components, by n·C distances. Previous active sets affect only the time."""
+    """Exact search of a block of n points among all C components. It evaluates n·C distances.
+
+    Previous active sets affect only the time.
+    """
 
     def __call__(
         self, block: Block, points: Rows, kept: ActiveSet | None, components: Components, n_kept: int

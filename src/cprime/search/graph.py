@@ -1,13 +1,16 @@
 """Graph search, the library's own method: candidates of a point are the neighbors of its best component.
 
-All points with the same best component have the same candidates, so the E-step computes a few dense matrix tiles
-(`Rows.reassign`, `Rows.top_k`), and it skips components for which nothing changed. If active sets K(n) have C′ > 1
-components, the candidates are the neighbors of the best component, and in every other pass those of another component
-of K(n). After the first passes only every third pass evaluates new candidates; the others evaluate K(n) alone. If
-components are scattered (neighbor lists hardly predict which component is best), the candidates are the first few of a
-list and random components. Lists are computed from all C² pairs if these are few, and otherwise from neighbors of
-neighbors. Audits search a sample of points exactly, and double the length of the lists if too few of the best
-components are found.
+All points with the same best component have the same candidates. So the E-step computes their distances by matrix
+products (`Rows.reassign`, `Rows.top_k`). It skips components for which nothing changed since the last pass.
+
+If active sets K(n) have C′ > 1 components, the candidates are K(n), and the neighbors of one component of K(n): of the
+best one in even passes, of another one in odd passes. After the first passes only every third pass evaluates
+neighbors. The others evaluate K(n) alone. If neighbor lists hardly predict which component is best (`scattered`), the
+candidates are the first few of a list, and random components.
+
+Neighbor lists are computed from all C² pairs of components if these are few, and otherwise from neighbors of
+neighbors. After some iterations, an audit searches a sample of points exactly. If the graph search finds too few of
+the best components, the length of the lists is doubled.
 """
 
 import logging
@@ -31,30 +34,39 @@ from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
 
-_STALE = 0.3  # neighbor lists are recomputed once this share of the points has been reassigned
-_AUDITS = (4, 5, 6, 10, 15)  # iterations after which sampled points are searched exactly (audits)
+# Neighbor lists are recomputed once this share of the points has been reassigned.
+_STALE = 0.3
+# Iterations after which an audit is made, and number of sampled points that an audit searches exactly.
+_AUDITS = (4, 5, 6, 10, 15)
 _AUDIT_POINTS = 1024
-_FOUND = 0.94  # required share of points whose best component is found, for lists of the initial length
-_FOUND_BY_LONGER = 0.96  # required share for longer lists; higher, because missed components mislead such fits
-_MISSED, _LATE = 0.007, 6  # largest relative excess of J that lists may cause, checked from iteration 6 on
-_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # initial list length: the component and its 32 or 64 neighbors
-_NEAR = 8  # a center moved by a jump is added to the lists of 8 neighbors; `_mostly_random` lists have 8 neighbors
-_MOST_OF_MANY = 65  # maximum length of lists that are computed from neighbors of neighbors
-_MOST_SHARE, _MOST_OF_FEW = 4, 129  # maximum length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
-_EXPLORING, _PERIOD = (
-    6,
-    3,
-)  # if C′ > 1: number of first passes that all evaluate new candidates; afterwards every third pass does
-LARGEST_COPY = 4 * 2**30  # most bytes of data whose rows are copied in the order of their components by default
-FEW = 2048  # the initial active sets of a mixture of at most this many components are found by an exact search
+# Least share of points whose best component must be found in an audit, for lists of the initial length.
+_FOUND = 0.94
+# The same share for longer lists. It is greater, because missed components are more harmful to fits with such lists.
+_FOUND_BY_LONGER = 0.96
+# Greatest relative excess of J that incomplete lists may cause, and first iteration in which it is checked.
+_MISSED, _LATE = 0.007, 6
+# Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
+_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
+# A center moved by a jump is added to the lists of this number of neighbors. Mostly random lists begin with as many.
+_NEAR = 8
+# Maximum length of lists that are computed from neighbors of neighbors.
+_MOST_OF_MANY = 65
+# Maximum length of lists that are computed from all pairs: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
+_MOST_SHARE, _MOST_OF_FEW = 4, 129
+# If C′ > 1: number of first passes that all evaluate new candidates, and period of the later passes that do so.
+_EXPLORING, _PERIOD = 6, 3
+# Maximum size in bytes of data whose rows are copied in the order of their components by default.
+LARGEST_COPY = 4 * 2**30
+# The initial active sets of a mixture of at most this number of components are found by an exact search.
+FEW = 2048
 
 
 @dataclass(frozen=True)
 class GraphCellLookup:
-    """Search for initial active sets: the best component in cells near a point, and the best of its neighbors.
+    """Search for the initial active sets of a block of points.
 
-    cells: index of coarse groups of centers, None if each point already has a component
-    lists (C, G − 1): indices of neighbors of each component
+    Candidates are the best component in coarse cells (groups of components) near a point, and this one's neighbors.
+    cells: the cells, None if each point already has a component    lists (C, G − 1): neighbors of each component
     """
 
     cells: Cells | None
@@ -73,12 +85,12 @@ class GraphCellLookup:
 
 @dataclass(frozen=True)
 class ListLookup:
-    """Search whose candidates are the active set K(n) and the neighbors of one component in K(n).
+    """Search of a block of points. Candidates are the active set K(n) and the neighbors of one component in K(n).
 
-    lists (C, G − 1): indices of neighbors
+    lists (C, G − 1): ids of the neighbors of each component
     active (C,): mask of the components whose points are searched, None for all
-    turn: number of the pass, by which the component of K(n) is chosen whose neighbors are candidates
-    cells: index of coarse groups of centers (cells) that adds one candidate per point, or None
+    turn: number of the pass, which determines the component of K(n) whose neighbors are candidates
+    cells: coarse cells (groups of components), which add one candidate for each point, or None
     """
 
     lists: NDArray[np.int32]
@@ -116,9 +128,10 @@ class ListLookup:
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the active sets (n, C′), reordered: first comes the component whose neighbors are candidates.
+        """Return the active sets (n, C′) with the component first whose neighbors are candidates in this pass.
 
-        This component is the best one in passes of even number, and another one of the active set in the others.
+        This component is the best one in passes of even number, and another one of the active set in passes of odd
+        number.    ids (n, C′): active sets, best component first
         """
         turn, other = divmod(self.turn, 2)
         place = 1 + turn % max(ids.shape[1] - 1, 1)
@@ -134,8 +147,9 @@ class ListLookup:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """Values of the last pass: parameters of the components (snapshot), and ids (m,) of the components that
-    gained or lost points (touched).
+    """Values of the last pass, by which the next pass recognizes components for which nothing changed.
+
+    snapshot: parameters of the components    touched (m,): ids of the components that gained or lost points
     """
 
     snapshot: tuple[NDArray, ...]
@@ -147,13 +161,13 @@ class LastPass:
 class GraphState:
     """State of the search `Graph` in a fit.
 
-    n_neighbors, first_n_neighbors: G, the length of lists, and its initial value
-    lists (C, G − 1): indices of neighbors, without the component itself
+    n_neighbors, first_n_neighbors: G, the length of lists with the component itself, and its initial value
+    lists (C, G − 1): ids of the neighbors of each component, without the component itself
     moved: share of points reassigned since the lists were computed, summed over iterations
     iteration: number of passes so far
     last: parameters and changed components of the last pass; None if that pass used other neighbor lists
-    in_cells: whether the next pass also searches coarse cells, because the lists miss too many best components
-    agreement: share of sampled points whose best component was found, by the last audit
+    in_cells: whether the next pass also searches cells (groups of components), because lists miss many best components
+    agreement: share of sampled points whose best component was found in the last audit; None before the first audit
     several: whether active sets have several components (C′ > 1)
     """
 
@@ -211,7 +225,7 @@ class Graph(BaseSearch):
     def regroups(self, data: Data) -> bool:
         if self.regroup is not None:
             return bool(self.regroup)
-        return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # several chunks would be copied in each pass
+        return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # each pass would copy several chunks again
 
     def __post_init__(self) -> None:
         if self.n_neighbors is not None:
@@ -301,8 +315,8 @@ class Graph(BaseSearch):
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
         """Return the state with neighbor lists updated after jumps: component one[i] was moved into the cluster cut[i].
 
-        Component one[i] gets the list of cut[i], and is put first in the lists of its near neighbors. All lists are
-        recomputed only after many points have been reassigned. share: fraction of points that the jumps reassigned
+        Component one[i] gets the list of cut[i], and is put first in the lists of the nearest neighbors of cut[i]. All
+        lists are recomputed only after many points were reassigned.    share: fraction of points that jumps reassigned
         """
         assert state.last is not None
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
@@ -324,10 +338,10 @@ class Graph(BaseSearch):
 
 
 def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:
-    """Return the mask (C,) of components whose points must be searched again; None for all.
+    """Return the mask (C,) of components whose points must be searched again, or None for all components.
 
     The result of a point is the same as in the last pass if its component and all neighbors of this component have
-    unchanged parameters and gained or lost no points in that pass.
+    unchanged parameters, and gained or lost no points in the last pass.
     """
     if state.last is None:
         return None
@@ -335,7 +349,7 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     active[state.last.touched] = True
     if active.all():
         return None
-    return active | np.append(active, False)[state.lists].any(axis=1)  # index −1 (no neighbor) reads the appended False
+    return active | np.append(active, False)[state.lists].any(axis=1)  # id −1 (no neighbor) reads the appended False
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
@@ -351,9 +365,9 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return the nearer of two components for each point: before[n], and one from a search of cells near the point.
+    """Return the better of two components for each point: its present one, and the best one in cells near it.
 
-    The result is (n,).    cells: index of coarse groups of centers
+    before (n,): present components    cells: coarse cells (groups of components)    The result has shape (n,).
     """
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
@@ -361,9 +375,9 @@ def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cel
 
 
 def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
-    """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and drop the last entry, in place.
+    """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and remove the last entry, in place.
 
-    A list that contains this component already, or is the component's own list, stays unchanged.
+    A list is not changed if it already contains this component, or if it is the component's own list.
     """
     new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
     rows, first = np.unique(rows[new], return_index=True)
@@ -375,7 +389,7 @@ def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kep
 
     The graph search finds the best component among a point's present component and the neighbors of that component.
     Returns the share of points for which the found component is the best of all, and the relative excess of the sum of
-    costs over that of the best components.
+    costs over the sum of the least costs.    lists (C, G − 1): neighbors of each component    kept: present active sets
     """
     found = components.search_lists(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)

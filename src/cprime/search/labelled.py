@@ -16,11 +16,11 @@ from cprime.search.full import Full, FullLookup
 
 @dataclass(frozen=True)
 class LabelledLookup:
-    """Exact search of points among all components, except that a point with a label gets the component of its label.
+    """Search of a block of points among all components. A point with a label gets the component of its label.
 
     labels (N,): known component of each point of the data, −1 if it is unknown
-    The active set of a point with a label begins with this component; the others have costs so large that their
-    responsibilities are exactly 0.
+    The active set of a point with a label begins with this component. The other components in the set get costs so
+    large that their responsibilities are exactly 0.
     """
 
     labels: NDArray[np.int32]
@@ -38,7 +38,8 @@ class LabelledLookup:
         costs, labels = costs.copy(), own[rows, np.newaxis]
         no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
         cost = components.search_lists(points[rows], no_lists, labels, 1).costs
-        twice = (ids[rows] == labels) & (np.arange(n_kept) > 0)  # where the label's component is repeated
+        # The component of the label becomes the first one, so its later occurrence is replaced by the former first one.
+        twice = (ids[rows] == labels) & (np.arange(n_kept) > 0)
         ids[rows] = np.where(twice, ids[rows, :1], ids[rows])
         costs[rows] = np.finfo(costs.dtype).max / 16
         ids[rows, 0], costs[rows, 0] = labels[:, 0], cost[:, 0]

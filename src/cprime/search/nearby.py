@@ -1,4 +1,4 @@
-"""Approximate search without a previous assignment: candidates from coarse cells of centers, then neighbor lists."""
+"""Approximate search for points that have no component yet, by coarse cells (groups of centers) and neighbor lists."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,26 @@ from cprime.neighbors import CenterIndex
 from cprime.neighbors.components import Components
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # up to this many components, evaluating all is about as fast as a search
-_NEIGHBORS = 65  # length of neighbor lists, the component itself included
-_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in a walk: _WIDTH · n_kept, at least _LEAST_WIDTH
-_ROUNDS = 4  # maximum number of neighbor lists that are searched for a row
-_ROWS = 2**16  # rows searched at a time
+# Up to this number of components, the evaluation of all is about as fast as a search: a search of cells if costs are
+# squared distances, and a walk on the graph of neighbor lists for other costs.
+_FEW, _FEW_OF_WALKS = 4096, 8192
+# Length of neighbor lists, the component itself included.
+_NEIGHBORS = 65
+# A walk stores the best _WIDTH · n_kept components of a row, at least _LEAST_WIDTH.
+_WIDTH, _LEAST_WIDTH = 2, 4
+# Maximum number of neighbor lists that are searched for a row in a walk.
+_ROUNDS = 4
+# Number of rows that are searched at a time.
+_ROWS = 2**16
 
 
 class Nearby:
     """Search structure for approximately best components of arbitrary rows; built once for given components.
 
     If costs are squared distances, the result is the nearest centers in the coarse cells (groups of centers) near a
-    row. For other costs, a few centers from these cells start a walk on the graph of neighbor lists. Each step selects
-    the best candidate whose neighbors have not been evaluated, and evaluates these neighbors. If there are few
-    components, all are evaluated.
+    row. For other costs, a few centers from these cells are the first candidates of a walk on the graph of neighbor
+    lists. Each step of the walk selects the best candidate whose neighbors have not been evaluated, and evaluates these
+    neighbors. If there are few components, all are evaluated.
     """
 
     def __init__(self, components: Components):
@@ -50,9 +56,10 @@ class Nearby:
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return the `width` best components of each point, found by walks on the graph of neighbor `lists`.
+        """Return the `width` best components of each point, found by walks on the graph of neighbor lists.
 
-        Returns ids and costs, (n, width) each. A step evaluates the neighbors of the best component found so far.
+        A step of a walk evaluates the neighbors of the best component found so far whose neighbors have not been
+        evaluated.    lists (C, G − 1): neighbors of each component    Returns ids and costs, (n, width) each.
         """
         met = self.near.find(points, width)[0]
         met[met[:, 0] < 0, 0] = 0
@@ -74,7 +81,7 @@ class Nearby:
 
 @dataclass(frozen=True)
 class CellIndexLookup:
-    """Search that finds the nearest centers of each point of a batch in coarse cells (groups) of centers near it."""
+    """Search of a batch of points for their nearest centers, in coarse cells (groups of centers) near each point."""
 
     near: CenterIndex
 
@@ -87,10 +94,11 @@ class CellIndexLookup:
 
 
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
-    """Search all components for rows with too few results, which have −1 in the last column of `kept`.
+    """Search all components for rows with too few results, and write their results in place.
 
-    Writes ids to `kept` and costs to `costs`, both (n, n_kept). A row has too few results if the coarse cells near it
-    have too few components, or if rounding makes all cells equally near.
+    kept, costs (n, n_kept): ids of components, −1 in the last column if a row has too few results, and costs
+    A row has too few results if the coarse cells (groups of centers) near it have too few components, or if rounding
+    makes all cells equally near.
     """
     short = np.flatnonzero(kept[:, -1] < 0)
     if len(short):

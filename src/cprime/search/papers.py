@@ -1,12 +1,14 @@
 """Searches of Forster & Lücke, *Can clustering scale sublinearly with its clusters?* (2018), Algorithms 1 and 2.
 
-Candidates of a point are the neighbor lists of all components in its active set K(n), and some random components.
-Lists are "exact", from all C² distances between centers, in O(N C′ G D + C² D); or "estimated" from distances that the
-E-step computes anyway, in O(N C′ G D). Let c_o(n) be the nearest component of point n, and I_c the points with
-c_o(n) = c. The distance of c and c̃ is estimated by the weighted mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that had c̃ as a
-candidate (eq. 8). The list G_c holds the G components of least estimate, c itself first. For Gaussians with their own
-covariances, costs −2 log p(c̃, x_n) are averaged instead of distances. N: points, C: components, C′: components of K(n),
-G: length of neighbor lists, D: dimensions.
+N is the number of points, D of dimensions, C of components, C′ of components in an active set, and G the length of
+neighbor lists. Candidates of point n are the neighbor lists of all components in its active set K(n), and some random
+components. An iteration takes O(N C′ G D + C² D) with "exact" lists, which are computed from all C² distances between
+centers. It takes O(N C′ G D) with "estimated" lists, from distances that the E-step computes anyway.
+
+Let I_c be the points whose nearest component is c. The distance of c and c̃ is estimated by the weighted mean of
+‖x_n − μ_c̃‖ over those points n in I_c that had c̃ as a candidate (eq. 8). The list G_c has the G components of least
+estimate, c itself first. For Gaussians with their own covariances, costs −2 log p(c̃, x_n) are averaged instead of
+distances.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -25,14 +27,20 @@ from cprime.neighbors import Cells, random_lists, random_sets, with_self, withou
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 
-_VALUES = 2**22  # number of mean distances in a block of the table from which neighbors are selected
-_RANDOM_WARMUP = 25  # number of E-steps that improve random active sets before the first M-step
-_LONGEST_WARMUP = 100  # most E-steps before the first M-step with n_warmup="auto"
+# Number of mean distances in a block of the table from which neighbors are selected.
+_VALUES = 2**22
+# Default number of E-steps that improve random active sets before the first M-step.
+_RANDOM_WARMUP = 25
+# Maximum number of E-steps before the first M-step with n_warmup="auto".
+_LONGEST_WARMUP = 100
 
 
 @dataclass(frozen=True)
 class RandomSetLookup:
-    """Search that draws initial active sets at random, as Forster & Lücke (2018) do."""
+    """Search that draws the initial active sets of a block of points at random, as Forster & Lücke (2018) do.
+
+    key: counter-based random key
+    """
 
     key: Key
 
@@ -46,7 +54,12 @@ class RandomSetLookup:
 
 @dataclass(frozen=True)
 class PapersCellLookup:
-    """Search for initial active sets: the best component in cells near a point, and the best of its neighbors."""
+    """Search for the initial active sets of a block of points.
+
+    Candidates are the best component in coarse cells (groups of components) near the point, and the neighbors of this
+    component.
+    cells: the coarse cells    lists (C, G − 1): ids of the neighbors of each component
+    """
 
     cells: Cells
     lists: NDArray[np.int32]
@@ -57,7 +70,7 @@ class PapersCellLookup:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
             ids = components.search_lists(points, self.lists, ids, n_kept).kept
-            short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in near cells
+            short = np.flatnonzero(ids[:, -1] < 0)  # rows that have fewer than n_kept candidates
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
         return Lookup(ActiveSet(ids), 0, SearchStats(block.n_weighted))
@@ -65,7 +78,11 @@ class PapersCellLookup:
 
 @dataclass(frozen=True)
 class CandidateLookup:
-    """Search among candidates: the neighbor lists G_c of all c in a point's active set K(n), and random components."""
+    """Search of a block of points among candidates: neighbors of all components in the active set, and random ones.
+
+    lists (C, G − 1): ids of the neighbors of each component    n_explore: number of random components for each point
+    key: counter-based random key    evidence: whether to return sums of distances for estimated neighbor lists
+    """
 
     lists: NDArray[np.int32]
     n_explore: int
@@ -87,9 +104,10 @@ class CandidateLookup:
 
 
 def _matrix(evidence: Evidence) -> csr_array:
-    """Return a sparse complex (C, C) matrix of evidence sums: Σ w·distance (real part) and Σ w (imaginary part).
+    """Return sums of distances for pairs of components as a sparse complex matrix (C, C).
 
-    Entry (c, c̃) is a sum over the points with best component c and candidate c̃; w is a point's weight.
+    Entry (c, c̃) is a sum over the points of weight w that have the best component c, and c̃ among their candidates. Its
+    real part is Σ w times the distance to c̃, its imaginary part is Σ w.
     """
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
@@ -100,7 +118,12 @@ def _matrix(evidence: Evidence) -> csr_array:
 @storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
-    """State of the search `Papers`: neighbor lists (C, G − 1), and sums (C, C) of the last pass's distances."""
+    """State of the search `Papers` in a fit.
+
+    lists (C, G − 1): ids of the neighbors of each component
+    evidence (C, C): sums of the distances that the last pass evaluated, or None. Entry (c, c̃) has a sum over the points
+    of best component c and candidate c̃ in the real part, and the sum of their weights in the imaginary part.
+    """
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
@@ -199,18 +222,20 @@ class Papers(BaseSearch):
 
 
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
-    """Return for each component the other components of least mean distance, eq. (8) of Forster & Lücke 2018.
+    """Return for each component c the other components c̃ of least mean distance, eq. (8) of Forster & Lücke 2018.
 
-    The result is (C, min(n_neighbors, C) − 1) ids, padded with −1.
-    evidence: sparse complex matrix (C, C) of sums over points: weighted distances (real part), weights (imaginary part)
+    The result has ids (C, min(n_neighbors, C) − 1), padded with −1.
+    evidence: sparse complex matrix (C, C) of sums over the points with best component c and candidate c̃: weighted
+    distances to c̃ in the real part, weights in the imaginary part
     """
     C = evidence.shape[0]
     G = min(n_neighbors, C)
     mean = evidence.data.real / evidence.data.imag
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
-    mean[row == evidence.indices] = -np.inf  # the distance of c to itself is least, so that c comes first
-    bar = np.full(C, np.inf)  # for each component, the G-th least mean distance; G: length of lists
+    # The distance of a component to itself is set to −∞, so that the component is the first entry of its list.
+    mean[row == evidence.indices] = -np.inf
+    bar = np.full(C, np.inf)  # for each component, the G-th least of its mean distances
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

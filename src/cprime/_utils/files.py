@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # number of files that are flushed in parallel
 
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash suffices, because `Path` drops the second one of a URL
+# Only one slash is required, because `Path` removes the second slash of a URL.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -30,7 +30,10 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def refuse_url(path: str | os.PathLike, what: str) -> None:
-    """Raise ValueError if a path is a URL. what: the impossible operation ("written"), for the message"""
+    """Raise ValueError if a path is a URL.
+
+    what: the operation that is impossible for URLs, as a participle for the message, such as "written"
+    """
     if is_url(path):
         protocol, rest = os.fspath(path).split(":/", 1)
         raise ValueError(
@@ -39,7 +42,7 @@ def refuse_url(path: str | os.PathLike, what: str) -> None:
 
 
 def checksum(pieces: Iterable[Any]) -> str:
-    """Return one checksum of consecutive `pieces` of bytes, in hexadecimal digits; it detects damage, not forgery."""
+    """Return one checksum of consecutive pieces of bytes, in hexadecimal digits. It detects damage, not forgery."""
     found = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
     for piece in pieces:
         found.update(piece)
@@ -127,11 +130,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
         yield temporary
         _flush(temporary, os.O_RDWR)
-        os.chmod(temporary, mode)  # a library may have replaced the temporary file by one with other permissions
+        # The permissions are set again, because a library may have replaced the temporary file by another one.
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
-            error.filename = os.fspath(path)  # the path that the caller gave
+            error.filename = os.fspath(path)  # the error names the caller's path instead of the temporary file
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
@@ -217,10 +221,10 @@ def flush_folder(folder: Path) -> None:
 
 
 def _flush_files(folder: Path) -> None:
-    """Wait until all files below a folder are written to the disk; files are flushed in parallel, which is faster."""
+    """Wait until all files below a folder are written to the disk. They are flushed in parallel, which is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
-            pass  # iterating over the results raises the errors of the threads
+            pass  # the iteration raises the errors of the threads
 
 
 def _flush_any(path: Path) -> None:
@@ -262,7 +266,10 @@ class NpyWriter:
 
 @dataclass(frozen=True)
 class Stamp:
-    """Absolute path, size and modification time of a file; for a folder, total size and latest time of its files."""
+    """Absolute path, size and modification time of a file, by which changes of the file are detected.
+
+    For a folder, the total size and the latest modification time of all files in it.
+    """
 
     path: str
     size: int
@@ -279,7 +286,7 @@ class Stamp:
         return cls(path, sum(file.st_size for file in files), max((file.st_mtime_ns for file in files), default=0))
 
     def verify(self) -> None:
-        """Raise ValueError if the file has changed or vanished."""
+        """Raise ValueError if the file no longer exists, or if its size or its modification time has changed."""
         try:
             now = Stamp.from_path(self.path)
         except FileNotFoundError as error:

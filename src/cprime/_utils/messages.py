@@ -54,7 +54,10 @@ _INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that names the innermost line of the call stack that is not code of cprime or scikit-learn."""
+    """Issue a warning that names a line of the user's code.
+
+    This is the innermost line of the call stack that is not code of cprime or scikit-learn.
+    """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1
@@ -62,9 +65,10 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def warn_if_few(n_found: int, n_clusters: int) -> None:
-    """Warn if the data have fewer distinct rows than the requested number of clusters."""
+    """Warn if fewer clusters were found than requested, because the data have few distinct rows."""
     if n_found < n_clusters:
-        from sklearn.exceptions import ConvergenceWarning  # imported here, because help texts need this module quickly
+        # Imported here and not above, because the command line's help needs this module, but not scikit-learn.
+        from sklearn.exceptions import ConvergenceWarning
 
         warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
@@ -85,7 +89,10 @@ _EXTRAS = {
 
 
 def require(module: str, name: str) -> Any:
-    """Import and return a module; raise ImportError with the feature `name` that needs it and how to install it."""
+    """Import and return a module. If it is missing, raise ImportError that says how to install it.
+
+    name: feature that needs the module, for the message
+    """
     library = module.split(".")[0]
     try:
         return import_module(module)

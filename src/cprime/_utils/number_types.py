@@ -1,10 +1,11 @@
 """Number types narrower than float32, and checks that squares of data neither overflow nor underflow.
 
-Narrow types have 8 or 16 bits, such as uint8 and float16; float32 can represent their values. Rows of these types are
-not converted as a whole, so no copy of them is made.
+Narrow types have 8 or 16 bits, such as uint8 and float16. All their values can be represented in float32. Data of these
+types are not converted as a whole, so no copy of all rows is made.
 
-If data pass the checks, no squared distance of two rows overflows, even after multiplication by factors and
-summation, and the largest squared distances do not underflow.
+The checks concern the greatest absolute value, and the greatest difference in a column. If data pass them, no squared
+distance of two rows overflows, even after multiplication by factors and summation, and the largest squared distances do
+not underflow.
 """
 
 import math
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes used in C++
+# Numbers that identify narrow types in the C++ core.
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}
 _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 
@@ -39,18 +41,21 @@ def bits_of(array: NDArray) -> NDArray:
     return array.view(np.uint8 if array.dtype.itemsize == 1 else np.uint16)
 
 
-# Least and greatest absolute values of data. Within these bounds, squares in float32, and fourth powers in float64
-# (needed for variances of estimates), neither overflow nor underflow, also when summed.
-# Variances have a lower bound, the square of the spacing of floats at the data; it is computed in float64.
+# LEAST is the least difference of values in a column, and MOST the greatest absolute value of data, for each dtype.
+# Within these bounds, sums of squares in float32, and of fourth powers in float64, neither overflow nor underflow.
+# Fourth powers are needed for variances of estimates. The lower bound of variances, the square of the spacing of
+# floating-point numbers at the data, can be smaller than LEAST². It is computed in float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
-MOST_COLUMNS = 2**24  # most columns of data; the kernels store the number of columns, with padding, in 32 bits
+# Maximum number of columns of data. The kernels store the number of columns, rounded up for SIMD vectors, in 32 bits.
+MOST_COLUMNS = 2**24
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
-    """Raise ValueError if squared distances of rows with absolute values up to `largest` can overflow in the dtype.
+    """Raise ValueError if squared distances of rows can overflow in the dtype.
 
+    largest: greatest absolute value in the rows    n_features: number of columns
     name: name of the data, for the message
     """
     dtype = np.dtype(dtype)
@@ -65,9 +70,9 @@ def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) 
 
 
 def check_spread(spread: float, dtype: DTypeLike, name: str) -> None:
-    """Raise ValueError if rows differ so little (by at most `spread` in a column) that squared distances underflow.
+    """Raise ValueError if rows differ so little that their squared distances underflow in the dtype.
 
-    name: name of the data, for the message
+    spread: greatest difference of two rows in a column    name: name of the data, for the message
     """
     dtype = np.dtype(dtype)
     if 0 < spread < LEAST[dtype]:
@@ -82,7 +87,7 @@ def _or_wider(dtype: np.dtype) -> str:
 
 
 def check_total_weight(total: float) -> None:
-    """Raise ValueError if sums of squared distances times this total weight can overflow or underflow."""
+    """Raise ValueError if weighted sums of squared distances can overflow or underflow; total: sum of the weights."""
     if not 1 / MOST_WEIGHT <= total <= MOST_WEIGHT:
         raise ValueError(
             f"sample_weight sums to {total:.3g}, expected between {1 / MOST_WEIGHT:.3g} and {MOST_WEIGHT:.3g}: "

@@ -40,9 +40,9 @@ class Purpose(IntEnum):
 
 @storable("_random.Key")
 class Key(NamedTuple):
-    """Random key: the seed of a fit, the index of the start among several, and the number of the pass over the data.
+    """Counter-based random key of a pass over the data: seed of a fit, index of the initialization, number of the pass.
 
-    The random numbers of a pass depend only on this key, their purpose, and the row.
+    The random numbers of a pass depend only on this key, on their purpose, and on the row of the data.
     """
 
     seed: int
@@ -50,7 +50,7 @@ class Key(NamedTuple):
     iteration: int = 0
 
     def uniform(self, purpose: Purpose, first: int, n: int, column: int = 0) -> NDArray[np.float64]:
-        """Return one random number in [0, 1) for each of rows first … first + n − 1, (n,).
+        """Return one random number in [0, 1) for each of the rows first … first + n − 1 of the data: (n,).
 
         purpose, column: select one of several independent streams of random numbers
         """
@@ -71,7 +71,8 @@ class Key(NamedTuple):
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
         """Return a context that yields a `RandomState` for draws that do not belong to single rows of the data.
 
-        Its draws are those of `random_state`, but it is faster, because an idle generator is seeded again.
+        The draws are those of the method `random_state`. The context is faster, because it seeds an idle generator
+        again instead of creating one.
         """
         return seeded(self._words(purpose))
 
@@ -83,7 +84,7 @@ class Key(NamedTuple):
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
 
-_idle: list[np.random.RandomState] = []  # generators that no context `seeded` uses at present
+_idle: list[np.random.RandomState] = []  # generators that no context of the function `seeded` uses at present
 
 
 @contextmanager
@@ -108,17 +109,20 @@ def _unseeded() -> np.random.RandomState:
 
 
 class _ZeroSeed(ISeedSequence):
-    """Seed of zeros for a new generator that is seeded again later; faster than a seed from the operating system."""
+    """Seed of zeros for a new generator, which is seeded again before its first use.
+
+    It takes less time than NumPy's default, a seed from the operating system.
+    """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
         return np.zeros(n_words, dtype)
 
 
 def check_random_state(random_state: Any) -> np.random.RandomState:
-    """Return the RandomState for `random_state`: None, an int, a RandomState or a Generator.
+    """Convert the argument `random_state` of an estimator to a RandomState, and return it.
 
-    None is NumPy's global generator, as in scikit-learn. If a Generator is given, the result shares its state.
-    Raises ValueError for anything else.
+    The argument is None, an int, a RandomState or a Generator. None means NumPy's global generator, as in scikit-learn.
+    If a Generator is given, the result shares its state. Raises ValueError for anything else.
     """
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)

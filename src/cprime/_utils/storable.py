@@ -1,11 +1,12 @@
 """Encoding of values as JSON and tensors without pickle, and decoding, for model files and checkpoints.
 
-A value that JSON can represent is stored unchanged. Any other value is stored as a JSON object whose only key is its
-type. The keys are ``tensor``, ``complex`` and ``numpy_scalar`` (their content is the name of a tensor, used only once),
-``strings`` (an array of text), ``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float``
-(nan or an infinity), ``list``, ``tuple``, ``dict``, and ``object`` (an instance of a frozen class that the decorator
-`storable` marks, with the class's name). Names of other classes are errors. Decoded values take at most a small
-multiple of the bytes read.
+Tensors are numeric arrays that are stored by name beside the JSON text. A value that JSON can represent is stored
+unchanged. Any other value is stored as a JSON object whose only key is its type. The keys are ``tensor``, ``complex``
+and ``numpy_scalar`` (their content is the name of a tensor, used only once), ``strings`` (an array of text), ``record``
+(a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``, ``tuple``,
+``dict``, and ``object`` (an instance of a frozen class that the decorator `storable` marks, with the class's name).
+Decoding raises an error for the name of any other class. Decoded values need at most a small multiple of the memory of
+the encoded ones, so a small file cannot exhaust the memory.
 """
 
 import json
@@ -18,8 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # greatest item width [characters] that a stored array of text may declare if its items are shorter
-_classes: dict[str, Any] = {}  # storable classes by their names in files
+# A stored array of text may declare items of up to this number of characters, even if all its items are shorter.
+_WIDTH = 64
+# Storable classes by their names in files, and these names by class.
+_classes: dict[str, Any] = {}
 _names: dict[Any, str] = {}
 
 T = TypeVar("T", bound=type)
@@ -78,7 +81,8 @@ def gathered(value: Any) -> Any:
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
     """Return a value in a form that JSON can represent, and add the arrays that it contains to `tensors`.
 
-    name: prefix of the names under which the arrays are added    Raises TypeError for a value that cannot be stored.
+    name: prefix of the names under which the arrays are added
+    tensors: dict of arrays by name    Raises TypeError for a value that cannot be stored.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -114,7 +118,7 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
         return {
             "record": {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         }
-    if array.dtype.char == "g":  # long double, which has more bits than the computation uses
+    if array.dtype.char == "g":  # long doubles are stored as float64, because no computation uses their precision
         array = array.astype(np.float64)
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
@@ -131,7 +135,8 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 def decode(node: Any, tensors: Tensors, namespaces: tuple[str, ...] = ()) -> Any:
     """Return the value that `encode` stored as `node`.
 
-    tensors: arrays by name    namespaces: first parts that names of classes may have, such as "model"; () accepts all
+    tensors: dict of arrays by name; the arrays that are used are removed
+    namespaces: first parts that names of classes may have, such as "model"; () accepts all
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
@@ -183,7 +188,7 @@ def _record(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> np.n
 def _csr(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> csr_array:
     parts = [decode(content[part], tensors, namespaces) for part in ("data", "indices", "indptr")]
     found = csr_array(tuple(parts), shape=tuple(content["shape"]))
-    found.check_format(full_check=True)  # check, because indices out of range would cause invalid memory access
+    found.check_format(full_check=True)  # indices out of range would cause invalid memory access in later operations
     return found
 
 
@@ -192,12 +197,16 @@ def _object(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
     if name not in _classes or (namespaces and name.partition(".")[0] not in namespaces):
         raise ValueError(f"there is no {name!r} that can be stored here")
     cls, items = _classes[name], {key: decode(item, tensors, namespaces) for key, item in content["fields"].items()}
-    own = _fields(cls)  # fields of older versions that the class no longer has are ignored if they are None
+    # Older versions of a class can have fields that it no longer has. They are ignored if their values are None.
+    own = _fields(cls)
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 
 def _search(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
-    """Return the search object stored in a model file of format 1 or 2; later formats encode searches differently."""
+    """Return a search (value of the argument `search`) that is stored in a model file of format 1 or 2.
+
+    Later formats store it as any other object.
+    """
     options = {"dict": content["options"]}
     return _object(
         {"class": f"search.{content['class']}", "fields": decode(options, tensors, namespaces)}, tensors, namespaces

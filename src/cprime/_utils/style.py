@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Palette of Okabe & Ito, distinct for all kinds of color vision.
+# Palette of Okabe & Ito, whose colors are distinct for all kinds of color vision.
 BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#000000",
     "#0072B2",
@@ -18,7 +18,8 @@ BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#F0E442",
 )
 _BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-_NEAR, _FAR = 4, 12  # distance of a curve's name from the panel's edge [points], without and with a connecting line
+# Distance of a curve's name from the panel's edge in points, without and with a line that connects it to the curve.
+_NEAR, _FAR = 4, 12
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
 

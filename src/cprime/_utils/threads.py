@@ -22,7 +22,11 @@ _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """Return the number of threads for `n_threads`; None means the limit set by `limited`, or else all processors."""
+    """Return the number of threads that an argument `n_threads` specifies.
+
+    None means the number that a context `limited` has set, or else all usable processors. Raises ValueError if the
+    argument is neither None nor an integer >= 1.
+    """
     if n_threads is None:
         limit = _limit.get()
         return allowed_threads() if limit is None else limit
@@ -66,7 +70,7 @@ def _pools() -> ThreadpoolController:
 def limited(n_threads: int | None) -> Iterator[None]:
     """Context manager that sets the default number of threads, which calls inside use if they specify none.
 
-    None means all allowed threads or, inside another `limited` context, that context's number.
+    None means the number of the surrounding `limited` context or, if there is none, all usable processors.
     """
     token = _limit.set(resolve_threads(n_threads))
     try:
@@ -77,7 +81,10 @@ def limited(n_threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def plain_products() -> Iterator[None]:
-    """Limit NumPy's matrix products to one thread in this context, so that results do not depend on the processors."""
+    """Context manager that limits NumPy's matrix products to one thread.
+
+    With one thread, sums are added in the same order for any number of processors, so results are the same.
+    """
     with _pools().limit(limits=1, user_api="blas"):
         yield
 
@@ -96,7 +103,11 @@ def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> lis
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:
-    """Call a function in a new thread and return the thread; if none can start, call it at once and return None."""
+    """Call a function in a new thread, and return the thread.
+
+    If no thread can start, the function is called at once, and the result is None.
+    daemon: whether the program may end while the thread runs
+    """
     thread = Thread(target=function, args=arguments, daemon=daemon)
     try:
         thread.start()

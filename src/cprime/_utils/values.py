@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """Return a copy of a frozen dataclass's instance with some fields changed, without its cached properties.
+    """Return a copy of an instance of a frozen dataclass with some fields changed.
 
-    This is `dataclasses.replace`, but faster if the class has no `__post_init__`.
+    Cached properties are not copied. This is `dataclasses.replace`, but faster if the class has no `__post_init__`.
     """
     cls: Any = type(value)
     names, plain = _fields(cls)
@@ -21,7 +21,7 @@ def replace(value: T, /, **changes: Any) -> T:
     before, after = value.__dict__, new.__dict__
     if len(before) == len(names):
         after.update(before)
-    else:  # `__dict__` also contains cached properties, which are not copied
+    else:  # `__dict__` also contains cached properties, so only the fields are copied
         for name in names:
             after[name] = before[name]
     after.update(changes)
@@ -38,7 +38,10 @@ def _fields(cls: Any) -> tuple[frozenset[str], bool]:
 
 
 class cached(Generic[T]):
-    """Property that is computed once, as by `functools.cached_property`, but without the lock of older Pythons."""
+    """Property whose value is computed once for each instance and then stored in the instance.
+
+    Unlike `functools.cached_property` of older versions of Python, it uses no lock.
+    """
 
     def __init__(self, function: Callable[[Any], T]):
         self.function, self.__doc__ = function, function.__doc__

@@ -118,14 +118,11 @@ class Masked(Dense):
         if not isinstance(components, GaussianParameters):
             return nearest(self, components, n_kept, hint=hint, n_threads=n_threads)
 
-        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
-            return X.nearest(components, n_kept, hint=None if hint is None else hint[rows], n_threads=n_threads)
-
-        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats]:
-            return X._marginals(components).best(X, n_kept)
-
         with limited(n_threads):
-            ids, costs = self._by_kind(of_complete, of_gaps)
+            ids, costs = self._by_kind(
+                lambda X, rows: X.nearest(components, n_kept, hint=_rows_of(hint, rows)),
+                lambda X, rows: X._marginals(components).best(X, n_kept),
+            )
         return ids, costs
 
     def top_k(
@@ -134,14 +131,11 @@ class Masked(Dense):
         if not isinstance(components, GaussianParameters):
             return top_k(self, components, lists, previous, n_kept, n_threads=n_threads)
 
-        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
-            return X.top_k(components, lists, previous[rows], n_kept, n_threads=n_threads)
-
-        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats]:
-            return X._marginals(components).top_k(X, lists, previous[rows], n_kept)
-
         with limited(n_threads):
-            ids, costs = self._by_kind(of_complete, of_gaps)
+            ids, costs = self._by_kind(
+                lambda X, rows: X.top_k(components, lists, previous[rows], n_kept),
+                lambda X, rows: X._marginals(components).top_k(X, lists, previous[rows], n_kept),
+            )
         return ids, costs
 
     def search_lists(
@@ -166,15 +160,13 @@ class Masked(Dense):
                 looked.append(found.evidence)
             return found.kept, found.costs, found.counts
 
-        def parts(rows: Places) -> tuple[Ids, int, Ids | None, bool, Doubles | None]:
-            return previous[rows], n_kept, None if extra is None else extra[rows], evidence, _of(weights, rows)
-
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats, Ids]:
-            own, n, more, wanted, weight = parts(rows)
-            return added(X.search_lists(components, lists, own, n, more, evidence=wanted, sample_weight=weight))
+            more: Any = {"evidence": evidence, "sample_weight": _rows_of(weights, rows)}
+            return added(X.search_lists(components, lists, previous[rows], n_kept, _rows_of(extra, rows), **more))
 
         def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
-            return added(among_offered(X._marginals(components).costs, X, lists, *parts(rows)))
+            costs, more, weight = X._marginals(components).costs, _rows_of(extra, rows), _rows_of(weights, rows)
+            return added(among_offered(costs, X, lists, previous[rows], n_kept, more, evidence, weight))
 
         with limited(n_threads):
             kept, costs, counts = self._by_kind(of_complete, of_gaps)
@@ -229,7 +221,7 @@ class Masked(Dense):
         found: list[Sums] = []
 
         def of_complete(X: Dense, rows: Places) -> tuple[()]:
-            found.append(X.moments(components, kept[rows], q[rows], _of(weight, rows), full=full))
+            found.append(X.moments(components, kept[rows], q[rows], _rows_of(weight, rows), full=full))
             return ()
 
         def of_gaps(X: Self, rows: Places) -> tuple[()]:
@@ -265,12 +257,12 @@ class Masked(Dense):
         sums: list[Sums] = []
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Doubles, Doubles]:
-            found = X.respond(components, _of(weight, rows), moments=moments)
+            found = X.respond(components, _rows_of(weight, rows), moments=moments)
             sums.append((found.counts, found.first, found.second))
             return found.labels, found.log_sum, found.mean
 
         def of_gaps(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
-            labels, log_sum, mean, own = X._marginals(components).respond(X, _of(weight, rows), None, moments)
+            labels, log_sum, mean, own = X._marginals(components).respond(X, _rows_of(weight, rows), None, moments)
             sums.append(own)
             return labels, log_sum, mean
 
@@ -279,16 +271,13 @@ class Masked(Dense):
         return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
 
     def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
-        def of_complete(X: Dense, rows: Places) -> tuple[Doubles]:
-            return (X.responsibilities(components),)
-
         def of_gaps(X: Self, rows: Places) -> tuple[Doubles]:
             out = np.empty((len(X), len(components.means)))
             X._marginals(components).respond(X, None, out, moments=False)
             return (out,)
 
         with limited(n_threads):
-            (found,) = self._by_kind(of_complete, of_gaps)
+            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_gaps)
         return found
 
     def _by_kind(
@@ -313,8 +302,8 @@ class Masked(Dense):
         return tuple(out)
 
 
-def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
-    return None if weight is None else weight[rows]
+def _rows_of(array: Any, rows: Places) -> Any:
+    return None if array is None else array[rows]
 
 
 def _sums(parts: list[Sums]) -> Sums:

@@ -5,7 +5,7 @@ methods. If compiled kernels can read it, make it a subclass of `CoreTable`, wit
 object to pass to kernels.
 """
 
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -235,6 +235,9 @@ class Rows(CoreRows, Protocol):
     ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]: ...
 
 
+Table = TypeVar("Table", bound=Rows)
+
+
 class CoreTable:
     """Base class of rows whose methods call kernels (compiled functions or their NumPy twins).
 
@@ -266,8 +269,19 @@ class CoreTable:
     top_k_factors = top_k_factors
     factor_moments = factor_moments
 
+    def ordered(self: Table, order: NDArray[np.int64]) -> Table:
+        return self[order]
+
     def converted(self: Rows, n_all: int) -> Rows:
         return self
+
+    def alike(self, array: Floats) -> "Dense":
+        return Dense(array)
+
+    def imputed(
+        self: Rows, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None
+    ) -> Doubles:
+        return self.dense().astype(np.float64)
 
     def first(self: Rows) -> Floats:
         return self[:1].dense()[0].copy()
@@ -317,9 +331,6 @@ class Dense(CoreTable):
             return type(self)(self.array[rows])
         return type(self)(gather(self, np.flatnonzero(rows) if rows.dtype == bool else rows))
 
-    def ordered(self, order: NDArray[np.int64]) -> Self:
-        return self[order]
-
     def as_type(self, dtype: DTypeLike) -> Self:
         return self if self.dtype == dtype else self._with(self.array.astype(dtype))
 
@@ -335,9 +346,6 @@ class Dense(CoreTable):
     def _with(self, array: Floats) -> Self:
         """Return rows of the same class with the numbers of another array, which may have more columns."""
         return type(self)(array)
-
-    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        return self.dense().astype(np.float64)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
         bad = ~np.isfinite(self.array)

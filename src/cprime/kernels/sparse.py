@@ -22,7 +22,7 @@ from cprime.kernels.grouped_centers import GroupedCells
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.order import LEAST_LENGTH
-from cprime.kernels.rows import CoreTable, Dense
+from cprime.kernels.rows import CoreTable
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
 
@@ -117,9 +117,6 @@ class SparseRows(CoreTable):
         """Return the index of the row to which each entry belongs, in the order of `entries`."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
-    def ordered(self, order: NDArray[np.int64]) -> SparseRows:
-        return self[order]
-
     def as_type(self, dtype: DTypeLike) -> SparseRows:
         """Return the same rows in float32 or float64."""
         if self.dtype == dtype:
@@ -132,9 +129,6 @@ class SparseRows(CoreTable):
     def given(self) -> csr_array:
         """Return the rows as a SciPy CSR array, without a copy."""
         return csr_array((*self.entries, self.begins - self.begins[0]), shape=self.shape)
-
-    def alike(self, array: Floats) -> Dense:
-        return Dense(array)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
         bad = ~np.isfinite(self.entries[0])

@@ -15,9 +15,9 @@ from cprime._utils.number_types import NAMES, bits_of, code_of
 from cprime._utils.threads import resolve_threads
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core, stored_rows
-from cprime.kernels.measures import Floats, GaussianParameters
+from cprime.kernels.measures import Floats
 from cprime.kernels.order import LEAST_LENGTH
-from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
+from cprime.kernels.rows import CoreTable, Dense, Doubles, Rows
 
 # Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
 _PIECE_BYTES = 16 * 2**20
@@ -131,9 +131,6 @@ class StoredRows(CoreTable):
     def converted(self, n_all: int) -> Rows:
         return Dense(self.dense()) if wide_bytes(n_all, self.shape[1], self.dtype) else self
 
-    def alike(self, array: Floats) -> Dense:
-        return Dense(array)
-
     def _pieces(self) -> Iterator[tuple[slice, Floats]]:
         """Yield consecutive pieces of the rows, each as a slice and as an array in the wider type."""
         least = _BUFFER // gcd(_BUFFER, max(1, self.shape[1]))
@@ -141,9 +138,6 @@ class StoredRows(CoreTable):
         for begin in range(0, len(self), step):
             piece = slice(begin, min(begin + step, len(self)))
             yield piece, self[piece].dense()
-
-    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        return self.dense().astype(np.float64)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
         for piece, rows in self._pieces() if self.array.dtype.kind not in "biu" else ():

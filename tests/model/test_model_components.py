@@ -5,10 +5,12 @@ import pytest
 from model_data import CENTERS, SHARES, C, D, known, matrices, points
 from scipy.stats import multivariate_normal
 
+from cprime.execution.block import ActiveSet
 from cprime.kernels import as_rows
 from cprime.model import Diag, FullCovariance, Spherical
 from cprime.neighbors import components as module
 from cprime.neighbors.components import Centers
+from cprime.search import graph
 
 
 def of(name, free=True):
@@ -100,11 +102,13 @@ def test_which_components_have_changed():
     assert of("diag")[0].changed(()).tolist() == [True] * C
 
 
-def test_the_scale_of_costs():
-    costs = np.array([[4.0, 9.0], [16.0, 1.0]], dtype=np.float32)
-    assert Centers(CENTERS).scale_of(costs) == 30.0
-    gaussians = of("full")[0]
-    assert gaussians.scale_of(costs) == 4 * D
+def test_audits_compare_excess_costs_with_the_least_costs_or_with_the_size_of_the_data(case):
+    components, X, costs = case
+    no_lists, worst = np.empty((C, 0), dtype=np.int32), costs.argmax(axis=1).astype(np.int32)
+    excess, least = (costs.max(axis=1) - costs.min(axis=1)).sum(), costs.min(axis=1).sum()
+    scale = least if components.squared_distances else len(X) * D
+    found = graph._audited(components, no_lists, X, ActiveSet(worst[:, np.newaxis]))
+    assert found == (0.0, pytest.approx(excess / scale, rel=1e-5))
 
 
 def test_lists_of_centers_begin_with_the_nearest():

@@ -106,11 +106,11 @@ class Components:
 
         previous: neighbor lists that the last call returned, which can speed up the search, or None
         """
-        return exact_lists(self.centers, n_neighbors)
+        return exact_lists(self.centers, n_neighbors, previous)
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the arrays of parameters that determine the costs.
+        """Return the arrays of parameters that determine the costs, one row for each component.
 
         The method `changed` compares them with later parameters. An empty tuple means that all components may change.
         """
@@ -118,14 +118,10 @@ class Components:
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
         """Return the mask (C,) of components whose costs may have changed since the snapshot `before` of parameters."""
-        return np.ones(len(self.centers), dtype=bool)
-
-    def scale_of(self, costs: Floats) -> float:
-        """Return the number by which excess costs of a search are divided, to make them comparable between data.
-
-        costs (n,): least costs of n points. For squared distances the result is their sum, and otherwise n·D.
-        """
-        return float(costs.size * self.centers.shape[1])
+        C, now = len(self.centers), self.snapshot
+        if not now or len(before) != len(now):
+            return np.ones(C, dtype=bool)
+        return np.any([(new != old).reshape(C, -1).any(axis=1) for new, old in zip(now, before, strict=True)], axis=0)
 
 
 class KernelComponents(Components):
@@ -170,14 +166,6 @@ class Centers(KernelComponents):
     def snapshot(self) -> tuple[NDArray, ...]:
         return (self.centers,)
 
-    def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
-        if len(before) != len(self.snapshot):
-            return super().changed(before)
-        changed = (self.centers != before[0]).any(axis=1)
-        for now, then in zip(self.snapshot[1:], before[1:], strict=True):
-            changed |= now != then
-        return changed
-
     def reassign(
         self,
         points: Rows,
@@ -188,12 +176,6 @@ class Centers(KernelComponents):
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
         return points.reassign(self.centers, lists, winners, active=active, known=known)
-
-    def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        return exact_lists(self.centers, n_neighbors, previous)
-
-    def scale_of(self, costs: Floats) -> float:
-        return float(costs.sum(dtype=np.float64))
 
 
 class Reweighted(Centers):

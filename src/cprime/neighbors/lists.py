@@ -49,6 +49,16 @@ def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
+def put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
+    """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and remove the last entry, in place.
+
+    A list is not changed if it already contains this component, or if it is the component's own list.
+    """
+    new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
+    rows, first = np.unique(rows[new], return_index=True)
+    lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
+
+
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
     """Return ids of the nearest other components of each component: (C, min(n_neighbors, C) − 1).
 
@@ -112,11 +122,9 @@ def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.in
     key: counter-based random key    Returns ids of other components (C, min(n_neighbors, C) − 1).
     """
     n = min(n_neighbors, n_components) - 1
-
-    def uniform(column: int) -> NDArray[np.float64]:
-        return key.uniform(Purpose.LISTS, 0, n_components, column)
-
-    step = random_sets(n_components, n_components - 1, n, uniform) + 1
+    step = 1 + random_sets(
+        n_components, n_components - 1, n, lambda column: key.uniform(Purpose.LISTS, 0, n_components, column)
+    )
     own = np.arange(n_components, dtype=np.int32)[:, np.newaxis]
     return ((own + step) % n_components).astype(np.int32)
 

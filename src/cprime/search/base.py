@@ -207,6 +207,10 @@ class BaseSearch(Options):
         """Return None: the default for searches without audits (comparisons with an exact search)."""
         return None
 
+    def neighbors(self, state: State) -> NDArray[np.int32] | None:
+        """Return None: the default for searches without neighbor lists."""
+        return None
+
 
 def checked_count(value: Any, name: str, least: int) -> int:
     """Return the value of an option as int; raise TypeError if it is no integer, ValueError if it is below `least`.

@@ -135,8 +135,9 @@ class Bounded(BaseSearch):
         assert state.centers is not None
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
+        drift *= 1 + np.finfo(centers.dtype).eps  # so that the conversion to the dtype of the centers rounds upward
         lists, squared = _neighbors(centers, state.n_weighted, state.neighbors)
-        moves = _moves(centers, lists, squared, _rounded_up(drift, centers.dtype))
+        moves = _moves(centers, lists, squared, drift.astype(centers.dtype))
         others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS]) if state.moves is None else None
         return replace(state, neighbors=lists, moves=moves, others=others)
 
@@ -156,9 +157,6 @@ class Bounded(BaseSearch):
 
     def undone(self, state: BoundedState) -> BoundedState:
         return BoundedState()  # bounds may refer to the centers of the rejected pass
-
-    def neighbors(self, state: BoundedState) -> None:
-        return None
 
 
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
@@ -195,8 +193,3 @@ def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Fl
     spread[:, G] = drift[farthest]
     spread[farthest, G] = np.delete(drift, farthest).max()
     return Moves(drift, reach, spread)
-
-
-def _rounded_up(values: NDArray[np.float64], dtype: np.dtype) -> Floats:
-    """Return float64 values converted to the floating-point type `dtype`, rounded upward."""
-    return (values * (1 + np.finfo(dtype).eps)).astype(dtype)

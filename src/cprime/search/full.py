@@ -60,6 +60,3 @@ class Full(BaseSearch):
         self, state: None, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[None, int]:
         return None, 0
-
-    def neighbors(self, state: None) -> None:
-        return None

@@ -27,7 +27,7 @@ from cprime._utils.values import replace
 from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, changed
-from cprime.neighbors import EXACT_LISTS, Cells, refined_lists, with_self, without_self
+from cprime.neighbors import EXACT_LISTS, Cells, put_first, refined_lists, with_self, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 from cprime.search.full import FullLookup
@@ -322,10 +322,10 @@ class Graph(BaseSearch):
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
         real = near >= 0
         if lists.shape[1]:
-            _put_first(lists, near[real], np.broadcast_to(one[:, np.newaxis], near.shape)[real].astype(np.int32))
+            put_first(lists, near[real], np.broadcast_to(one[:, np.newaxis], near.shape)[real].astype(np.int32))
             lists[one] = lists[cut]
-            _put_first(lists, one, cut.astype(np.int32))
-            _put_first(lists, cut, one.astype(np.int32))
+            put_first(lists, one, cut.astype(np.int32))
+            put_first(lists, cut, one.astype(np.int32))
         touched = np.unique(np.concatenate([state.last.touched, one, cut, near[real]])).astype(np.int32)
         last = replace(state.last, touched=touched)
         return replace(state, lists=lists, moved=state.moved + share, last=last)
@@ -374,26 +374,19 @@ def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cel
     return np.ascontiguousarray(components.search_lists(points, no_lists, both, 1).kept[:, 0])
 
 
-def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
-    """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and remove the last entry, in place.
-
-    A list is not changed if it already contains this component, or if it is the component's own list.
-    """
-    new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
-    rows, first = np.unique(rows[new], return_index=True)
-    lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
-
-
 def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet) -> tuple[float, float]:
     """Compare the graph search with an exact search for sampled points.
 
     The graph search finds the best component among a point's present component and the neighbors of that component.
-    Returns the share of points for which the found component is the best of all, and the relative excess of the sum of
-    costs over the sum of the least costs.    lists (C, G − 1): neighbors of each component    kept: present active sets
+    Returns the share of points for which the found component is the best of all, and the relative excess: the sum of
+    costs minus the sum of the least costs, divided by the sum of the least costs if these are squared distances, and
+    otherwise by the number of entries n·D of the points.
+    lists (C, G − 1): neighbors of each component    kept: present active sets
     """
     found = components.search_lists(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)
     excess = float((found.costs.astype(np.float64) - costs).sum())
     right = (found.kept == best) | (found.costs <= costs)
-    scale = components.scale_of(costs)
+    total, D = float(costs.sum(dtype=np.float64)), components.centers.shape[1]
+    scale = total if components.squared_distances else float(len(points) * D)
     return float(right.mean()), excess / scale if scale > 0 else 0.0

@@ -56,14 +56,11 @@ def read_whole(path: Path) -> bytes:
         raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
-    with open(path, "rb", opener=_opener) as file:
+    # O_NONBLOCK: a pipe is opened without waiting for its writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
         return file.read()
-
-
-def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe is opened without waiting for its writer
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:

@@ -133,10 +133,6 @@ def seed_of(random_state: Any) -> int:
     """Return the seed of a fit: a random integer drawn from the argument `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return _first_of_number(int(random_state))
-    return _first_of(random_state)
-
-
-def _first_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 

@@ -119,9 +119,11 @@ class _JumpProspects(NamedTuple):
     near: NDArray[np.intp]
 
 
-class _Jumps:
-    def __init__(self, X: Any, w: NDArray[np.float64]):
-        self.X, self.w = X, w
+class _Jumps(NamedTuple):
+    """Search for better centers of rows X by jumps, in NumPy; w (n,): weights of the rows."""
+
+    X: Any
+    w: NDArray[np.float64]
 
     def improve(self, centers: Floats, n_tries: int, n_iterations: int) -> tuple[Floats, float]:
         centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)

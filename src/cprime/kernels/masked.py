@@ -87,10 +87,7 @@ class Masked(Dense):
     def __init__(self, array: Floats, observed: Mask):
         super().__init__(array)
         self.observed = observed
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self.observed.nbytes
+        self.nbytes += observed.nbytes
 
     def __getitem__(self, rows: slice | NDArray, /) -> Self:
         if isinstance(rows, slice):
@@ -108,7 +105,7 @@ class Masked(Dense):
         start = np.nan_to_num(self.first() if origin is None else origin)
         return Dense(np.where(self.observed, self.array, start)).extent(start, n_threads=n_threads)
 
-    def _with(self, array: Floats) -> Self:
+    def alike(self, array: Floats) -> Self:
         more = array.shape[1] - self.shape[1]
         return type(self)(array, np.pad(self.observed, ((0, 0), (0, more)), constant_values=True))
 

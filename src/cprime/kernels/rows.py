@@ -67,7 +67,10 @@ class Rows(CoreRows, Protocol):
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Convert an array (n, D) that was computed from these rows to a `Rows` object, and return it."""
+        """Convert an array that was computed from these n rows to a `Rows` object, and return it.
+
+        The array has n rows, and D columns or more. Missing values are missing in the result, too.
+        """
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -269,6 +272,9 @@ class CoreTable:
     top_k_factors = top_k_factors
     factor_moments = factor_moments
 
+    def __len__(self: Rows) -> int:
+        return self.shape[0]
+
     def ordered(self: Table, order: NDArray[np.int64]) -> Table:
         return self[order]
 
@@ -305,26 +311,9 @@ class Dense(CoreTable):
     observed: NDArray[np.bool_] | None = None
 
     def __init__(self, array: Floats):
-        self.array = check.matrix(array, "X")
-
-    @property
-    def core(self) -> Floats:
-        return self.array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.array.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.array.dtype
-
-    @property
-    def nbytes(self) -> int:
-        return self.array.nbytes
-
-    def __len__(self) -> int:
-        return len(self.array)
+        self.array = self.core = array = check.matrix(array, "X")
+        self.shape: tuple[int, int] = array.shape
+        self.dtype, self.nbytes = array.dtype, array.nbytes
 
     def __getitem__(self, rows: slice | NDArray, /) -> Self:
         if isinstance(rows, slice):
@@ -332,7 +321,7 @@ class Dense(CoreTable):
         return type(self)(gather(self, np.flatnonzero(rows) if rows.dtype == bool else rows))
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        return self if self.dtype == dtype else self._with(self.array.astype(dtype))
+        return self if self.dtype == dtype else self.alike(self.array.astype(dtype))
 
     def dense(self) -> Floats:
         return np.ascontiguousarray(self.array)
@@ -341,10 +330,6 @@ class Dense(CoreTable):
         return self.array
 
     def alike(self, array: Floats) -> Self:
-        return type(self)(array)
-
-    def _with(self, array: Floats) -> Self:
-        """Return rows of the same class with the numbers of another array, which may have more columns."""
         return type(self)(array)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -356,13 +341,13 @@ class Dense(CoreTable):
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Self, Doubles]:
         array, lengths = normalized(self, order)
-        return self._with(array), lengths
+        return self.alike(array), lengths
 
     def times(self, factors: Floats) -> Self:
-        return self._with(self.array * factors)
+        return self.alike(self.array * factors)
 
     def widened(self) -> Self:
-        return self._with(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
+        return self.alike(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         return np.einsum("nd,d->n", self.array if origin is None else self.array - origin, direction)

@@ -63,6 +63,8 @@ class SparseRows(CoreTable):
         self.columns = check.contiguous(columns, np.int32)
         self.begins = check.contiguous(begins, np.int64)
         self.shape = len(begins) - 1, int(n_columns)
+        self.core = self.values, self.columns, self.begins, self.shape[1]
+        self.dtype, self.nbytes = self.values.dtype, sum(array.nbytes for array in self.core[:3])
 
     @classmethod
     def from_scipy(cls, X: Any) -> SparseRows:
@@ -71,21 +73,6 @@ class SparseRows(CoreTable):
             X = X.copy()
             X.sum_duplicates()
         return cls(X.data, X.indices, X.indptr, X.shape[1])
-
-    @property
-    def core(self) -> Any:
-        return self.values, self.columns, self.begins, self.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.values.dtype
-
-    @property
-    def nbytes(self) -> int:
-        return self.values.nbytes + self.columns.nbytes + self.begins.nbytes
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __repr__(self) -> str:
         return f"<SparseRows {self.shape[0]} x {self.shape[1]}, {self.values.size} entries, {self.dtype}>"

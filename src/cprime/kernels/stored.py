@@ -70,6 +70,8 @@ class StoredRows(CoreTable):
         self.array = array if side_by_side and whole and len(array) else np.require(array, None, ["C", "A"])
         self.dtype = np.dtype(dtype)
         self.order, self.lengths = order, lengths
+        self.shape = len(self.array if order is None else order), self.array.shape[1]
+        self.nbytes = self.array.nbytes + (0 if lengths is None else lengths.nbytes)
         self._code: int = code
         self._core: Any = None
 
@@ -78,17 +80,6 @@ class StoredRows(CoreTable):
         if self._core is None:
             self._core = stored_rows(bits_of(self.array), self._code, self.dtype, self.order, self.lengths)
         return self._core
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self), self.array.shape[1]
-
-    @property
-    def nbytes(self) -> int:
-        return self.array.nbytes + (0 if self.lengths is None else self.lengths.nbytes)
-
-    def __len__(self) -> int:
-        return len(self.array if self.order is None else self.order)
 
     def __repr__(self) -> str:
         return f"<StoredRows {len(self)} x {self.shape[1]}, {self.array.dtype} as {self.dtype}>"

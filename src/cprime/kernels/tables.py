@@ -5,6 +5,7 @@ a component, are in one table. Tables are computed in blocks. Results do not dep
 the blocks do not.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -27,17 +28,17 @@ TABLE, _ROWS = 2**22, 2048
 _ROUNDS = 8
 
 
-class TabulatedCosts:
+class TabulatedCosts(ABC):
     """Base class of components with centers (C, D) whose costs are computed as tables of rows × components."""
 
     centers: Floats
 
+    @abstractmethod
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
         """Return the costs of n points under each of m components: (n, m).
 
         ids (m,): the components    origin (D,): a place near the points; differences from it are computed for precision
         """
-        raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     @property
     def n_numbers(self) -> int:

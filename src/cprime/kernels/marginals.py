@@ -111,14 +111,10 @@ class Marginals(TabulatedCosts):
     """
 
     def __init__(self, gaussians: GaussianParameters):
-        self.centers = gaussians.means
+        self.centers, self.n_numbers = gaussians.means, gaussians.means.shape[1]
         self.offsets, self.empty, factors = exact_parts(gaussians)
         assert factors is not None
         self.factors: Doubles = factors
-
-    @property
-    def n_numbers(self) -> int:
-        return self.centers.shape[1]
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> Doubles:
         assert points.observed is not None

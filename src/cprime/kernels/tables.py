@@ -29,9 +29,13 @@ _ROUNDS = 8
 
 
 class TabulatedCosts(ABC):
-    """Base class of components with centers (C, D) whose costs are computed as tables of rows × components."""
+    """Base class of components with centers (C, D) whose costs are computed as tables of rows × components.
+
+    n_numbers: number of temporary values needed to compute one entry of a table
+    """
 
     centers: Floats
+    n_numbers: int = 1
 
     @abstractmethod
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
@@ -39,11 +43,6 @@ class TabulatedCosts(ABC):
 
         ids (m,): the components    origin (D,): a place near the points; differences from it are computed for precision
         """
-
-    @property
-    def n_numbers(self) -> int:
-        """Return the number of temporary values needed to compute one entry of a table of costs."""
-        return 1
 
     def origin(self) -> NDArray[np.float64]:
         """Return the mean of the centers (D,), which is the origin of coordinates for tables of all components."""

@@ -69,6 +69,7 @@ class FactorCosts(TabulatedCosts, Components):
     ):
         self.centers, self.loadings, self.noise = centers, loadings, noise
         self.roots, self.offsets, self.empty = roots, offsets, empty
+        self.n_numbers = loadings.shape[2] + 1
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
@@ -190,10 +191,6 @@ class FactorCosts(TabulatedCosts, Components):
         z = along @ self.roots[c].T
         rest = y - z @ self.loadings[c].T
         return np.square(rest) @ (1 / self.noise[c]) + np.square(z).sum(axis=1), along
-
-    @property
-    def n_numbers(self) -> int:
-        return self.loadings.shape[2] + 1
 
     @property
     def reach(self) -> float:

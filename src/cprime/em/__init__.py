@@ -1,4 +1,7 @@
-"""Truncated variational EM (each point has an active set of C′ components): the EM loop, its stages and E-steps."""
+"""Truncated variational EM, in which each point has an active set of C′ components.
+
+The package contains the EM loop, its E-steps, and its stages: the phases of a fit, such as Lloyd's steps of k-means.
+"""
 
 from cprime.em.assignment import Hard, SampledAssignment, Soft, assignment_of
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals

@@ -1,6 +1,6 @@
 """Assignments: functions that compute the responsibilities of the components in each point's active set K(n).
 
-They are soft (truncated posterior), hard (best component only), or drawn from the posterior.
+An assignment is soft (truncated posterior), hard (best component only), or drawn from the posterior.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Assigned(NamedTuple):
     """Result of an assignment for one block.
 
     shares: responsibilities q_nc and costs of the components in the active sets K(n) of the block's points
-    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]; log_scale is a constant of the log densities that
-    is added later
-    entropy: −Σ w_n q_nc log q_nc [nats] of the responsibilities q_nc, with point weights w_n; 0 for hard assignments
+    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats], with point weights w_n. `log_scale` is the term that
+    the log densities of all points and components have in common; `free_energy` adds it.
+    entropy: −Σ w_n q_nc log q_nc [nats] of the responsibilities q_nc; 0 for hard assignments
     """
 
     shares: Responsibilities
@@ -31,7 +31,7 @@ class Assigned(NamedTuple):
 
 
 class Assignment(Protocol):
-    """Function of a block of points, a model and active sets (`kept`), which returns the responsibilities q_nc."""
+    """Function that computes responsibilities q_nc from a block of points, a model and active sets (`kept`)."""
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned: ...
 
@@ -84,7 +84,8 @@ class SampledAssignment:
     ) -> NDArray[np.intp]:
         """Draw one of H components for each row, with the probabilities `responsibilities` (n, H).
 
-        rows: slice of the block's rows. Returns the column indices in `responsibilities`: (n, 1).
+        rows: slice that selects these n rows of the block
+        Returns the column of `responsibilities` that is drawn for each row: (n, 1).
         """
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]
         below = (np.cumsum(responsibilities, axis=1) <= uniform[:, np.newaxis]).sum(axis=1, keepdims=True)
@@ -92,6 +93,6 @@ class SampledAssignment:
 
 
 def assignment_of(name: str, key: Key) -> Assignment:
-    """Return the assignment called "soft", "hard" or "posterior" (drawn); key: source of the random draws."""
+    """Return the assignment called "soft", "hard" or "posterior" (drawn). key: counter-based random key of the draws"""
     choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": SampledAssignment(key)}
     return choices[name]

@@ -1,8 +1,8 @@
 """Jobs that make one pass over the data: E-steps, and passes that only find labels or sums.
 
-An E-step finds the active set K(n) of each point n by a search and the responsibilities q_nc by an assignment, and sums
-the moments for the M-step. A job is a pure function of a block of rows: (block, old active sets) -> (new active sets,
-additive totals).
+A job is a function that is called with each block of rows: (block, old active sets) -> (new active sets, sums). It has
+no side effects, and sums of several blocks are added. The job of an E-step finds the active set K(n) of each point n by
+a search and the responsibilities q_nc by an assignment, and sums the moments for the M-step.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,8 @@ _BLOCK = 2**20  # number of responsibilities computed at a time if components ar
 class Totals(Sums):
     """Sums of an E-step over all data.
 
-    tally: sums for the EM loop, such as J and Σ w_n    moments: sufficient statistics, of the model's own type
+    tally: sums that the EM loop needs for every model, such as Σ w_n and the error J
+    moments: sufficient statistics for the M-step, in a class of the model family
     stats: sums from which the search updates its state, such as its neighbor lists
     """
 
@@ -39,7 +40,11 @@ class Totals(Sums):
 
 @dataclass(frozen=True)
 class EStep:
-    """E-step in which a search (`look`) finds an active set of n_kept = C′ components for each point."""
+    """E-step with truncated posteriors.
+
+    look: search that finds the active set of each point    n_kept: C′, the size of active sets
+    assignment: function that computes the responsibilities of the components in active sets
+    """
 
     model: Model
     look: Look
@@ -62,7 +67,7 @@ class EStep:
 
 @dataclass(frozen=True)
 class ExactEStep:
-    """E-step over all components by the model's own `expect_all`; active sets are not stored."""
+    """E-step over all components, computed by the model's method `expect_all`. Active sets are not stored."""
 
     model: Model
 
@@ -130,7 +135,7 @@ class CostPass:
 class Label:
     """Pass that finds the best of all components for each point, and stores it as the point's active set.
 
-    Only some rows at a time are transformed for the comparison with components, to limit memory.
+    Rows are transformed into the space of the components (for example whitened) some at a time, to limit memory.
     """
 
     model: Model
@@ -164,7 +169,7 @@ class CostTally(Sums):
 class NearestStart:
     """Pass that assigns each point to its nearest starting center.
 
-    centers (C, D)    cells: groups of nearby centers, of which only those near a point are searched; None searches all
+    centers (C, D)    cells: groups of nearby centers. Only cells near a point are searched; None searches all centers.
     """
 
     centers: Floats
@@ -227,9 +232,9 @@ class ReassignmentSums:
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
-    """Return the mask (n,) of the points whose active set in `kept` differs from that in `before`, the last pass.
+    """Return the mask (n,) of the points whose active set has changed in a pass, from `before` to `kept`.
 
-    Another order of the same components counts as a difference. If `before` is None, the mask is true everywhere.
+    Another order of the same components counts as a change. If `before` is None, the mask is true everywhere.
     """
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)
@@ -242,9 +247,9 @@ def tally_of(
     """Return the sums over one block of points that the EM loop needs, as a `Tally`.
 
     moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
-    error: J, the weighted sum of squared distances
-    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) up to a constant [nats], with active sets K(n)
-    entropy: −Σ w_n q_nc log q_nc [nats]
+    error: J, the weighted sum of squared distances to best components
+    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) [nats], with active sets K(n), without the model's constant `log_scale`
+    entropy: −Σ w_n q_nc log q_nc [nats], with responsibilities q_nc
     """
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 

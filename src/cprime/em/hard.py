@@ -64,9 +64,9 @@ class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
     look: search that finds the nearest center
-    reweighting: None, or two arrays (C,) of factors by which squared distances are multiplied: one for the distance of
-    a point to its own center, the other for its distance to any other center
-    follow: if true, only the change of the clusters' sums Σ w_n x_n by reassigned points is computed
+    reweighting: two arrays (C,) of factors by which squared distances are multiplied, one for the distance of a point
+    to its own center, the other for its distance to any other center; None for no factors
+    follow: if true, only the change of the clusters' sums Σ w_n x_n by reassigned points is computed, not these sums
     """
 
     model: TiedSpherical
@@ -97,9 +97,9 @@ class HardEStep:
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        """Make the E-step by one compiled kernel, for an exact search, unmodified distances and complete sums.
+        """Make the E-step for a block by a single call of a compiled kernel; return new active sets and sums.
 
-        Returns the new active sets and the sums over the block.
+        The kernel compares points with all centers, by distances without factors, and computes complete sums.
         """
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids

@@ -1,9 +1,11 @@
-"""Joins of clusters, the clusters after a cut, and the joins that raise the sum of squares J least: Ward (1963).
+"""Hierarchical clustering of centers by Ward's method (1963), which joins the pair that raises the error J least.
 
-Replacing two centers of weights v and w by one raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². The
+The module also contains the tree of these joins, and the clusters that a cut of the tree gives.
+
+Replacing two centers μ, ν of weights v, w by their mean raises J by v w/(v + w) ‖μ − ν‖², the cost of the join. The
 cost of joining a union with a third cluster is never below the lower cost of its two parts. So two centers that are
 each other's cheapest partners can be joined at once. They are found along a chain of cheapest partners (Murtagh 1983),
-and the joins are sorted at the end: O(C²) costs and O(C) memory.
+and the joins are sorted by cost at the end. This takes O(C²) evaluations of costs and O(C) memory.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +19,8 @@ _VALUES = 2**20  # number of coordinate differences computed at a time
 class Joins(NamedTuple):
     """Pairs of clusters in the order in which they are joined.
 
-    pairs (m, 2): one component of each of the two clusters    changes (m,): change of entropy or squared error by each
+    pairs (m, 2): for each join, the index of one component in each of the two clusters
+    changes (m,): change of the objective (entropy, or error J) that each join causes
     """
 
     pairs: NDArray[np.int64]
@@ -28,9 +31,10 @@ class Joins(NamedTuple):
 
 
 def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Return the joins of centers (C, D) of weights (C,) until one is left; `changes`: increases of squared error J.
+    """Return the C − 1 joins by which Ward's method combines centers (C, D) of weights (C,) into one cluster.
 
-    A center of weight 0 is first joined to the nearest center of positive weight, at no cost.
+    The field `changes` of the result has the increases of the error J. A center of weight 0 is first joined to the
+    nearest center of positive weight, at no cost.
     """
     light, heavy = np.flatnonzero(weights <= 0), np.flatnonzero(weights > 0)
     if len(light) and len(heavy):
@@ -38,7 +42,7 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
         free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
         rest = ward_joins(centers[heavy], weights[heavy])
         return free.then(Joins(heavy[rest.pairs], rest.changes))
-    if len(light):  # if all weights are 0, each counts as 1
+    if len(light):  # all weights are 0: use equal weights instead
         weights = np.ones(len(centers))
     pairs, changes = _chained(centers, weights)
     order = np.argsort(changes, kind="stable")
@@ -56,9 +60,9 @@ def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArr
 
 
 def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
-    """Return the joins in the order in which a chain of cheapest partners finds them.
+    """Return all joins of Ward's method in the order in which a chain of cheapest partners finds them, not by cost.
 
-    Return pairs (C − 1, 2), one center of each of the two clusters, and the increase of J by each join (C − 1,).
+    Returns pairs (C − 1, 2), the index of one center in each of the two clusters, and increases of J (C − 1,).
     """
     m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))
     pairs, changes = np.empty((len(centers) - 1, 2), dtype=np.int64), np.empty(len(centers) - 1)
@@ -69,16 +73,16 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
         while True:
             i = chain[-1]
             costs = np.square(m - m[i]).sum(axis=1)
-            costs *= w * w[i] / (w + w[i])  # exactly symmetric, so costs decrease along the chain
+            costs *= w * w[i] / (w + w[i])  # exactly symmetric in i and j, so costs decrease along the chain
             costs[i] = np.inf
-            costs[w == 0] = np.inf  # centers already joined to another one
+            costs[w == 0] = np.inf  # exclude centers that were joined to another one
             j = int(costs.argmin())
             if len(chain) > 1 and costs[chain[-2]] <= costs[j]:
                 j = chain[-2]
                 break
             chain.append(j)
         del chain[-2:]
-        if i in chain or j in chain:  # a loop in the chain, if costs are equal up to rounding
+        if i in chain or j in chain:  # equal costs can close the chain to a loop, so start a new chain
             chain = []
         pairs[n], changes[n] = (names[i], names[j]), costs[j]
         m[i] += (m[j] - m[i]) * (w[j] / (w[i] + w[j]))
@@ -98,9 +102,13 @@ def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDAr
 
 
 def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64]:
-    """Return the two nodes of each join, (m, 2), smaller first: c < C is a component, C + i the result of join i."""
-    parent = np.arange(n_components)  # union-find parent: leads to the component that represents the cluster
-    node = np.arange(n_components)  # tree node of a cluster, stored at its representative component
+    """Return the tree of m joins: the two nodes that each join combines, smaller number first, (m, 2).
+
+    pairs (m, 2): for each join, one component in each of the two clusters
+    A node c < C is component c, and node C + i is the result of join i.
+    """
+    parent = np.arange(n_components)  # a path of parents leads from a component to the representative of its cluster
+    node = np.arange(n_components)  # the tree's node of each cluster, at the index of its representative
     children = np.empty((len(pairs), 2), dtype=np.int64)
     for i, (a, b) in enumerate(pairs):
         a, b = _find(parent, a), _find(parent, b)
@@ -111,16 +119,17 @@ def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64
 
 
 def cluster_of(children: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
-    """Return the cluster of each component, (C,), if the tree is cut at n_clusters.
+    """Return the number of each component's cluster, (C,), after a cut of the tree into `n_clusters` clusters.
 
-    Clusters are numbered in the order of their smallest component indices.
+    Clusters are numbered from 0 in the order of their smallest component indices.
+    children (C − 1, 2): the tree, as `children_of` returns it
     """
     C = len(children) + 1
     least = np.arange(2 * C - 1)  # smallest component index in each node
     for i, (a, b) in enumerate(children):
         least[C + i] = min(least[a], least[b])
     top = least.copy()
-    for i in range(C - n_clusters - 1, -1, -1):  # from the last join to the first
+    for i in range(C - n_clusters - 1, -1, -1):  # the joins before the cut, the last one first
         top[children[i]] = top[C + i]
     return np.unique(top[:C], return_inverse=True)[1]
 

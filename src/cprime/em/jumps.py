@@ -2,8 +2,8 @@
 
 Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, the error
 J rises by `union_costs` of the model (for k-means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b) with centers μ and weights W of the
-two clusters, Ward 1963). If a plane through its center splits a cluster, J falls by the cost of merging the two parts.
-Rise and fall are computed before any center is moved, so only jumps that are sure to lower J are made.
+two clusters, Ward 1963). If a plane through its center splits a cluster, J falls by as much as a merge of the two parts
+would raise it. Rise and fall are computed before any center is moved, so only jumps that are sure to lower J are made.
 """
 
 import logging
@@ -52,7 +52,7 @@ class ProjectedSums:
     """Pass that sums w p and w p x over the points x of weight w in each cluster, with projections p on a direction.
 
     p = (x − center)·direction / scale. The result is (C, 1 + D): Σ w p in the first column, Σ w p x in the others.
-    centers, directions (C, D): of each cluster    scale: a typical distance, the unit of p
+    centers, directions (C, D): center and direction of each cluster    scale: a typical distance, the unit of p
     step: only every step-th point of positive weight is used
     above: if true, p is replaced by 1 if it is positive, otherwise by 0
     """
@@ -121,7 +121,7 @@ def jump(
     one jump.
 
     model: its centers are the means of the current clusters    lists (C, G): ids of G neighbors of each center
-    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: seed of random directions
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: random key for the first directions
     """
     centers = model.centers
     directions = _widest(data, model, key)
@@ -159,7 +159,7 @@ def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[n
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
-    """Return for each cluster a direction of high variance (C, D), by one power iteration from random directions."""
+    """Return a direction of high variance for each cluster, (C, D), by one power iteration from a random direction."""
     centers = model.centers
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):
@@ -213,7 +213,8 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
     """Return for each cluster the neighbor with which a merge raises the error J least, and this rise: (C,) each.
 
     The rise is infinite if a cluster has no neighbor.
-    counts (C,), sums (C, D): Σ w and Σ w x over the points x of clusters    near (C, m): ids of near ones, −1 for none
+    counts (C,), sums (C, D): Σ w and Σ w x over the points x of each cluster
+    near (C, m): ids of m near clusters of each cluster, −1 for none
     """
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)

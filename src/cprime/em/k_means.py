@@ -1,7 +1,8 @@
 """Stages of k-means: exchange steps (Hartigan & Wong) with jumps of centers across the data, then Lloyd's steps.
 
-If few points are reassigned, the sums Σ w x of clusters are updated only for these. Empty clusters are repaired. Each
-pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
+A stage is a phase of a fit that proposes passes over the data and evaluates them. If few points are reassigned, the
+sums Σ w x of clusters are updated only for these points. The center of an empty cluster is moved to a point. Each pass
+also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
 """
 
 import logging
@@ -28,10 +29,10 @@ from cprime.search import Look, Search
 
 logger = logging.getLogger("cprime")
 
-_EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by a share of more than this many times `tol`
-_JUMP_TOL = 24  # jumps of centers (three passes) go on while they lower J by a share of more than this many times `tol`
+_EXCHANGE_TOL = 8  # exchange steps end if one lowers J, relatively, by at most this many times `tol`
+_JUMP_TOL = 24  # jumps of centers (three passes) end if they lower J, relatively, by at most this many times `tol`
 _FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
-_FEW = 0.25  # largest share of reassigned points at which the next sums are updated for reassigned points only
+_FEW = 0.25  # if at most this share of points is reassigned, the next pass updates sums for reassigned points only
 _HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor
 
 
@@ -58,10 +59,11 @@ class Settings:
 class Progress:
     """State of a k-means run after a pass.
 
-    last: error J of the pass    n_steps: number of passes so far    stepped: whether an M-step was made
+    last: error J of the pass    n_steps: number of passes so far    stepped: whether an M-step was made in any of them
     counts (C,): Σ w_n per center    n_weighted: number of points of positive weight
-    sums (C, D): Σ w_n x_n per center, None if they must be recomputed    peak (C,): the largest of `counts` since the
-    sums were last recomputed    few: whether few points were reassigned
+    sums (C, D): Σ w_n x_n per center; None if they must be recomputed
+    peak (C,): largest count of each center since `sums` were last recomputed from all points
+    few: whether so few points were reassigned that the next pass may update `sums` for reassigned points only
     """
 
     last: float = math.inf
@@ -102,9 +104,10 @@ class _KMeans:
     phase: ClassVar[str | None] = "em"
 
     def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """Return two arrays (C,) of factors for squared distances in the next pass, or None if there are no factors.
+        """Return two arrays (C,) of factors by which the next pass multiplies squared distances; None for no factors.
 
-        The first is for the distance of a point to its own center, the second for that to any other center.
+        The first array is for the distance of a point to its own center, the second for that to any other center.
+        Exchange steps have such factors.
         """
         return None
 
@@ -195,7 +198,7 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # J refers to the new centers
+        bound = hard_free_energy(model, J, weight)  # the exchange step has computed J at the new centers
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
@@ -214,8 +217,9 @@ class Exchange(_KMeans):
 
 @dataclass(frozen=True)
 class Jumps:
-    """Function that makes jumps of centers and chooses the next stage; a jump merges two clusters and splits a third.
+    """Function that makes jumps of centers after a pass, and chooses the next stage of the fit.
 
+    A jump merges two clusters and splits a third.
     stage: the stage `Exchange`, which is the next one if exchange steps continue    weight: Σ w_n over all points
     goes_on: whether exchange steps continue even if the jumps do not lower J
     """
@@ -261,7 +265,7 @@ class Lloyd(_KMeans):
         return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
 
     def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
-        """Return whether a step has changed J, or the centers, so little that Lloyd's steps end.
+        """Return whether J or, if `least_shift` is given, the centers have changed so little that Lloyd's steps end.
 
         change: relative change of J    model, new: parameters before and after the step
         """

@@ -5,9 +5,9 @@
 with weights w_n, their sum W, parameters Θ, and active sets K(n) (the C′ best components of point n). These are
 Algorithms 1 to 3 of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*.
 
-An iteration updates neighbor lists, makes a pass over the data, evaluates its result and records it. A `Stage` contains
-the code specific to k-means or mixtures, a `Search` selects the candidate components of a point, and `Data` stores the
-points.
+An iteration updates neighbor lists, makes a pass over the data, evaluates its result and records it. A `Stage` (a phase
+of a fit) contains the code specific to k-means or mixtures, a `Search` selects the candidate components of a point, and
+`Data` stores the points.
 """
 
 import logging
@@ -36,7 +36,7 @@ from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
-CHEAPER = 4  # an exact search takes at most 1 / CHEAPER of the time per distance of a search along neighbor lists
+CHEAPER = 4  # a distance in an exact search takes at most 1 / CHEAPER of the time of a distance along neighbor lists
 
 HISTORY = np.dtype(
     [
@@ -55,12 +55,13 @@ HISTORY = np.dtype(
 class Run:
     """State of a run of EM or k-means after a pass over the data.
 
-    key: random key from the seed, the index of this run among restarts, and the number of passes
-    model: the parameters    stage: object that defines the next pass, or the last one if the run is over
+    key: counter-based random key: the seed, the index of this run among restarts, and the number of passes
+    model: the parameters    stage: object that defines the next pass (the last pass if the run is over)
     search: state of the search, such as neighbor lists    rows: convergence history, one row per accepted pass
     bound, error, counts (C,): F per unit of weight [nats], J [data unit²] and Σ_n w_n q_nc of the last pass
-    n_relocated: number of empty clusters whose center was moved to a point    end: reason of its end, or None
-    over: whether the run is over; then the last pass was evaluated at the parameters `model`
+    n_relocated: number of empty clusters whose center was moved to a point
+    end: reason why the run ends (a value of `End`), or None    over: whether the run is over, so that `bound`, `error`
+    and `counts` are those of the parameters `model`
     """
 
     key: Key
@@ -81,7 +82,7 @@ class Run:
 
     @property
     def standing(self) -> Any:
-        """Return the parameters that the fit returns if the run ends now."""
+        """Return the parameters that the fit would return if the run ended after this pass."""
         return self.stage.standing(self.model)
 
 
@@ -128,7 +129,7 @@ def run(
     The last pass is evaluated at the returned parameters.
 
     start: function that returns the starting parameters, so that their memory can be freed after the first step
-    plan: options of the run    key: seed of all random draws
+    plan: options of the run    key: counter-based random key of all draws
     save: function that is called with the state of the run after every pass
     """
     return proceed(data, begin(data, start(), plan, key), plan, save)
@@ -151,7 +152,8 @@ def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | N
 def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
     """Return the initial state of a run of EM, with neighbor lists and, if needed, the first σ².
 
-    The initial active sets are stored in `data`.    model: starting parameters    plan: options    key: seed
+    The initial active sets are stored in `data`.
+    model: starting parameters    plan: options of the run    key: counter-based random key of all draws
     """
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
@@ -230,8 +232,8 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
     """Make the final assignment of points, to the best of all components if the options `plan` request this.
 
-    Returns the state of the run, and whether points were compared with all components. If `plan.final` is "auto", they
-    are if this takes no longer than the fit. Both times are estimated from distance counts: a distance of an exact
+    Returns the state of the run, and whether points were compared with all components. If `plan.final` is "auto", this
+    is done if it takes no longer than the fit. Both times are estimated from distance counts: a distance of an exact
     search takes at most a quarter of the time of a distance along neighbor lists.
     """
     if plan.search.exact or not data.placed:
@@ -255,9 +257,10 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Return a function that reads sample rows by their indices.
+    """Return a function that reads a few rows of the data, which a search uses as a sample.
 
-    It returns the rows, transformed into the space of the model's components, and their active sets.
+    Its argument are ranks among the points of positive weight. It returns these rows, transformed into the space of the
+    model's components, and their active sets.
     """
     return partial(_sample, data, model)
 
@@ -300,8 +303,8 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
     """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
     model: contains the starting centers; its other parameters are not used
-    exact: whether points that have no label yet are compared with all centers. If not, and there are many centers, only
-    the centers in coarse cells (groups of nearby centers) near a point are candidates.
+    exact: whether points without a label are compared with all centers. If not, and there are many centers, they are
+    compared only with the centers in near cells (groups of nearby centers).
     """
     if not data.placed:
         every = exact or model.n_components <= FEW

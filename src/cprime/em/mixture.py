@@ -22,8 +22,9 @@ from cprime.search import Look
 
 logger = logging.getLogger("cprime")
 
-# Expected ratios of increases of F: of a plain EM step after an extrapolated one (with momentum) to a plain step after
-# plain ones; of an extrapolated step to the plain step after it.
+# Two ratios of increases of F that the stopping rule of `Momentum` expects. A plain EM step after an extrapolated one
+# increases F by at least _AFTER_EXTRAPOLATED times as much as a plain step after plain ones. An extrapolated step
+# increases F by _PACE times as much as the plain step after it, until this ratio has been measured.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
@@ -35,8 +36,9 @@ class MixtureSettings:
     tol: tolerance of the absolute change of F [nats per point]    n_kept: C′, the size of active sets
     assignment: responsibilities are the truncated posterior ("soft"), 1 for the best component ("hard"), or 1 for a
     component drawn from the posterior ("posterior")
-    settles: whether repeated M-steps with the same hard assignment return the same parameters
-    labelled: whether the search knows the components of some points, so E-steps use the search even if C′ = C
+    settles: whether repeated M-steps with the same hard assignment return the same parameters, so that a fit without
+    reassigned points has converged
+    labelled: whether the components of some points are given to the search, so E-steps use the search even if C′ = C
     """
 
     max_iter: int
@@ -52,7 +54,7 @@ class MixtureSettings:
 class EM:
     """Stage of plain EM steps, which end if the free energy F has converged.
 
-    prior: sums over all data that M-steps use, None if the model needs none
+    prior: sums over all data, computed before the fit, that each M-step uses; None if the model needs no such sums
     last: F of the previous iteration [nats per point]    n_steps: number of EM steps so far
     """
 
@@ -64,9 +66,9 @@ class EM:
     phase: ClassVar[str | None] = "em"
 
     def begun(self, model: Model, data: Data) -> Self:
-        """Return a copy of this stage with `prior`: sums over all data that M-steps use, computed by a pass if needed.
+        """Return a copy of this stage with `prior`, the sums over all data that each M-step uses.
 
-        It is None if the model needs no such sums.
+        A pass computes these sums. If the model needs no such sums, there is no pass, and `prior` is None.
         """
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
@@ -110,8 +112,8 @@ class EM:
     def _end(self, totals: Totals, small: bool) -> End | None:
         """Return the reason why the fit ends after this EM step, or None if it goes on.
 
-        totals: sums of the E-step    small: whether F has changed by less than the tolerance
         Fits whose assignments are drawn from the posterior always run to `max_iter`.
+        totals: sums of the E-step    small: whether F has changed by less than the tolerance
         """
         name, tally = self.settings.assignment, totals.tally
         settles = name == "hard" and self.settings.settles and self.n_steps > 0
@@ -179,6 +181,6 @@ class Momentum(EM):
 def free_energy(model: Model, tally: Tally) -> float:
     """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats].
 
-    tally: sums of an E-step over the points, whose log densities lack the model's constant `log_scale`
+    tally: sums of an E-step. Its sum of log densities lacks the constant `log_scale` of the model, which is added here.
     """
     return model.log_scale + tally.log_sum / tally.weight

@@ -92,7 +92,8 @@ def k_means_step(
     """Move each center towards the mean of its points in the batch, with a learning rate per center (Bishop eq. 9.5).
 
     counts (C,): total weight of the earlier points of each center    data: the batch    look: search of nearest centers
-    decay: κ of the learning rates min(1, W/n^κ), with weight W of the center's points in the batch, n in all batches
+    decay: κ of the learning rate min(1, W/n^κ) of a center, where W is the weight of its points in this batch, and n
+    that in all batches so far
     Returns the model, the new counts, and the sums of the batch. Centers without points in the batch are unchanged.
     """
     won = data.each(Batch(model, look))
@@ -107,8 +108,8 @@ def k_means_step(
     places *= rate(n, seen[ids], decay)[:, np.newaxis]
     places += before
     del before
-    # Sums of points whose means are the new centers. `recentred` computes the model's centers from sums; for cosine
-    # distance, centers are scaled to length 1.
+    # Replace the new means by sums of points with these means, because `recentred` computes centers from sums. (For
+    # cosine distance, it also scales the centers to length 1.)
     places *= seen[ids][:, np.newaxis]
     there = few.recentred(seen[ids], places, 0.0)[0].centers
     centers = model.centers.copy()
@@ -125,7 +126,7 @@ def mixture_step(
     """Do a step of stepwise EM (Cappé & Moulines 2009): move moments towards those of the batch, then do the M-step.
 
     counts (C,): total weight of each component's earlier points    data: the batch
-    stage: `EM` stage, whose options define the E-step    key: source of random draws
+    stage: `EM` stage, whose options define the E-step    key: counter-based random key of the draws
     decay: κ of the learning rate min(1, W/n^κ), with weight W of the batch and n of all batches so far
     Returns the model, the new counts, and the sums of the E-step over the batch (tally, moments, search statistics).
     """

@@ -1,6 +1,7 @@
-"""Residual codes: a row is approximated by a sum of centers, one of each codebook, x ≈ Σ_l μ^l_{c_l}.
+"""Residual codes: a row x is approximated by a sum of L centers, one of each codebook, x ≈ Σ_l μ^l_{c_l}.
 
-Codes are greedy: the code of level l is the nearest center to the residual that the levels before have left.
+A codebook is the array of centers of one level l, and c_l is the code of x, the index of a center. Codes are greedy:
+c_l is the center nearest to the residual, which is x minus the centers of the levels before.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,10 @@ def encode_rows(codebooks: Floats, X: Rows) -> Codes:
 
 
 def decode_rows(codebooks: Floats, codes: Codes) -> Floats:
-    """Return the sums of centers that codes (n, l) of the first l levels select: (n, D)."""
+    """Return the approximations of n rows, the sums of the centers that their codes select: (n, D).
+
+    codebooks (L, C, D): centers of each level    codes (n, l): codes of the first l <= L levels
+    """
     out: Floats = codebooks[0][codes[:, 0]]
     for level in range(1, codes.shape[1]):
         out += codebooks[level][codes[:, level]]
@@ -40,7 +44,10 @@ def decode_rows(codebooks: Floats, codes: Codes) -> Floats:
 
 
 def residuals(codebooks: Floats, codes: Codes, X: Rows) -> Rows:
-    """Return the rows minus one center of each level, which codes (n, L) select; levels are subtracted in order."""
+    """Return the rows minus the centers that their codes select, subtracted level by level.
+
+    codebooks (L, C, D): centers of each level    codes (n, L): index of a center of each level
+    """
     out = X.dense() - codebooks[0][codes[:, 0]]
     for level in range(1, len(codebooks)):
         out -= codebooks[level][codes[:, level]]

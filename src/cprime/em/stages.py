@@ -1,5 +1,6 @@
-"""Stages of a run of EM or k-means: objects that propose the next pass over the data and evaluate its result.
+"""Stages of a run of EM or k-means: phases of a fit, objects that propose the next pass and evaluate its result.
 
+A pass over the data is an E-step, usually followed by an M-step.
 k-means has the stages `Exchange` and then `Lloyd`; a mixture has `EM` or `Momentum`. A `Warmup` stage (E-steps only)
 may come before them. A `Final` pass, which uses the returned parameters, may come after them.
 """
@@ -58,7 +59,10 @@ class Accept(NamedTuple):
 
 @dataclass(frozen=True)
 class DeferredModel:
-    """Function that returns the new parameters; called after the memory of the old parameters has been freed."""
+    """New parameters that are not computed yet.
+
+    make: function that computes them. It is called after the memory of the old parameters has been freed.
+    """
 
     make: Callable[[], Any]
 
@@ -71,7 +75,7 @@ class Undo(NamedTuple):
 
 
 class Stage(Protocol):
-    """Part of a run of EM or k-means: an object that proposes passes over the data and evaluates their results."""
+    """Phase of a run of EM or k-means: an object that proposes passes over the data and evaluates their results."""
 
     phase: ClassVar[str | None]  # name of the stage in the history; None for a pass that is not recorded
 
@@ -80,7 +84,10 @@ class Stage(Protocol):
         ...
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job of the next pass: a function of a block of rows. look: search for each point's candidates."""
+        """Return the job of the next pass, a function that is called with each block of rows.
+
+        look: search that finds the active set of each point    key: counter-based random key
+        """
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
@@ -88,7 +95,7 @@ class Stage(Protocol):
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job (function of a block of rows) of the last pass, which uses the final parameters."""
+        """Return the job (function called with blocks of rows) of the last pass, which uses the final parameters."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
@@ -100,10 +107,11 @@ class Stage(Protocol):
         ...
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return two values for the certificate, which compares the active sets `kept` with those of an exact search.
+        """Return two values for the certificate of a fit, an estimate of how often a partial search misses components.
 
-        The first is the part of the active sets from which the free energy F is computed. The second is the factor that
-        turns costs into log-probabilities, or None if the squared error J is compared instead of F.
+        The certificate compares the active sets `kept` of sampled points with those of an exact search. The first value
+        is the part of the active sets from which the free energy F is computed. The second is the factor that turns
+        costs into log-probabilities, or None if the squared error J is compared instead of F.
         """
         ...
 
@@ -112,14 +120,17 @@ class FirstStage(Stage, Protocol):
     """Stage with which a run may begin."""
 
     def begun(self, model: Any, data: Data) -> Stage:
-        """Return this stage with the sums over all data that its M-steps use, computed by a pass if there are any."""
+        """Return this stage with the sums over all data that its M-steps use; a pass computes them if there are any."""
         ...
 
 
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:
-    """Stage of the last pass, which follows the stage `of` and uses the final parameters; end: why the run ends."""
+    """Stage of the last pass, which assigns points by the final parameters.
+
+    of: the stage before    end: reason why the run ends
+    """
 
     of: Any
     end: End
@@ -150,10 +161,11 @@ class Final:
 @storable("em.Warmup")
 @dataclass(frozen=True)
 class Warmup:
-    """Stage of n E-steps before the first M-step, which improve the active sets; then the stage `before` follows.
+    """Stage of n E-steps before the first M-step, which improve the active sets.
 
-    settles: whether it ends as soon as an E-step lowers the error by less than 1 %    error: that of the last E-step,
-    measured by exp(−2F/D) [data unit²], which for k-means is proportional to J
+    before: the stage that follows, with M-steps
+    settles: whether the warm-up ends as soon as an E-step lowers the error by less than 1 %
+    error: exp(−2F/D) [data unit²] of the last E-step, the measure of this error; for k-means it is proportional to J
     """
 
     n: int

@@ -41,7 +41,7 @@ def _handled_by(handler: logging.Handler, log: logging.Logger) -> Iterator[None]
 
 
 class _LogAboveBar(logging.Handler):
-    """Log handler that prints above a progress bar; it omits the lines of iterations, because the bar shows these."""
+    """Log handler that prints lines above a progress bar, except those of iterations, which the bar itself shows."""
 
     def __init__(self, console: Any):
         super().__init__()
@@ -124,7 +124,7 @@ class RowsProgress:
             self._progress = self._rows = None
 
     def rows(self, begin: int, end: int) -> None:
-        """Show that rows `begin` to `end` are in work and all earlier rows are done; begin=0 starts a new pass."""
+        """Show that rows `begin` to `end` are processed now and earlier ones are done; begin=0 starts a new pass."""
         now = perf_counter()
         if begin == 0:
             self._pass = now
@@ -187,7 +187,7 @@ class ProgressBar(RowsProgress):
         if not _logger.isEnabledFor(logging.INFO):  # if INFO is enabled, log lines would break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # X-means: each round has several fits, and tol applies to these
+        rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds of several fits; `tol` is for these
         limit, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(limit, tol)
         self._n_init = 1 if rounds else estimator.n_init
@@ -235,7 +235,7 @@ class ProgressBar(RowsProgress):
         return "  ".join(shown)
 
     def _reached(self, row: Mapping[str, Any]) -> str:
-        """Return the objective as text: free energy F, error J or another value; or number of clusters and BIC."""
+        """Return the objective of the fit as text: F, J, another objective, or the number of clusters and BIC."""
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:

@@ -51,7 +51,7 @@ def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
 
 
 def _are_several(callbacks: Any) -> bool:
-    """Return whether the argument is a sequence of callbacks, and not a single callback that is a sequence itself."""
+    """Return whether the argument is a sequence of callbacks, not a single callback (which may be a sequence, too)."""
     return isinstance(callbacks, Sequence) and not callable(callbacks) and not hasattr(callbacks, "on_iteration")
 
 

@@ -7,11 +7,11 @@ _LOOKED_AT = 6  # number of last iterations to which the trend is fitted
 
 
 class Pace:
-    """Predictor of the remaining iterations and seconds of one start of a fit.
+    """Predictor of the remaining iterations and seconds of a fit from one initialization (start).
 
     The change per iteration falls geometrically near an optimum. So a line fitted to the logarithms of the last changes
-    predicts when a change falls below `tol`. Nothing is predicted if `tol` is None, because such a fit ends when
-    nothing improves.
+    predicts when a change falls below `tol`. Nothing is predicted if `tol` is None, because such a fit ends when its
+    objective does not improve any more.
     """
 
     def __init__(self, max_iter: int, tol: float | None):
@@ -23,7 +23,7 @@ class Pace:
     def add(self, iteration: int, change: float, seconds: float) -> None:
         """Record an iteration: its change, which is compared with `tol`, and its duration [s].
 
-        If the iteration number does not exceed the last one, a new start of the fit has begun, and all earlier
+        If the iteration number does not exceed the last one, a fit from a new initialization has begun, so all earlier
         iterations are dropped.
         """
         if iteration <= self.iteration:
@@ -54,7 +54,7 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the predicted time until this start of the fit ends [s]; None if too few iterations are known."""
+        """Return the predicted time until the fit from this initialization ends [s]; None if there is no prediction."""
         left = self.iterations_left
         if left is None or not self._recent:
             return None

@@ -1,6 +1,6 @@
 """Execution of passes over the data, on this machine or on a Dask cluster.
 
-A pass runs one function, the job, on every chunk of the data and merges the partial results in a fixed order.
+A pass calls one function, the job, for every chunk of the data, and merges the partial results in a fixed order.
 """
 
 from cprime.execution.base import Data, Job, RowSample, rows_of

@@ -1,7 +1,7 @@
 """Interface between the EM loop and the data: `Data`, which runs passes, and `Job`, the function of one pass.
 
-A job is a frozen, picklable value. It is called with a block of points and their active sets (an `ActiveSet`: best
-components, costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The
+A job is a frozen, picklable function object. It is called with a block of points and their active sets (an `ActiveSet`:
+best components, costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The
 order in which partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
 """
 
@@ -26,14 +26,14 @@ P = TypeVar("P", bound=Additive)
 
 
 class Job(Protocol[P_co]):
-    """Function of one pass: called with each block of points; it returns new active sets or None, and a partial result.
+    """Function of one pass over the data, which is called with each block of points and its active sets.
 
-    Partial results of several blocks are merged by addition.
+    It returns new active sets (or None) and a partial result. Partial results of several blocks are added.
     """
 
     @property
     def reads(self) -> bool:
-        """Return whether the job needs the rows of the data; if not, it is called with a block without columns."""
+        """Return whether the job needs the rows of the data; if not, it is called with blocks without columns."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Data(Protocol):
     columns: list[str] | None
     weighted: bool
     sparse: bool  # whether rows are sparse
-    gaps: bool  # whether values may be missing
+    gaps: bool  # whether values may be missing (NaN)
     spills: bool  # whether active sets can be stored in files of this machine
 
     @property
@@ -95,7 +95,9 @@ class Data(Protocol):
     def prepared(self, prepare: Callable[..., Rows]) -> Data:
         """Set the function that transforms all rows before a model uses them; return self.
 
-        prepare: picklable, called as prepare(X, name, order, first, weights), see `execution.local.Prepare`
+        prepare: picklable function, called as prepare(X, name, order, first, weights). Its arguments are rows, the name
+        of the data, the order of the result (a permutation of the rows, or None), the index of the first row, and the
+        weights of the rows.
         """
         ...
 
@@ -176,11 +178,11 @@ class Data(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
+        """Return a dict: "data" is a hash of the data, "opened" a description from which they can be opened again."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict of the data's arrays, "data" and "weights"; an array that is in a file is left out."""
+        """Return a dict of the arrays that are in no file, so a checkpoint must store them: "data" and "weights"."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
@@ -217,7 +219,10 @@ class ConcatenatedRows(NamedTuple):
 
 
 def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row indices of points, given by their ranks `numbers` among the points of positive weight."""
+    """Return the row indices of points that are given by their ranks `numbers` among the points of positive weight.
+
+    Rank i is that of the point with i earlier points of positive weight.
+    """
     if data.n_weighted == data.n_points:
         return numbers
     asked, place = np.unique(numbers, return_inverse=True)

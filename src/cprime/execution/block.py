@@ -17,7 +17,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows
 
-_WITHOUT_WEIGHT = 2**32  # rows of zero weight use random streams numbered from here on, which no other row uses
+_WITHOUT_WEIGHT = 2**32  # number of the first random stream for rows of zero weight; other rows use streams below it
 
 
 @storable("block.Kept")
@@ -27,7 +27,8 @@ class ActiveSet:
 
     ids (n, H) int32: components in the active sets, best one first
     costs (n, H): costs of these components (lower is better), such as squared distances, or None
-    bounds: distance bounds of a bounded search, or None; a pass may change them in place, because they stay valid
+    bounds: bounds on distances by which a search omits evaluations, or None. A pass may change them in place, because
+    they stay valid.
     """
 
     ids: NDArray[np.int32]
@@ -40,9 +41,9 @@ class ActiveSet:
         return self.ids[:, 0]
 
     def unshared(self) -> ActiveSet:
-        """Return the active sets with a copy of the distance bounds, because a pass changes bounds in place.
+        """Return the active sets with a copy of the distance bounds.
 
-        The copy is needed before a pass that may be undone and repeated.
+        A pass changes the bounds in place, so a pass that may be undone and repeated must use a copy.
         """
         if self.bounds is None:
             return self
@@ -126,8 +127,8 @@ class Block:
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
         """Return a random number in [0, 1) for every row: (n,).
 
-        purpose, column: select an independent stream of random numbers    Rows of zero weight use another stream, so
-        that they do not change the numbers of the others.
+        Rows of zero weight use another stream of random numbers, so they do not change the numbers of the other rows.
+        key: counter-based random key    purpose, column: select one of several independent streams
         """
         first = self._first_number
         drawn = key.uniform(purpose, first, len(self), column)
@@ -165,5 +166,5 @@ class Block:
         return self.first + (places if self.order is None else self.order[places])
 
     def select(self, values: NDArray) -> NDArray:
-        """Return the entries for this block's rows, in their order, of an array (N, …) for all rows of the data."""
+        """Return the entries of an array (N, …), one for each row of the data, that belong to this block's rows."""
         return values[self.rows(np.arange(len(self)))]

@@ -50,8 +50,8 @@ class Chunk:
         X, sample_weight: all rows of the chunk and their weights in the original order
         first: index of the chunk's first row in the data
         n_before: number of points of positive weight before the chunk; None if all points have positive weight
-        prepare: function of X, the order, `first` and the weights that returns the block's rows; if None, rows are only
-        reordered
+        prepare: function of X, the order, `first` and the weights that returns the rows of the block, transformed and
+        in this order; if None, rows are only reordered
         """
         order = None if self.order is None else self.order.astype(np.int64)
         if prepare is not None:
@@ -92,7 +92,7 @@ class Chunk:
         return self.kept.at(self._places(rows))
 
     def edited(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> Chunk:
-        """Return the chunk with some rows, given by index, assigned to the given components with cost 0."""
+        """Return the chunk with some rows (indices in the chunk) assigned to the given components, with cost 0."""
         assert self.kept is not None
         assert self.kept.costs is not None
         ids, costs, places = self.kept.ids.copy(), self.kept.costs.copy(), self._places(rows)
@@ -116,9 +116,9 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> ActiveSet | None:
-    """Return the active sets of n rows, assembled from parts `kept`; None if there are no parts.
+    """Return the active sets of n rows, put together from several parts; None if there are no parts.
 
-    kept: pairs (positions of some rows in the result, active sets of these rows)
+    kept: the parts, pairs (positions of some rows in the result, active sets of these rows)
     """
     if not kept:
         return None

@@ -32,9 +32,9 @@ from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 
-_GROUPS_A_THREAD = 4  # least number of groups of chunks per thread, if there are enough chunks
-_LIGHT = 2**20  # chunks are grouped up to this number of bytes of rows, if every thread still has a group
-_SENT = 2**20  # up to this product of job size [bytes] and number of groups, each task gets the job as argument
+_GROUPS_A_THREAD = 4  # chunks are not grouped further if that leaves fewer groups per thread, unless chunks are small
+_LIGHT = 2**20  # groups of at most this many bytes of rows are small; every thread still gets at least one group
+_SENT = 2**20  # limit of job size [bytes] times number of groups, above which tasks share one copy of the job
 _FAN_IN = 8  # number of partial results that one task merges; a power of two
 _CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
 
@@ -259,8 +259,8 @@ class Distributed:
     ) -> list[Any]:
         """Call a function for each group of chunks on the cluster, and return the Dask futures of the results.
 
-        The function's arguments are the group's rows and weights, the index of the group's first row, the further
-        arguments `args`, and the group's entry of `before` (one value per group).
+        The function is called with the group's rows, its weights, the index of its first row, `args` and, if `before`
+        is given, its entry of `before` (one value per group).
         """
         from dask.delayed import delayed
 
@@ -294,7 +294,7 @@ class Distributed:
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
             return job
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # the job is sent once
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # no warning about its size
             return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -302,9 +302,10 @@ class Distributed:
         return self.client.submit(function, *args, key=f"{self._name}-{what}-{self._n_tasks}", pure=False)
 
     def _by_group(self, rows: NDArray[np.int64]) -> dict[int, list[tuple[int, NDArray, NDArray]]]:
-        """Split row indices by group of chunks; return a dictionary from the group's index to a list.
+        """Split row indices `rows` by group of chunks; return a dictionary from the group's index to a list.
 
-        Items of the list are (index of a chunk in the group, positions in `rows`, row indices in the chunk).
+        The list has an item for each chunk of the group with any of the rows: (index of the chunk in the group,
+        positions of its rows in `rows`, their indices in the chunk).
         """
         found: dict[int, list[tuple[int, NDArray, NDArray]]] = {}
         for i, mine, inside in by_chunk(self.sizes, rows):

@@ -1,6 +1,7 @@
 """Data on this machine: an array in memory, usually one chunk, or a source that is read chunk by chunk.
 
-Chunks are processed one after the other, because the kernels already use all threads. The next chunk is read meanwhile.
+Chunks are processed one after the other, because the kernels already use all threads. While a chunk is processed, the
+next one is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +23,8 @@ from cprime.kernels import Dense, Floats, ReadGaps, Rows, as_rows, with_nan
 from cprime.sources import Source, ahead, source_of
 
 MakeRows = Callable[[Any], Rows]
-# Function that transforms rows before a model uses them. Arguments: rows, name of the data, order (permutation of the
-# rows or None), index of the first row or of all rows, weights.
+# Function that transforms rows before a model uses them. Its arguments are rows, the name of the data, the order of the
+# result (a permutation of the rows, or None), the index of the first row (or indices of all rows), and the weights.
 Prepare = Callable[..., Rows]
 
 
@@ -32,8 +33,9 @@ class Local:
 
     The blocks of an array in memory, and of a file of one chunk, are cached, also after rows were sorted by component.
 
-    checked: whether rows are known to be finite, with squares in the range of the dtype; if not, the first read checks
-    spread: whether to check that the squared differences of rows do not underflow, as a fit requires
+    checked: whether rows are known to be finite, with squares in the range of the dtype; if not, they are checked when
+    they are read first
+    spread: whether to check that the squared differences of rows do not underflow, which a fit requires
     """
 
     spills = True
@@ -53,7 +55,7 @@ class Local:
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # greatest absolute difference of checked rows from `_origin`, in any column
+        self._spread = 0.0  # largest |x_d − origin_d| of all rows x checked so far, in any column d
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
@@ -108,7 +110,7 @@ class Local:
 
     @property
     def in_memory(self) -> bool:
-        return len(self.sizes) == 1  # a file of one chunk is read once and cached
+        return len(self.sizes) == 1  # because the block of a single chunk, also of a file, is cached
 
     @property
     def placed(self) -> bool:
@@ -151,7 +153,7 @@ class Local:
         self._before = None
 
     def regroup(self, n_components: int) -> None:
-        # Reorder cached blocks if that needs no copy, because their norms stay valid. Free other blocks first.
+        # Reorder cached blocks that need no copy, because the norms of their rows stay valid. Free all others first.
         blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
         self._blocks, after = {}, []
         for i, chunk in enumerate(self._chunks):
@@ -170,7 +172,7 @@ class Local:
                 kept.append((mine, self._chunks[i].at(inside)))
         X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
-            for _ in self._each_block(True):  # raises ValueError for the chunk with the invalid value
+            for _ in self._each_block(True):  # raises ValueError when it reads the invalid value
                 pass
         return RowSample(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
 
@@ -229,7 +231,8 @@ class Local:
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
-                places = None if block.order is None else np.argsort(block.order)  # of rows in their original order
+                # Positions in the block, in the original order of rows.
+                places = None if block.order is None else np.argsort(block.order)
                 for begin, end in cuts(0, len(block), n_bytes):
                     if places is not None:
                         yield block.X[places[begin:end]]
@@ -341,7 +344,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and their squares in the dtype's range; begin: first row's index."""
-        if self._origin is None or np.isnan(self._origin).any():  # no value of some column is known yet
+        if self._origin is None or np.isnan(self._origin).any():  # until each column has had a value
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)
@@ -352,13 +355,13 @@ class Local:
 
 
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """Return a `Local` object for data of one chunk in memory; X: checked rows, or an array, which is converted."""
+    """Return a `Local` object for rows in memory, as one chunk. X: valid values, as an array or `Rows` object"""
     rows = as_rows(X)
     source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)
-    if data.sizes:  # cache the block, because `each` has a shortcut for cached blocks
+    if data.sizes:  # cache the block, because passes over a single cached block are faster
         X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
         data._blocks[0] = Block(X.converted(len(rows)), weights, n_before=None if weights is None else 0)
     return data

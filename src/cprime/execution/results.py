@@ -22,9 +22,9 @@ _LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares t
 
 
 def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of the pieces into which rows begin … end − 1 are cut, so that a piece has bounded memory.
+    """Yield begin and end of each of the pieces into which rows begin … end − 1 are cut.
 
-    n_bytes: number of bytes of a row or of its result
+    Pieces are so small that their memory is bounded.    n_bytes: number of bytes of a row or of its result
     """
     step = min(CHUNK_ROWS, max(_LEAST_ROWS, int(CHUNK_BYTES / max(n_bytes, 1))))
     for first in range(begin, end, step):

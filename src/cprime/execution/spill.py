@@ -1,8 +1,8 @@
 """Storage of active sets outside of memory, as arrays in memory maps of files in a folder.
 
-The files have no names, so none is left behind however the process ends. If the system has no nameless files, the files
-have names and are deleted when they are closed. A file is deleted with its last array. This module does not depend on
-passes or the EM loop.
+Where the system allows it, the files have no names, so none is left behind however the process ends. Otherwise files
+are deleted when they are closed. A file is deleted with its last array. This module does not depend on passes or the EM
+loop.
 """
 
 import os
@@ -18,8 +18,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime.execution.chunk import Chunk
 
-PREFIX = "spill-"  # prefix of the files' names, if they have names
-_FILE = 2**30  # bytes per file, unless one array needs more; large, so that few files are open
+PREFIX = "spill-"  # beginning of the names of files, on systems that have no files without names
+_FILE = 2**30  # bytes per file (more if one array needs more); large, so that few files are open
 _PAGE = 4096  # alignment of arrays in a file [bytes]
 _ZEROS = bytes(2**20)
 
@@ -32,7 +32,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # by name of arrays (such as "ids"): the file that takes new ones
+        self._files: dict[str, _MappedFile] = {}  # by name of arrays (such as "ids"): the file with free space
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those shared with its previous value `before`.

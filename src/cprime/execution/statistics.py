@@ -17,10 +17,10 @@ P = TypeVar("P", bound=Additive)
 
 
 def merge(parts: Iterable[P]) -> P:
-    """Return the sum of n parts, added in pairs, then pairs of pairs and so on (a binary tree that depends only on n).
+    """Return the sum of n parts: pairs are added, then pairs of these sums and so on, as in a binary tree.
 
-    So the sum is bit-identical, no matter which thread or machine computed a part. At most log₂ n partial sums are in
-    memory.
+    The tree depends only on n, so the sum is bit-identical, no matter which thread or machine computed a part. About
+    log₂ n partial sums are in memory at a time.
     """
     stack: list[tuple[int, P]] = []
     for part in parts:

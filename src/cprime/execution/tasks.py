@@ -1,4 +1,4 @@
-"""Functions that the workers of a cluster run on a group of chunks.
+"""Functions that run as tasks on the workers of a Dask cluster, each on a group of consecutive chunks of the data.
 
 The functions do not change their arguments, because a task may run more than once.
 """
@@ -72,7 +72,7 @@ class RowFunction:
 
 
 class Fields:
-    """Wrapper of a function with several result arrays that returns them as one structured array."""
+    """Function that calls `function`, which returns several arrays, and returns them as one structured array."""
 
     def __init__(self, function: Callable[[Rows], Any], fields: np.dtype):
         self.function, self.fields = function, fields
@@ -143,10 +143,10 @@ def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
     """Run a job (function of a pass) on a group of chunks; return the merged partial result.
 
     If `job.keeps`, return a `GroupState` with this result and the job's new active sets.
-    held: active sets of the group    blocks: rows and weights of its chunks
+    held: active sets of the group, None before the first pass    blocks: rows and weights of its chunks
     """
     after, parts = [], []
-    with computing(1):  # because a worker runs one task per thread
+    with computing(1):  # use one thread, because a worker runs one task per thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
             before = None if chunk.kept is None else chunk.kept.unshared()
             kept, one = job(Block(block.X, block.sample_weight, block.first, block.order, block.n_before), before)

@@ -21,7 +21,7 @@ from cprime._utils.storable import strict_json
 class Place:
     """Folder of a checkpoint, usable as a path, and the path `output` to which the caller will write the model.
 
-    The checkpoint only stores the path `output`; the fit does not write that file.
+    A checkpoint contains the path `output`, so a resumed fit has it, too. The fit itself does not write this file.
     """
 
     folder: Path

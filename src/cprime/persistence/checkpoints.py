@@ -41,11 +41,12 @@ _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
-_ARRAYS = ("data", "weights")  # names of the data arrays that may be stored in the folder
-# Fitted attributes from which a warm start of any model family continues; each family uses further ones.
+_ARRAYS = ("data", "weights")  # names of the arrays of the data that a checkpoint may contain
+# Names of the fitted attributes from which a warm start continues in all model families. Each family has more of them.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # description entries that may change on resuming
+# Entries of a fit's description that may differ in the resumed fit.
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Checkpoint:
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
-        """Write data arrays that the folder lacks, in a background thread. arrays: all data arrays, by name"""
+        """Write the arrays that the folder lacks, in a background thread. arrays: all arrays of the data, by name"""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
@@ -181,7 +182,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # the stored fit may have column names, an array has no names
+    if description["features"] is None:  # data without column names match a stored fit with column names
         description["features"] = before["features"]
     for name in description:
         then = before[name] if name in before else default_of(description["estimator"], name.removeprefix("parameter "))
@@ -212,7 +213,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return text for an error: the name of an entry that differs from the stored fit's, and both values."""
+    """Return text for an error about an entry of a fit's description that differs from the stored fit: both values."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -287,8 +288,9 @@ def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
 
 
 def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
-    """Yield the stored `Chunk` (active sets, order of points) of each data chunk; all together may exceed the memory.
+    """Yield the stored `Chunk` (active sets, order of points) of each chunk of the data.
 
+    The chunks are read one at a time, because all together may exceed the memory.
     place: folder of the state    sums: expected checksum of each chunk's file
     """
     for i, expected in enumerate(sums):
@@ -363,7 +365,7 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """Return a fit's description after a check of the entries that are used later; raise ValueError if invalid."""
+    """Check the entries of a fit's description that are used later, and return it; raise ValueError for bad ones."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):

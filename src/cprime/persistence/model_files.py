@@ -5,7 +5,8 @@ file is executed or unpickled.
 
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
-JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of the checksum's digits. Format 1 had none.
+JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of the checksum's digits. Files of format 1 have
+no checksum.
 The encoding of values is that of `cprime._utils.storable`.
 """
 
@@ -32,11 +33,11 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
-_NAMESPACES = ("search", "seeding")  # packages with classes of objects that may be parameters
+_NAMESPACES = ("search", "seeding")  # packages of cprime with classes whose objects may be constructor parameters
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
-_MOST_HEADER = 100_000_000  # most bytes of a header, a limit of other readers of safetensors
+_MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other readers of safetensors require, too
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 

@@ -14,9 +14,8 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     """Yield the blocks of a source; a thread reads the next block while the caller processes the current one.
 
     Blocks are read into two buffers by turns, so a block may be overwritten once the next one is requested. A source in
-    memory is read directly, without a thread. During the iteration nothing else may read from the source, except its
-    weights.
-    A function set by `Source.watched` is called for each block when the block is yielded.
+    memory is read directly, without a thread. During the iteration, no other code may read from the source, except its
+    weights. A function set by `Source.watched` is called for each block when the block is yielded.
 
     Parameters
     ----------

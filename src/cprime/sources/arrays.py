@@ -75,7 +75,7 @@ class ArraySource(Source):
         found = hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
-            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # a fast checksum that detects changes
+            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # faster than a cryptographic hash of the values
         return values.dtype.str.encode() + found.digest()
 
 
@@ -91,7 +91,7 @@ class NpzSource(ArraySource):
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
         found = {
             name: array for name, array in wanted.items() if isinstance(array, np.ndarray)
-        }  # items that are not arrays are returned as bytes
+        }  # NumPy returns bytes for items of the file that are not arrays
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector
         super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)

@@ -1,7 +1,8 @@
 """Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. A pass over all rows decodes each file once.
 
-A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A cursor
-holds the decoded rows of a batch that have not been read yet. Index columns written by pandas are not data.
+A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A `Cursor` is
+a reading position in a file. It contains the decoded rows of a batch that have not been read yet. Index columns written
+by pandas are not data.
 """
 
 import base64
@@ -60,7 +61,7 @@ class ArrowSource(Source):
         require("pyarrow", self.name).default_memory_pool().release_unused()
 
     def _write(self, batches: Iterable[Any], rows: Sequence[int] | NDArray[np.int64], out: NDArray) -> None:
-        """Write the chosen columns of batches into out. rows: index in the whole data of each row of the batches"""
+        """Write the chosen columns of batches into `out`. rows: indices in the whole data of the rows of all batches"""
         names = self._stored_columns or []
         done = 0
         for batch in batches:
@@ -71,10 +72,10 @@ class ArrowSource(Source):
             else:
                 put(some, matrix_of(batch.column(names[0]), self.n_features, where), where, self._column_of)
             done += batch.num_rows
-            del batch  # frees the memory of the cursor's row group
+            del batch  # frees the memory of its row group before the next batch is decoded
 
     def naming(self, column: str) -> Self:
-        """Return a source of the same rows whose method `values` reads one column of row names, of any type."""
+        """Return a source of the same rows from which `values` reads one column of row names, of any type."""
         new = self._copy()
         new._chosen, new._list, new._as_text = self._numbers([column]), None, True
         new._count()
@@ -137,7 +138,7 @@ class ArrowSource(Source):
 
 
 class Cursor:
-    """Reading position in a file whose batches of rows are decoded in sequence. `row`: index of the next row"""
+    """Reading position in a file whose batches of rows are decoded in sequence. row: index of the next row"""
 
     def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
         self.file = file

@@ -27,7 +27,8 @@ class DatasetSource(ArrowSource):
             fragments = list(dataset.get_fragments())
             self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
             counts = [_count(piece) for piece in self._pieces]
-            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # of Parquet
+            # Only fragments that are Parquet files have row groups, and types of columns in their metadata.
+            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]
             kinds = stored_kinds(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
@@ -89,6 +90,9 @@ def _pieces(fragment: Any) -> list[Any]:
 
 
 def _count(piece: Any) -> int:
-    """Return the number of rows of a row group, from its metadata, because `count_rows` would count the whole file."""
+    """Return the number of rows of a row group or file.
+
+    For a row group it is read from the metadata, because `count_rows` would count the rows of the whole file.
+    """
     groups = getattr(piece, "row_groups", None)
     return piece.count_rows() if groups is None else sum(group.num_rows for group in groups)

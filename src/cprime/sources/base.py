@@ -20,7 +20,7 @@ from cprime.sources.choice import Columns
 from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20
-CHUNK_ROWS = 2**22  # most rows of a chunk: a pass also needs some memory per row, which matters if rows are short
+CHUNK_ROWS = 2**22  # largest number of rows of a chunk; it limits the memory that a pass needs per row besides the data
 
 
 class Source(Columns, ABC):
@@ -67,9 +67,9 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
-    preparation: Any = None  # `Preparation` (scaling, missing values) of the rows, also for a model's new data
+    preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data
     sparse = False  # whether rows are `kernels.SparseRows`
-    _keeps_narrow = False  # whether `_fill` can write narrow types (uint8, float16) if all columns have one
+    _keeps_narrow = False  # whether `_fill` can write a narrow type (such as uint8) that all columns have
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -94,12 +94,12 @@ class Source(Columns, ABC):
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         """Write the chosen columns of rows begin to end into `out`, an array (end - begin, n_features).
 
-        The type of `out` is that in which the source is read, or `stored`, in which the file stores numbers.
+        The type of `out` is float32, float64 or the attribute `stored`, the narrow type of the numbers in a file.
         """
 
     @property
     def is_plain(self) -> bool:
-        """Return whether this source is only an array of dtype `stored` in memory, apart from row weights."""
+        """Return whether this source is, apart from weights, just an array in memory, all of it in its own dtype."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class Source(Columns, ABC):
         """Read rows into a C-ordered array (end - begin, n_features) of type float32, float64 or `stored`."""
         self._check_range(begin, end)
         if begin < end:
-            with np.errstate(over="ignore"):  # overflow gives infinity, which check_finite reports
+            with np.errstate(over="ignore"):  # overflow gives infinity, which `check_finite` reports
                 self._fill(begin, end, out)
 
     def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
@@ -266,7 +266,7 @@ class Source(Columns, ABC):
 
     @property
     def opened_from(self) -> dict[str, Any] | None:
-        """Return a description from which `reopened` opens the same rows in another process; None without a path.
+        """Return a description from which `reopened` opens the same rows in another process; None for data in memory.
 
         The description consists of strings and numbers. Weights that were given as an array are not included.
         """
@@ -347,11 +347,11 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """Return the number of adjacent rows within which requested single rows are read together."""
+        """Return the length of the ranges into which rows are cut; requested rows in one range are read together."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """Return bytes that enter the source's fingerprint: the array's name in a file, or a hash of the content."""
+        """Return bytes for the fingerprint, such as the array's name in a file, or a hash of values in memory."""
         return b""
 
     def _where(self, row: int) -> str:

@@ -17,8 +17,8 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_
 class Columns:
     """Base class of `Source` that manages the stored columns, and the choice of columns to read."""
 
-    _index: frozenset[str] = frozenset()  # names of columns that are the index of a table: not data by default
-    _partitions: frozenset[str] = frozenset()  # names of columns whose values are in folder names: not data by default
+    _index: frozenset[str] = frozenset()  # names of the columns of a table's index, which are not data by default
+    _partitions: frozenset[str] = frozenset()  # names of columns stored in names of folders, not data by default
 
     def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Columns:
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
 
     def _settle(self) -> None:
-        """Check the chosen columns, and set the attribute for the column of lists if one is chosen.
+        """Check a new choice of columns, and set `_list` if the chosen column has lists of numbers.
 
         Raises ValueError unless all chosen columns are numeric, or the only one has lists of numbers.
         """

@@ -13,9 +13,10 @@ SLAB_BYTES = 16 * 2**20
 
 
 class ChunkedSource(Source):
-    """Base of sources of a chunked array, such as HDF5. The array is read in slices that end at borders of chunks.
+    """Base of sources of an array that is stored in chunks of rows, such as HDF5.
 
-    Therefore no chunk is decompressed twice for a block of rows.
+    The array is read in slices that end at borders of stored chunks, so no chunk is decompressed twice for a block of
+    rows.
     """
 
     _keeps_narrow = True
@@ -36,7 +37,7 @@ class ChunkedSource(Source):
             out[a - begin : b - begin] = self._pick(block)
 
     def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
-        """Read rows begin to end into out. A subclass avoids the temporary copy if its format allows that."""
+        """Read rows begin to end into `out` without a temporary copy; return whether the format allowed this."""
         return False
 
     def _span(self) -> int:

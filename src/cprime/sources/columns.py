@@ -12,7 +12,7 @@ _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view
 
 
 def _never(kind: Any) -> bool:
-    """Return False. Replaces Arrow's test for a type (kind) if the installed Arrow does not have this test."""
+    """Return False. Replaces a function of Arrow that tests a type, if the installed version does not have it."""
     return False
 
 
@@ -35,7 +35,7 @@ def values_of(column: Any) -> NDArray:
     """Return the values of a column of numbers; missing ones are NaN."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(column.type):  # because Arrow's conversion to floats is not exact
+    if pa.types.is_decimal(column.type):  # by text, because Arrow's own conversion is not exact
         column = column.cast(pa.string()).cast(pa.float64())
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)
@@ -82,7 +82,7 @@ def put(
 ) -> None:
     """Write values into `out`; raise ValueError if one is missing and `out` has an integer type.
 
-    where, column_of: functions that describe a row and a column for messages    first: position of out's first column
+    where, column_of: functions that describe a row and a column for messages    first: number of out's first column
     """
     if out.dtype.kind in "biu" and values.dtype.kind == "f":
         row, column = np.unravel_index(np.isnan(values).argmax(), values.shape)

@@ -22,7 +22,7 @@ from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, shor
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50  # number of first lines from which the separator is detected
-_COMPARED = 1000  # number of lines with which the first line is compared to decide whether it is a header
+_COMPARED = 1000  # number of lines that are compared with the first line to decide whether it is a header
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
@@ -58,7 +58,8 @@ class CsvSource(LinesSource):
             self._index = frozenset(names[:n_index])
         examples = self._text_of(lines, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
-        spurious = [name for name in text if name not in self._examples]  # Arrow would read a column of these as text
+        # Columns that Arrow takes for text, although all of their values are numbers.
+        spurious = [name for name in text if name not in self._examples]
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
         )
@@ -155,7 +156,7 @@ class CsvSource(LinesSource):
 
 
 def _named(names: Sequence[str]) -> list[str]:
-    """Return unique column names as pandas does: an empty one becomes "Unnamed: j"."""
+    """Return unique column names, in which an empty name of column j becomes "Unnamed: j", as in pandas."""
     taken = set(names)
     found = []
     for j, name in enumerate(names):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-_PIECE_BYTES = 16 * 2**20  # number of bytes read at a time, before the subset's rows are selected
+_PIECE_BYTES = 16 * 2**20  # number of bytes that are read at a time; then the rows of the subset are selected
 
 
 class SubsetSource(Source):
@@ -63,7 +63,7 @@ def _pieces(source: Source) -> list[tuple[int, int]]:
 
 
 class PartSource(Source):
-    """Source of some columns, given by position, of another source. It reads whole rows and has no weights."""
+    """Source of some columns of another source, by position, without weights. It reads whole rows of that source."""
 
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))
@@ -93,11 +93,11 @@ class PartSource(Source):
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
 
 
-AS_HELD = True  # marks weights that the base source opens again, so no path to them is needed
+AS_HELD = True  # value of `_weights_spec` if reopening the base source also opens the weights
 
 
 class MaterializedSource(ArraySource):
-    """Source that holds all rows and weights of another source in memory as one chunk. Reopening reads them again."""
+    """Copy of all rows and weights of another source in memory, as one chunk. Reopening it reads that source again."""
 
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)

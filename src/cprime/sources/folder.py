@@ -144,7 +144,7 @@ def _width(parts: list[Source]) -> int:
 
 
 def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
-    """Return the positions of the named columns in the source of one file; all positions if columns have no names."""
+    """Return the positions of the columns `names` in the source of one file; all positions if columns have no names."""
     if names is None or part._names is None:
         return range(len(part._kinds))
     places = {name: j for j, name in enumerate(part._names)}

@@ -15,7 +15,9 @@ from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
 class Hdf5Source(ChunkedSource):
     """Source of one data set of an HDF5 file.
 
-    given: an open data set to read from; if the source is unpickled in another process, it opens the file instead"""
+    given: whether the source reads from the open data set `dataset`. If it is unpickled in another process, it opens
+    the file again instead.
+    """
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
@@ -54,7 +56,7 @@ class Hdf5Source(ChunkedSource):
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
-    """Return the source of a data set in an HDF5 file. vector: whether the data set may have one axis"""
+    """Return the source of a data set in an HDF5 file. key: its name    vector: whether it may have a single axis"""
     stamp = Stamp.from_path(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:

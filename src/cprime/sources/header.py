@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # with at least this many rows, one difference between the first line and the rows is sufficient
-_SOME = 10  # with at least this many rows, a value far from all others is significant
+_MANY = 100  # with at least this many rows, one difference of the first line from the rows is enough for a header
+_SOME = 10  # with at least this many rows, a value in the first line that is far from all others is significant
 _SEVERAL = 6  # a row of data with at least this many columns is rarely monotonic
 _YEARS = (1900, 2100)
 
@@ -42,13 +42,10 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
 def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool) -> bool | None:
     """Return whether a first line of numbers, `names`, differs from the rows below it as column names do.
 
-    Return None if this is unclear.
-    values (n, D): the rows below the first line
+    Returns None if this is unclear. A row of data may look like names by chance. So a property of the first line counts
+    only if almost no other row has this property. The evidence is stronger if there are more rows.
 
-    any_whole: whether some row has only whole numbers
-
-    A row of data may look like names by chance. So a property of the first line counts only if almost no other row has
-    this property. The evidence is stronger if there are more rows.
+    values (n, D): the rows below the first line    any_whole: whether some of these rows has only whole numbers
     """
     n, D = values.shape
     first = np.array([[_number(name) for name in names]])
@@ -122,7 +119,7 @@ def _counts(names: Sequence[str]) -> bool:
 
 
 def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Return whether a column without a name contains consecutive numbers, like row numbers."""
+    """Return whether any column of values (n, number of columns) has consecutive numbers, like row numbers."""
     return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
 
 

@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 def index_columns(schema: Any, name: str) -> frozenset[str]:
-    """Return the columns of an Arrow schema that its pandas metadata mark as the index; none without such metadata.
+    """Return the names of the columns that the pandas metadata of an Arrow schema mark as the index, if there are any.
 
     A RangeIndex is not included, because it is not a column. name: name of the table in messages
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cprime._utils.number_types import MOST_COLUMNS, is_bfloat16
 
-# Errors that NumPy raises for a file that contains no array; several, because headers are parsed as Python code, and
-# archives by zipfile.
+# Errors that NumPy may raise when it reads a file that contains no array. There are many, because NumPy parses the
+# headers of files as Python code, and archives by the module zipfile.
 NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),
@@ -22,7 +22,7 @@ NO_ARRAY = (
 
 @dataclass(frozen=True)
 class Lists:
-    """Type of a column whose values are lists of numbers of one type, the rows of a matrix.
+    """Type of a column whose values are lists of numbers of one type. Each list is a row of a matrix.
 
     width: number of values of each list; None if the column's type does not define it
     """
@@ -34,9 +34,9 @@ class Lists:
         return f"lists of {self.dtype}" if self.width is None else f"lists of {self.width} {self.dtype}"
 
 
-Kind = np.dtype | Lists | str  # type of a stored column; a str is the name of a type that is not numeric
-NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # advice in error messages
-FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # advice in error messages
+Kind = np.dtype | Lists | str  # type of a column; a str names a type that is not numeric
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # ends messages about other columns
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # ends messages about NaN
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
@@ -91,7 +91,7 @@ def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None,
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as text for a message."""
+    """Return at most twelve names, with quotes, as text for a message."""
     return described([repr(name) for name in names])
 
 

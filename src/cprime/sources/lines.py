@@ -14,7 +14,7 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
 
 PIECE_BYTES = 8 * 2**20
 SAMPLE_BYTES = 2**20
-TEXT = "text"  # kind of a column that is not numeric
+TEXT = "text"  # stored type (`Kind`) of a column that is not numeric
 
 
 class LinesSource(ArrowSource):
@@ -31,7 +31,7 @@ class LinesSource(ArrowSource):
     ) -> None:
         super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
         self._examples = examples
-        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece (whole lines) in the file
+        self._bytes: list[tuple[int, int]] = []  # begin and end [bytes] of each piece of the file
 
     @abstractmethod
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:

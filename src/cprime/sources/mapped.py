@@ -63,7 +63,7 @@ class MappedSource(Source):
                     out[a : a + len(raw)] = self._decode(raw, begin + a)
 
     def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
-        """Read rows that are not contiguous: column by column in Fortran order, else rows with the bytes between."""
+        """Read rows that are not contiguous: column by column in Fortran order, else with the bytes between them."""
         down, across = (abs(stride) for stride in self._strides)
         step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
         columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]

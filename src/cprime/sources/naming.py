@@ -1,4 +1,4 @@
-"""Columns of row names, of any type including text. They are read in addition to the data and copied to outputs."""
+"""Columns of row names, such as ids of any type, which are read besides the data and copied to outputs."""
 
 from collections.abc import Callable
 from typing import Any

@@ -21,7 +21,8 @@ from cprime.sources.remote import fetched
 from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.tables import TableSource, has_lists, table_of
 
-# By suffix: the module of this package that reads the format, its function, and whether that has the argument `key`.
+# For each suffix: the module of this package that reads the format, its function or class that opens a file, and
+# whether this has the argument `key`.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
@@ -47,9 +48,10 @@ _OPENERS = {
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
-# Open objects that are not tables in memory: library, class, module of this package, and its function that opens them.
+# Classes of other libraries whose objects are read block by block: library, name of the class, module of this package,
+# and its function that makes a source.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # must precede its base class, pyarrow's Dataset
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's Dataset, its base class
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),
@@ -217,7 +219,11 @@ def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Sourc
 
 
 def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source], *stamps: Stamp) -> Source:
-    """Open a temporary file, in the folder `spool`, as a source with the given name; it is deleted with the source."""
+    """Open a temporary file as a source with the given name; the file is deleted with the source.
+
+    spool: object that deletes the folder of the file    opener: function that makes the source from the file's path
+    stamps: states of the original files, in which `verify` detects changes
+    """
     try:
         source = opener(file)
     except ValueError as error:
@@ -250,9 +256,9 @@ def is_source_like(data: Any) -> bool:
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:
-    """Return the module and the function that read another library's array, without importing that library.
+    """Return the names of the module and the function that read an object of another library (see `_OBJECTS`).
 
-    Return None for all other objects.
+    Returns None for all other objects. The library is not imported.
     """
     for library, name, module, opener in _OBJECTS:
         if any(c.__name__ == name and c.__module__.split(".")[0] == library for c in type(data).__mro__):

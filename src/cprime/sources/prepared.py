@@ -1,4 +1,4 @@
-"""Preparation of rows: replacing missing values by means, and scaling of columns to mean 0 and variance 1."""
+"""Preparation of rows: missing values are replaced by means, and columns are scaled to mean 0 and variance 1."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from cprime.sources.derived import AS_HELD
 class Preparation:
     """Transformation of rows x: replace missing x_d by fill_d, then replace all x_d by (x_d − shift_d)/scale_d.
 
-    fill, shift, scale: (D,) each; None for fill or for scale omits that step
+    fill, shift, scale: arrays (D,). If `fill` is None, missing values remain; if `scale` is None, x is not scaled.
     """
 
     fill: NDArray[np.float64] | None = None
@@ -92,7 +92,10 @@ def complete(source: Source) -> Source:
 
 
 def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, Any] | None:
-    """Return a description from which `reopened` opens a derived source again; None if the base source has no path."""
+    """Return a description from which `reopened` opens a source derived from `base`; None if `base` has no path.
+
+    prepared: the `Preparation` of the derived source; None for the source of rows without missing values
+    """
     spec = base.opened_from
     if spec is None or prepared is None:
         return None if spec is None else {"complete": spec}
@@ -133,7 +136,7 @@ def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield for every chunk (index of its first row, its values (n, D), its weights (n,) or None)."""
+    """Yield for every chunk (index of its first row, its values (n, D), its weights (n,), 1 if there are none)."""
     begin = 0
     doubled = source.as_type("float64")
     for size in doubled.sizes:

@@ -52,7 +52,7 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
         except OSError as error:
-            if error.errno is not None:  # an error of the operating system, such as a full disk
+            if error.errno is not None:  # errors of the operating system, such as a full disk, are not changed
                 raise
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
     stat = path.stat()

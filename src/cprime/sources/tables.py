@@ -132,7 +132,10 @@ def refuse_nested(table: Any, name: str = "X") -> None:
 
 
 def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy: str = NUMERIC_COLUMNS) -> None:
-    """Raise ValueError with the names and types of the unsuitable `columns` of a table; return if there are none."""
+    """Raise ValueError, with names and types, if there are any unsuitable columns.
+
+    found: types of all columns    columns: positions of the unsuitable ones    remedy: end of the message
+    """
     if columns:
         names = _names(table)
         raise ValueError(f"{name}: {not_numeric([(names[j], str(found[j])) for j in columns])}; {remedy}")
@@ -203,14 +206,14 @@ def _kind_of_objects(column: Any) -> Kind:
 
 
 def _of_pandas(column: Any, pa: Any) -> Any:
-    """Return a pandas column as an Arrow array, with bfloat16, which Arrow does not have, as float32."""
+    """Return a pandas column as an Arrow array; bfloat16, which Arrow does not have, becomes float32."""
     if any(isinstance(value, np.ndarray) and is_bfloat16(value.dtype) for value in column):
         return pa.array([value.astype(np.float32) if isinstance(value, np.ndarray) else value for value in column])
     return pa.array(column)
 
 
 def _lists(table: Any, j: int) -> list[Any]:
-    """Return column j, whose values are lists, as Arrow arrays."""
+    """Return column j, whose values are lists, as a list of Arrow arrays, which follow one another."""
     pa = require("pyarrow", "a column of lists")
     if _library(table) == "pyarrow":
         return table.column(j).chunks

@@ -61,7 +61,8 @@ class EStep:
         )
         shares, log_sum, entropy = self.assignment(block, model, kept)
         error, moments = model.error_of(block, kept), model.summarise(block, shares)
-        tally = tally_of(block, moved(kept, before), n_distances, error, log_sum, entropy)
+        n_moved = block.count(moved(kept, before))
+        tally = Tally(block.weight, log_sum, entropy, n_distances, n_moved, error)
         return kept, Totals(tally, moments, stats)
 
 
@@ -239,19 +240,6 @@ def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)
     return changed(kept.ids, before.ids)
-
-
-def tally_of(
-    block: Block, moved: NDArray[np.bool_], n_distances: int, error: float, log_sum: float = 0.0, entropy: float = 0.0
-) -> Tally:
-    """Return the sums over one block of points that the EM loop needs, as a `Tally`.
-
-    moved (n,): mask of the points whose active set changed    n_distances: number of evaluated distances
-    error: J, the weighted sum of squared distances to best components
-    log_sum: Σ_n w_n log Σ_{c∈K(n)} p(c, x_n) [nats], with active sets K(n), without the model's constant `log_scale`
-    entropy: −Σ w_n q_nc log q_nc [nats], with responsibilities q_nc
-    """
-    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 
 
 def _of_all(block: Block, model: Model, found: Expected) -> Totals:

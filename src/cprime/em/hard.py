@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.em.expectation import ReassignmentSums, Totals, moved, tally_of
+from cprime.em.expectation import ReassignmentSums, Totals, moved
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Rows
@@ -93,7 +93,7 @@ class HardEStep:
         else:
             counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
         members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
-        tally = tally_of(block, others, n_distances, model.error_of(block, kept))
+        tally = Tally(block.weight, 0.0, 0.0, n_distances, block.count(others), model.error_of(block, kept))
         return kept, Totals(tally, ClusterSums(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:

@@ -8,7 +8,7 @@ also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from cprime.em.expectation import ReassignmentSums, Totals
 from cprime.em.hard import ClusterSums, HardEStep, Lazy, reweighted_centers
 from cprime.em.jumps import jump
 from cprime.em.repair import SumByComponent, relocate_empty
-from cprime.em.stages import Accept, End, Final, Undo
+from cprime.em.stages import Accept, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet
 from cprime.model import Model, TiedSpherical
@@ -95,7 +95,7 @@ class _Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _KMeans:
+class _KMeans(FirstStage):
     """Base class of the stages of a k-means run: `Exchange` (with jumps of centers) and `Lloyd`."""
 
     settings: Settings
@@ -110,9 +110,6 @@ class _KMeans:
         Exchange steps have such factors.
         """
         return None
-
-    def begun(self, model: TiedSpherical, data: Data) -> Self:
-        return self
 
     def components(self, model: TiedSpherical) -> Components:
         return reweighted_centers(model, self._factors(model))
@@ -131,9 +128,6 @@ class _KMeans:
         error, weight = totals.tally.error, totals.tally.weight
         model = model.with_variance(error / weight)
         return Accept(model, None, hard_free_energy(model, error, weight), error, totals.moments.counts)
-
-    def standing(self, model: TiedSpherical) -> TiedSpherical:
-        return model
 
     def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, None]:
         return kept, None

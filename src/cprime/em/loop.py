@@ -14,7 +14,6 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -262,13 +261,13 @@ def sampler(data: Data, model: Model) -> Sample:
     Its argument are ranks among the points of positive weight. It returns these rows, transformed into the space of the
     model's components, and their active sets.
     """
-    return partial(_sample, data, model)
 
+    def sample(numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
+        taken = data.take(rows_of(data, numbers))
+        assert taken.kept is not None
+        return model.embed(taken.X), taken.kept
 
-def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
-    taken = data.take(rows_of(data, numbers))
-    assert taken.kept is not None
-    return model.embed(taken.X), taken.kept
+    return sample
 
 
 def report(run: Run, plan: FitPlan, change: float) -> bool:

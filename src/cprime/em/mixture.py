@@ -11,13 +11,12 @@ from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.assignment import SampledAssignment, assignment_of
 from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
-from cprime.em.stages import Accept, DeferredModel, End, Final, Undo
+from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
 from cprime.execution.block import ActiveSet
 from cprime.execution.statistics import Tally
 from cprime.model import Model
-from cprime.neighbors.components import Components
 from cprime.search import Look
 
 logger = logging.getLogger("cprime")
@@ -51,7 +50,7 @@ class MixtureSettings:
 
 @storable("em.EM")
 @dataclass(frozen=True)
-class EM:
+class EM(FirstStage):
     """Stage of plain EM steps, which end if the free energy F has converged.
 
     prior: sums over all data, computed before the fit, that each M-step uses; None if the model needs no such sums
@@ -72,17 +71,13 @@ class EM:
         """
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
-    def components(self, model: Model) -> Components:
-        return model.components()
-
     def propose(self, model: Model, look: Look, key: Key) -> Job[Totals]:
-        assignment = assignment_of(self.settings.assignment, key)
         if self.settings.n_kept == model.n_components > 1 and not self.settings.labelled:
-            if isinstance(assignment, SampledAssignment):
-                return DrawFromAll(model, assignment)
+            if self.settings.assignment == "posterior":
+                return DrawFromAll(model, SampledAssignment(key))
             if model.exact:
                 return ExactEStep(model)
-        return EStep(model, look, self.settings.n_kept, assignment)
+        return EStep(model, look, self.settings.n_kept, assignment_of(self.settings.assignment, key))
 
     final = propose
 
@@ -100,9 +95,6 @@ class EM:
             change=change,
             end=end,
         )
-
-    def standing(self, model: Model) -> Model:
-        return model
 
     def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, float]:
         if self.settings.assignment == "hard":

@@ -18,7 +18,6 @@ from cprime.em.expectation import Totals
 from cprime.execution import Data
 from cprime.execution.base import Job
 from cprime.execution.block import ActiveSet
-from cprime.model import Model
 from cprime.neighbors.components import Components
 from cprime.search import Look, Search
 
@@ -81,7 +80,7 @@ class Stage(Protocol):
 
     def components(self, model: Any) -> Components:
         """Return the `Components` (centers or densities) with which the next pass compares points."""
-        ...
+        return model.components()
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
         """Return the job of the next pass, a function that is called with each block of rows.
@@ -104,7 +103,7 @@ class Stage(Protocol):
 
     def standing(self, model: Any) -> Any:
         """Return the parameters of the fit if the run ends now."""
-        ...
+        return model
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         """Return two values for the certificate of a fit, an estimate of how often a partial search misses components.
@@ -121,12 +120,12 @@ class FirstStage(Stage, Protocol):
 
     def begun(self, model: Any, data: Data) -> Stage:
         """Return this stage with the sums over all data that its M-steps use; a pass computes them if there are any."""
-        ...
+        return self
 
 
 @storable("em.Final")
 @dataclass(frozen=True)
-class Final:
+class Final(Stage):
     """Stage of the last pass, which assigns points by the final parameters.
 
     of: the stage before    end: reason why the run ends
@@ -136,9 +135,6 @@ class Final:
     end: End
 
     phase: ClassVar[str | None] = None
-
-    def components(self, model: Model) -> Components:
-        return model.components()
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
         return self.of.final(model, look, key)
@@ -151,16 +147,13 @@ class Final:
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept:
         return self.measured(model, totals)._replace(end=self.end)
 
-    def standing(self, model: Any) -> Any:
-        return model
-
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         return self.of.certified(model, kept)
 
 
 @storable("em.Warmup")
 @dataclass(frozen=True)
-class Warmup:
+class Warmup(Stage):
     """Stage of n E-steps before the first M-step, which improve the active sets.
 
     before: the stage that follows, with M-steps
@@ -174,9 +167,6 @@ class Warmup:
     error: float = math.inf
 
     phase: ClassVar[str | None] = "warmup"
-
-    def components(self, model: Model) -> Components:
-        return model.components()
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
         return self.before.propose(model, look, key)
@@ -192,9 +182,6 @@ class Warmup:
         error = math.exp(-2 * step.bound / data.n_features) if self.settles else math.inf
         over = self.n == 1 or (self.settles and error > (1 - _SETTLED) * self.error)
         return step._replace(stage=self.before if over else replace(self, n=self.n - 1, error=error))
-
-    def standing(self, model: Any) -> Any:
-        return model
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
         return self.before.certified(model, kept)

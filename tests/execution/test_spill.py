@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import sys
+from contextlib import closing
 from mmap import mmap
 from pathlib import Path
 
@@ -132,7 +133,7 @@ def test_where_blocks_of_the_disk_cannot_be_asked_for(folder, monkeypatch):
 
 def test_arrays_that_are_there_are_not_copied_again(folder, spilled):
     ids, order = np.zeros((9, 1), dtype=np.int32), np.arange(9, dtype=np.int32)
-    with Spill(folder) as files:
+    with closing(Spill(folder)) as files:
         first = files.placed(Chunk.from_arrays({"ids": ids, "order": order}), Chunk())
         again = files.placed(Chunk.from_arrays({"ids": ids, "order": first.order}), first)
     assert again.order is first.order
@@ -142,7 +143,7 @@ def test_arrays_that_are_there_are_not_copied_again(folder, spilled):
 
 
 def test_arrays_without_bytes_need_no_file(folder, spilled):
-    with Spill(folder) as files:
+    with closing(Spill(folder)) as files:
         assert files.placed(Chunk.from_arrays({"ids": np.empty((3, 0), dtype=np.int32)}), Chunk()).kept.ids.shape == (
             3,
             0,

@@ -84,19 +84,15 @@ def _told(callback: Any) -> CallbackHooks:
             f"callbacks must be functions of a row of the history, or objects with a method on_iteration, got "
             f"{callback!r}."
         )
-    if _takes(hook, 1):
-
-        def on_iteration(row: Mapping[str, Any], estimator: Callable[[], Any]) -> bool:
-            return hook(row) is True
-    elif _takes(hook, 2):
-
-        def on_iteration(row: Mapping[str, Any], estimator: Callable[[], Any]) -> bool:
-            return hook(row, estimator()) is True
-    else:
+    row_only = _takes(hook, 1)
+    if not row_only and not _takes(hook, 2):
         raise TypeError(f"callbacks are called with (row, estimator) or (row), which {callback!r} does not take.")
-    return CallbackHooks(
-        on_iteration, getattr(callback, "on_fit_begin", _nothing), getattr(callback, "on_fit_end", _nothing)
-    )
+
+    def on_iteration(row: Mapping[str, Any], estimator: Callable[[], Any]) -> bool:
+        return (hook(row) if row_only else hook(row, estimator())) is True
+
+    begin, end = (getattr(callback, name, lambda estimator: None) for name in ("on_fit_begin", "on_fit_end"))
+    return CallbackHooks(on_iteration, begin, end)
 
 
 def _takes(hook: Callable[..., Any], n: int) -> bool:
@@ -108,7 +104,3 @@ def _takes(hook: Callable[..., Any], n: int) -> bool:
     except ValueError:
         return n == 2
     return True
-
-
-def _nothing(estimator: Any) -> None:
-    pass

@@ -110,18 +110,15 @@ def _current_client() -> Any:
 class DaskSource(Source):
     """Source that reads the chunks of a Dask array; Dask's schedulers compute each one when it is read."""
 
+    sizes: tuple[int, ...] = ()
     _keeps_narrow = True
 
     def __init__(self, rows: Any, weights: Any, dtype: Any, columns: list[str] | None):
         super().__init__("X", rows.shape[0], (rows.dtype,) * rows.shape[1], columns)
         self._dtype = np.dtype(dtype)
-        self._rows, self._chunk_sizes = rows, tuple(int(n) for n in rows.chunks[0])
+        self._rows, self.sizes = rows, tuple(int(n) for n in rows.chunks[0])
         if weights is not None:
             self._weights = self.with_weights(weights.compute())._weights
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self._chunk_sizes
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._rows[begin:end].compute()

@@ -16,6 +16,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -100,11 +101,10 @@ class Distributed:
         done = [
             self._submit("pass", tasks.apply, sent, group, before) for group, before in zip(blocks, held, strict=True)
         ]
-        parts = [self._submit("part", tasks.part, one) for one in done] if job.keeps else done
+        parts = [self._submit("part", attrgetter("part"), one) for one in done] if job.keeps else done
         while len(parts) > _FAN_IN:
             parts = [
-                self._submit("merge", tasks.merged, parts[begin : begin + _FAN_IN])
-                for begin in range(0, len(parts), _FAN_IN)
+                self._submit("merge", merge, parts[begin : begin + _FAN_IN]) for begin in range(0, len(parts), _FAN_IN)
             ]
         total = merge(self.client.gather(parts))
         if job.keeps:
@@ -131,10 +131,7 @@ class Distributed:
     def regroup(self, n_components: int) -> None:
         assert self._kept is not None
         self._kept = [self._submit("regroup", tasks.regrouped, kept, n_components) for kept in self._kept]
-        self._ordered = [
-            self._submit("ordered", tasks.in_order, blocks, kept)
-            for blocks, kept in zip(self._given, self._kept, strict=True)
-        ]
+        self._order_blocks()
 
     def take(self, rows: NDArray[np.int64]) -> RowSample:
         X = np.empty((len(rows), self.n_features), dtype=self.dtype)
@@ -187,18 +184,17 @@ class Distributed:
         """Return the results of a function, called for every block of rows, as lazy Dask arrays (one per result)."""
         if out is not None:
             raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
-        if isinstance(dtype, tuple):
-            fields = np.dtype([(f"f{i}", one) for i, one in enumerate(dtype)])
-            found = self.map(tasks.Fields(function, fields), width, fields)
-            return tuple(found[name] for name in fields.names or ())
+        several = isinstance(dtype, tuple)
+        dtype = np.dtype([(f"f{i}", one) for i, one in enumerate(dtype)] if several else dtype)
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
-        return self._X.map_blocks(
+        found = self._X.map_blocks(
             tasks.RowFunction(function, self._reading, dtype, numbered),
             dtype=dtype,
             drop_axis=drop,
             chunks=chunks,
             meta=np.empty((0,) if width is None else (0, width), dtype=dtype),
         )
+        return tuple(found[name] for name in dtype.names) if several else found
 
     def spilled(self, folder: Path) -> NoReturn:
         raise ValueError(
@@ -220,10 +216,7 @@ class Distributed:
             self._submit("restore", tasks.as_it_is, GroupState([chunks[i] for i in group])) for group in self._groups
         ]
         if chunks[0].order is not None:
-            self._ordered = [
-                self._submit("ordered", tasks.in_order, blocks, kept)
-                for blocks, kept in zip(self._given, self._kept, strict=True)
-            ]
+            self._order_blocks()
 
     def identity(self) -> dict[str, Any]:
         found = self.client.gather(self._from_rows(tasks.hashes, self.dtype))
@@ -245,6 +238,14 @@ class Distributed:
                 before = np.concatenate([[0], np.cumsum(self._heavy_by_chunk())])[[group[0] for group in self._groups]]
             self._blocks = self._from_rows(tasks.made, self._reading, before=before)
         return self._blocks
+
+    def _order_blocks(self) -> None:
+        """Reorder the rows of all blocks as the active sets of their groups of chunks are ordered."""
+        assert self._kept is not None
+        self._ordered = [
+            self._submit("ordered", tasks.in_order, blocks, kept)
+            for blocks, kept in zip(self._given, self._kept, strict=True)
+        ]
 
     def _heavy_by_chunk(self) -> NDArray[np.int64]:
         if self._heavy is None:

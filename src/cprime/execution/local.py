@@ -253,7 +253,7 @@ class Local:
     def spilled(self, folder: Path) -> Iterator[None]:
         """Context manager that stores active sets in files of a folder, and deletes the files at its end."""
         try:
-            with Spill(folder) as self._spill:
+            with closing(Spill(folder)) as self._spill:
                 self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
                 yield
         finally:

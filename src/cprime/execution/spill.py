@@ -10,8 +10,6 @@ from contextlib import ExitStack
 from mmap import mmap
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -74,10 +72,7 @@ class Spill:
         out[...] = array
         return out
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         """Close the files; existing arrays stay valid."""
         for file in self._files.values():
             file.close()
@@ -96,16 +91,12 @@ class _MappedFile:
             self._file.truncate(n_bytes)
             self._map = mmap(self._file.fileno(), n_bytes)
             undo.pop_all()
-        self._end, self._used = n_bytes, 0
-
-    @property
-    def n_left(self) -> int:
-        """Return the number of bytes of the file that no array uses yet."""
-        return self._end - self._used
+        self._end = n_bytes
+        self.n_left = n_bytes  # number of bytes that no array uses yet
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
         """Return a new uninitialized array, stored in the file after the existing arrays."""
-        begin, dtype = self._used, np.dtype(dtype)
+        begin, dtype = self._end - self.n_left, np.dtype(dtype)
         n_bytes = int(np.prod(shape)) * dtype.itemsize
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._file.fileno(), begin, n_bytes)
@@ -114,7 +105,7 @@ class _MappedFile:
             for at in range(0, n_bytes, len(_ZEROS)):
                 self._file.write(_ZEROS[: n_bytes - at])
             self._file.flush()
-        self._used = min(self._end, -(-(begin + n_bytes) // _PAGE) * _PAGE)
+        self.n_left = max(0, self._end - -(-(begin + n_bytes) // _PAGE) * _PAGE)
         return np.ndarray(shape, dtype, self._map, begin)
 
     def close(self) -> None:

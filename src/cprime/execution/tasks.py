@@ -5,6 +5,7 @@ The functions do not change their arguments, because a task may run more than on
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -54,35 +55,30 @@ class Reading(NamedTuple):
     columns: list[str] | None = None
 
 
+@dataclass(frozen=True)
 class RowFunction:
-    """Function of an array that checks and transforms its rows, and returns the result of `function` as dtype `out`.
+    """Function of an array that checks and transforms its rows, and returns the result of `function` for them.
 
+    out: dtype of the result; a structured one, with a field for each result, if `function` returns several arrays
     numbered: whether `function` is also called with the index of the first row
     """
 
-    def __init__(self, function: Callable[..., Any], reading: Reading, out: Any, numbered: bool = False):
-        self.function, self.reading, self.out, self.numbered = function, reading, out, numbered
+    function: Callable[..., Any]
+    reading: Reading
+    out: np.dtype
+    numbered: bool = False
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
         with computing(1):
             rows = checked(X, self.reading, first)
             found = self.function(rows, first) if self.numbered else self.function(rows)
+        if self.out.names is None:
             return found.astype(self.out, copy=False)
-
-
-class Fields:
-    """Function that calls `function`, which returns several arrays, and returns them as one structured array."""
-
-    def __init__(self, function: Callable[[Rows], Any], fields: np.dtype):
-        self.function, self.fields = function, fields
-
-    def __call__(self, X: Rows) -> NDArray:
-        parts = self.function(X)
-        out = np.empty(parts[0].shape, self.fields)
-        for name, part in zip(self.fields.names or (), parts, strict=True):
-            out[name] = part
-        return out
+        fields = np.empty(found[0].shape, self.out)
+        for name, part in zip(self.out.names, found, strict=True):
+            fields[name] = part
+        return fields
 
 
 def checked(array: Any, reading: Reading, first: int, weights: NDArray[np.float64] | None = None) -> Rows:
@@ -129,14 +125,6 @@ def heavy(weights: NDArray[np.float64]) -> int:
 
 def as_it_is(value: Any) -> Any:
     return value
-
-
-def part(held: GroupState) -> Any:
-    return held.part
-
-
-def merged(parts: list[Any]) -> Any:
-    return merge(parts)
 
 
 def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:

@@ -220,11 +220,8 @@ def _difference(name: str, before: Any, now: Any) -> str:
         return f"its data came in {len(before)} chunks of up to {max(before)} rows, not {len(now)} of up to {max(now)}"
     if isinstance(before, np.ndarray | dict) and type(before) is type(now):
         return f"its {name} has other values"
-    return f"its {name} is {_shown(before)}, not {_shown(now)}"
-
-
-def _shown(value: Any) -> str:
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+    shown = [f"an array of shape {v.shape}" if isinstance(v, np.ndarray) else repr(v) for v in (before, now)]
+    return f"its {name} is {shown[0]}, not {shown[1]}"
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:

@@ -180,7 +180,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"nothing refers to the tensor {min(tensors)!r}")
         estimator._check_fitted()
     except _NOT_VALID as error:
-        raise ValueError(f"{path} is not a valid cprime model: {_described(error)}") from error
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} is not a valid cprime model: {reason}") from error
     return estimator
 
 
@@ -255,10 +256,6 @@ def _read(path: Path) -> tuple[dict[str, str], bytes]:
     if ("checksum" in metadata) != (place >= 0):
         raise ValueError(f"{path} is not a cprime model, or is damaged: its checksum is not readable")
     return metadata, content
-
-
-def _described(error: Exception) -> str:
-    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
 def _check_metadata(path: Path, metadata: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cprime.sources import open_data
+from cprime.sources.prepared import PreparedSource, learned
 
 
 @pytest.fixture
@@ -36,8 +37,11 @@ def test_other_rows_have_another_fingerprint(base):
     assert source.subset(np.arange(5)).fingerprint() == source.subset(np.arange(5)).fingerprint()
 
 
-def test_a_changed_file_is_noticed(base, tmp_path):
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_changed_file_is_noticed(base, tmp_path, prepared):
     part = base[2].subset(np.arange(10))
+    if prepared:
+        part = PreparedSource(part, learned(part, fill=False, scale=True))
     part.verify()
     np.save(tmp_path / "X.npy", np.zeros((3, 4)))
     with pytest.raises(ValueError, match=r"X\.npy"):

@@ -25,7 +25,11 @@ class DatasetSource(ArrowSource):
 
         with reading(name, self._format):
             fragments = list(dataset.get_fragments())
-            self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
+            self._pieces = [
+                piece
+                for fragment in fragments
+                for piece in (fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment])
+            ]
             counts = [_count(piece) for piece in self._pieces]
             # Only fragments that are Parquet files have row groups, and types of columns in their metadata.
             files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]
@@ -83,10 +87,6 @@ def open_partitions(folder: Path) -> Source:
     with reading(str(folder), "folder of partitions"):
         dataset = arrow.dataset(str(folder), format=_FORMATS[found[0]], partitioning="hive")
     return DatasetSource(dataset, str(folder))
-
-
-def _pieces(fragment: Any) -> list[Any]:
-    return fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
 
 
 def _count(piece: Any) -> int:

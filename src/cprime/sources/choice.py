@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.sources.index import log_left_out
-from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_lists, listed, not_numeric
+from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, any_lists, listed, not_numeric
 
 
 class Columns:
@@ -88,7 +88,8 @@ class Columns:
         """
         self._list = None
         kinds = self._chosen_kinds
-        wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
+        any_other = any(isinstance(kind, str) for kind in set(kinds))  # fast if many types are equal
+        wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if any_other else []
         if wrong and self._names is None:
             raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong[0]]}")
         if wrong and self._names is not None:

@@ -11,11 +11,6 @@ from cprime.sources.kinds import FILL_MISSING, Kind, Lists
 _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
 
-def _never(kind: Any) -> bool:
-    """Return False. Replaces a function of Arrow that tests a type, if the installed version does not have it."""
-    return False
-
-
 def kind_of_type(kind: Any) -> Kind:
     """Return the NumPy type for an Arrow type, `Lists` for lists of numbers, or the name of any other type."""
     from pyarrow import types
@@ -24,7 +19,8 @@ def kind_of_type(kind: Any) -> Kind:
         return np.dtype(np.float64)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return np.dtype(kind.to_pandas_dtype())
-    if any(getattr(types, f"is_{name}", _never)(kind) for name in _LISTS):
+    tests = [getattr(types, f"is_{name}", None) for name in _LISTS]  # None if the installed Arrow lacks a type
+    if any(test is not None and test(kind) for test in tests):
         inner = kind_of_type(kind.value_type)
         width = kind.list_size if types.is_fixed_size_list(kind) else None
         return Lists(inner, width) if isinstance(inner, np.dtype) else str(kind)

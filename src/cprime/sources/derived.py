@@ -11,7 +11,30 @@ from cprime.sources.base import Source
 _PIECE_BYTES = 16 * 2**20  # number of bytes that are read at a time; then the rows of the subset are selected
 
 
-class SubsetSource(Source):
+class DerivedSource(Source):
+    """Base of sources that read from another source, `_base`."""
+
+    _base: Source
+
+    def close(self) -> None:
+        super().close()
+        self._base.close()
+
+    def verify(self) -> None:
+        super().verify()
+        self._base.verify()
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
+
+    def _where(self, row: int) -> str:
+        return self._base._where(row)
+
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(self._positions[j])
+
+
+class SubsetSource(DerivedSource):
     """Source of some rows of another source, given by ascending indices, with their weights."""
 
     _keeps_narrow = True
@@ -25,9 +48,6 @@ class SubsetSource(Source):
         if base.weights(0, 0) is not None:
             weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])
             self._weights = self.with_weights(weights[rows])._weights
-
-    def verify(self) -> None:
-        self._base.verify()
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         rows = self._rows[begin:end]
@@ -44,14 +64,8 @@ class SubsetSource(Source):
     def _wanted(self, out: NDArray) -> np.dtype | None:
         return out.dtype if out.dtype == self._base.stored else None
 
-    def _default_chunk_rows(self) -> int:
-        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
-
     def _where(self, row: int) -> str:
         return self._base._where(int(self._rows[row]))
-
-    def _column_of(self, j: int) -> str:
-        return self._base._column_of(self._positions[j])
 
     def _identity(self) -> bytes:
         return self._base.fingerprint() + hashlib.blake2b(np.ascontiguousarray(self._rows), digest_size=32).digest()
@@ -62,7 +76,7 @@ def _pieces(source: Source) -> list[tuple[int, int]]:
     return [(int(end - size), int(end)) for size, end in zip(source.sizes, ends, strict=True)]
 
 
-class PartSource(Source):
+class PartSource(DerivedSource):
     """Source of some columns of another source, by position, without weights. It reads whole rows of that source."""
 
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
@@ -71,20 +85,11 @@ class PartSource(Source):
         self.in_memory = base.in_memory
         self._chunk_rows = base.chunk_rows
 
-    def close(self) -> None:
-        self._base.close()
-
-    def verify(self) -> None:
-        self._base.verify()
-
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._pick(self._base.read(begin, end)[:, self._columns])
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         out[...] = self._pick(self._base.take(rows)[:, self._columns])
-
-    def _where(self, row: int) -> str:
-        return self._base._where(row)
 
     def _column_of(self, j: int) -> str:
         return self._base._column_of(int(self._columns[self._positions[j]]))
@@ -96,7 +101,7 @@ class PartSource(Source):
 AS_HELD = True  # value of `_weights_spec` if reopening the base source also opens the weights
 
 
-class MaterializedSource(ArraySource):
+class MaterializedSource(DerivedSource, ArraySource):
     """Copy of all rows and weights of another source in memory, as one chunk. Reopening it reads that source again."""
 
     def __init__(self, base: Source) -> None:
@@ -108,12 +113,6 @@ class MaterializedSource(ArraySource):
             self._weights = self.with_weights(weights)._weights
             self._weights_spec = None if base._weights_spec is None else AS_HELD
         self._opened_with = None if base.opened_from is None else {"held": base.opened_from}
-
-    def _where(self, row: int) -> str:
-        return self._base._where(row)
-
-    def _column_of(self, j: int) -> str:
-        return self._base._column_of(self._positions[j])
 
     def _identity(self) -> bytes:
         return self._base.fingerprint()

@@ -28,14 +28,14 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
         return False
     if not rows:
         return _counts(named)
-    if _only_the_first_is_quoted(first, rows):
+    if all('"' in cell for cell in first) and not any('"' in cell for row in rows for cell in row):
         return True
     cells = [[_bare(cell) for cell in row] for row in rows]
     values = np.array([[_number(cell) for cell in row] for row in cells])
     missing = np.array([[cell == "" for cell in row] for row in cells])
     if (np.isnan(values) & ~missing).all(axis=0).any() or _counts_rows(values[:, :n_index]):
         return True
-    any_whole = any(all(cell == "" or _is_whole(cell) for cell in row[n_index:]) for row in cells)
+    any_whole = any(all(cell == "" or cell.lstrip("+-").isdecimal() for cell in row[n_index:]) for row in cells)
     return _differs(named, values[:, n_index:], any_whole)
 
 
@@ -109,10 +109,6 @@ def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bo
         return bool((np.maximum(first - greatest, least - first) > greatest - least).all())
 
 
-def _is_whole(cell: str) -> bool:
-    return cell.lstrip("+-").isdecimal()
-
-
 def _counts(names: Sequence[str]) -> bool:
     """Return whether numeric column names are 0, 1, 2 and so on."""
     return list(names) == [str(j) for j in range(len(names))]
@@ -121,10 +117,6 @@ def _counts(names: Sequence[str]) -> bool:
 def _counts_rows(values: NDArray[np.float64]) -> bool:
     """Return whether any column of values (n, number of columns) has consecutive numbers, like row numbers."""
     return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
-
-
-def _only_the_first_is_quoted(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    return all('"' in cell for cell in first) and not any('"' in cell for row in rows for cell in row)
 
 
 def _number(cell: str) -> float:

@@ -137,8 +137,3 @@ def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
 def any_lists(kinds: Sequence[Kind]) -> bool:
     """Return whether any column holds lists of numbers, given all column types; fast if many are equal."""
     return any(isinstance(kind, Lists) for kind in set(kinds))
-
-
-def all_numeric(kinds: Sequence[Kind]) -> bool:
-    """Return whether all columns are numeric, given their types; fast if many are equal."""
-    return not any(isinstance(kind, str) for kind in set(kinds))

@@ -21,11 +21,13 @@ class LanceSource(ArrowSource):
     """Source of the rows of one version of a Lance data set, without deleted rows, in the order of its fragments.
 
     The data set is read in pieces, which are ranges of equally many rows.
+    dataset: an open lance.LanceDataset, of which the open version is read    name: None is the address of the data set
     """
 
     _format = "Lance data set"
 
-    def __init__(self, dataset: Any, name: str) -> None:
+    def __init__(self, dataset: Any, name: str | None = None) -> None:
+        name = name or str(dataset.uri)
         with reading(name, self._format):
             n_rows = dataset.count_rows()
         counts = np.diff([*range(0, n_rows, _PIECE_ROWS), n_rows]).tolist()
@@ -70,8 +72,3 @@ def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as a Lance data set: {error}") from error
     return LanceSource(dataset, str(path))
-
-
-def open_dataset(dataset: Any) -> LanceSource:
-    """Return the source of an open lance.LanceDataset; the source reads the version that is open."""
-    return LanceSource(dataset, dataset.uri)

@@ -25,11 +25,12 @@ def naming(source: Source, column: str) -> Naming:
     numbers = source.select([position])
     kind = numbers._chosen_kinds[0]
     whole = isinstance(kind, np.dtype) and kind.kind in "iub"
-    return lambda begin, end: _integers(numbers.as_type("float64").read(begin, end)[:, 0], whole)
 
+    def names(begin: int, end: int) -> Any:
+        values = numbers.as_type("float64").read(begin, end)[:, 0]
+        return values.astype("int64") if whole else values
 
-def _integers(values: Any, whole: bool) -> Any:
-    return values.astype("int64") if whole else values
+    return names
 
 
 class _OfFolder:

@@ -49,11 +49,11 @@ SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
 # Classes of other libraries whose objects are read block by block: library, name of the class, module of this package,
-# and its function that makes a source.
+# and its function or class that makes a source.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's Dataset, its base class
+    ("lance", "LanceDataset", "lance_dataset", "LanceSource"),  # before pyarrow's Dataset, its base class
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
-    ("zarr", "Array", "zarr_arrays", "open_array"),
+    ("zarr", "Array", "zarr_arrays", "ZarrSource"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.derived import AS_HELD
+from cprime.sources.derived import AS_HELD, DerivedSource
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Preparation:
         )
 
 
-class PreparedSource(Source):
+class PreparedSource(DerivedSource):
     """Source of the rows of another source after a `Preparation`: missing values replaced, columns scaled."""
 
     def __init__(self, base: Source, preparation: Preparation) -> None:
@@ -55,9 +55,6 @@ class PreparedSource(Source):
         self._chunk_rows = base._chunk_rows
         self._opened_with = _reopening(base, prepared=preparation)
 
-    def close(self) -> None:
-        self._base.close()
-
     def _copy(self) -> Self:
         new = super()._copy()
         new._base = self._base._copy()
@@ -68,15 +65,6 @@ class PreparedSource(Source):
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         out[...] = self._pick(self.preparation.apply(self._base.take(rows)))
-
-    def _default_chunk_rows(self) -> int:
-        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
-
-    def _where(self, row: int) -> str:
-        return self._base._where(row)
-
-    def _column_of(self, j: int) -> str:
-        return self._base._column_of(self._positions[j])
 
     def _identity(self) -> bytes:
         found = [b"" if value is None else value.tobytes() for value in self.preparation.as_dict().values()]

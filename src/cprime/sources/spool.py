@@ -32,11 +32,7 @@ class Spool:
         self._removal = weakref.finalize(self, shutil.rmtree, self.folder, True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _nothing, ()
-
-
-def _nothing() -> None:
-    return None
+        return type(None), ()
 
 
 def unpacked(path: Path) -> tuple[Path, Spool]:

@@ -11,11 +11,12 @@ from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
 
 
 class ZarrSource(ChunkedSource):
-    """Source of one Zarr array."""
+    """Source of one Zarr array. name: None is the array's folder, or "X" if it has none"""
 
-    def __init__(self, array: Any, name: str, vector: bool = False) -> None:
-        n_rows, n_stored = matrix_shape(name, array.shape, vector)
+    def __init__(self, array: Any, name: str | None = None, vector: bool = False) -> None:
         folder = _folder(array)
+        name = name or folder or "X"
+        n_rows, n_stored = matrix_shape(name, array.shape, vector)
         files = () if folder is None else (Stamp.from_path(folder),)
         super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), None, files)
         self._zarr = array
@@ -46,11 +47,6 @@ def open_zarr(path: str | Path, key: str | None = None, vector: bool = False) ->
         return ZarrSource(found[key], str(path), vector)
     shapes = {name: array.shape for name, array in found.arrays()}
     return ZarrSource(found[choose_array(str(path), shapes, key, vector)], str(path), vector)
-
-
-def open_array(array: Any) -> ZarrSource:
-    """Return the source of an open zarr.Array."""
-    return ZarrSource(array, str(_folder(array) or "X"))
 
 
 def _folder(array: Any) -> str | None:

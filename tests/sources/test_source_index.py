@@ -7,7 +7,6 @@ import pytest
 
 from cprime import KMeans
 from cprime.sources import open_data, reopened
-from cprime.sources.naming import naming
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -84,7 +83,7 @@ def test_the_index_can_be_chosen_and_can_weigh_rows(how, frame, tmp_path):
 @pytest.mark.parametrize("how", FILES)
 def test_the_index_can_name_rows(how, frame, tmp_path):
     frame.index = pd.Index(NAMES, name="who")
-    assert naming(open_data(stored(frame, how, tmp_path)), "who")(25, 35).to_pylist() == NAMES[25:35]
+    assert open_data(stored(frame, how, tmp_path)).row_names("who")(25, 35).to_pylist() == NAMES[25:35]
 
 
 @pytest.mark.parametrize("how", FILES)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cprime.sources import lance_dataset, open_data
-from cprime.sources.naming import naming
 
 N, D = 300, 5
 
@@ -52,7 +51,7 @@ def test_rows_in_order_from_any_piece(path, X):
     assert np.array_equal(source.take(rows), expected[rows])
     numbers = open_data(path, columns="number")
     assert np.array_equal(numbers.take(rows)[:, 0], KEPT[rows])
-    names = naming(source, "id")
+    names = source.row_names("id")
     assert names(70, 90).to_pylist() == [f"doc {n}" for n in KEPT[70:90]]
 
 

@@ -16,7 +16,6 @@ from cprime.cli.predict import named
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.merge import resolve_criterion
-from cprime.sources.naming import naming
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def _rows(tree: MergeTree, n_clusters: int, found: InputData, request: Request) 
     """Yield the cluster of each row, chunk by chunk, preceded by the row's identifier if there is one."""
     clusters = tree.cut(n_clusters).astype(np.int32)
     assert tree.components is not None
-    names = None if request.identifier is None else naming(found.stored, request.identifier)
+    names = None if request.identifier is None else found.stored.row_names(request.identifier)
     for begin, end in pairwise(accumulate(found.source.sizes, initial=0)):
         called = {} if names is None else {str(request.identifier): named(names, found, begin, end)}
         yield {**called, "label": clusters[tree.components[begin:end]]}

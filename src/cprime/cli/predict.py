@@ -1,6 +1,6 @@
 """`cprime predict`: write the component of each row of data by a stored model, chunk by chunk."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
@@ -22,7 +22,6 @@ from cprime.cli.summary import centers, print_summary, sizes
 from cprime.execution.results import cuts
 from cprime.sources import Source, ahead
 from cprime.sources.kinds import listed
-from cprime.sources.naming import Naming, naming
 
 _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
@@ -169,7 +168,7 @@ class _Rows:
 
     def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier
-        self._names = None if request.identifier is None else naming(found.stored, request.identifier)
+        self._names = None if request.identifier is None else found.stored.row_names(request.identifier)
         self._source = found.source.as_type(source.dtype) if with_data else None
         self._as_read = source.preparation is None
 
@@ -200,7 +199,7 @@ def joined(*parts: Columns) -> Columns:
     return dict(chain.from_iterable(part.items() for part in parts))
 
 
-def named(names: Naming, found: InputData, begin: int, end: int) -> Any:
+def named(names: Callable[[int, int], Any], found: InputData, begin: int, end: int) -> Any:
     """Return the identifiers of rows begin to end, where only the selected rows of the data are counted."""
     if found.rows is None:
         return names(begin, end)

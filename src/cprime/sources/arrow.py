@@ -38,6 +38,7 @@ class ArrowSource(Source):
     """
 
     _keeps_narrow = True
+    _reads_text = True
     _format = "table"
     _as_text = False  # whether the source reads one column of row names, of any type, instead of numbers
 
@@ -74,15 +75,13 @@ class ArrowSource(Source):
             done += batch.num_rows
             del batch  # frees the memory of its row group before the next batch is decoded
 
-    def naming(self, column: str) -> Self:
-        """Return a source of the same rows from which `values` reads one column of row names, of any type."""
+    def _named(self, column: str) -> Self:
         new = self._copy()
         new._chosen, new._list, new._as_text = self._numbers([column]), None, True
         new._count()
         return new
 
-    def values(self, begin: int, end: int) -> Any:
-        """Return the row names of rows begin to end as an Arrow array."""
+    def _read_names(self, begin: int, end: int) -> Any:
         import pyarrow as pa
 
         name = self._stored_columns[0]  # type: ignore[index]

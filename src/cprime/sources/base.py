@@ -68,6 +68,7 @@ class Source(Columns, ABC):
 
     in_memory = False
     preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data
+    _reads_text = False  # whether names of rows may have any type, and are read as Arrow arrays
     sparse = False  # whether rows are `kernels.SparseRows`
     _keeps_narrow = False  # whether `_fill` can write a narrow type (such as uint8) that all columns have
     _open_files: Any = None
@@ -218,6 +219,23 @@ class Source(Columns, ABC):
         from cprime.sources.weights import weighted
 
         return weighted(self, spec)
+
+    def row_names(self, column: str) -> Callable[[int, int], Any]:
+        """Return a function (begin, end) that reads the names of rows, such as ids, from a stored column.
+
+        In Arrow formats, .csv and .jsonl files the column may have any type, including text; in others it has numbers.
+        Raises ValueError if there is no such column.
+        """
+        return self._named(column)._read_names
+
+    def _named(self, column: str) -> Self:
+        """Return a source of the same rows whose method `_read_names` reads the given column."""
+        position: Any = int(column) if self._names is None and column.isdecimal() else column
+        return self.select([position]).as_type("float64")
+
+    def _read_names(self, begin: int, end: int) -> Any:
+        values, kind = self.read(begin, end)[:, 0], self._chosen_kinds[0]
+        return values.astype("int64") if isinstance(kind, np.dtype) and kind.kind in "iub" else values
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Return a source of the rows with the given ascending indices; their weights are held in memory."""

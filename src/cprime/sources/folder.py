@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class FolderSource(Source):
         self._index = index
         self._parts = parts
         self._keeps_narrow = all(part._keeps_narrow for part in parts)
+        self._reads_text = all(part._reads_text for part in parts)
 
     def close(self) -> None:
         for part in self._parts:
@@ -53,6 +54,26 @@ class FolderSource(Source):
             self._know_width(_width(self._parts))
         self._ends = np.cumsum([part.n_rows for part in self._parts]).tolist()
         self.n_rows = self._ends[-1]
+
+    def _named(self, column: str) -> Self:
+        if not self._reads_text:
+            return super()._named(column)
+        new = self._copy()
+        new._parts = [part._named(column) for part in self._parts]
+        new._ends = np.cumsum([part.n_rows for part in new._parts]).tolist()
+        return new
+
+    def _read_names(self, begin: int, end: int) -> Any:
+        if not self._reads_text:
+            return super()._read_names(begin, end)
+        import pyarrow as pa
+
+        found = []
+        for p, part in enumerate(self._parts):
+            a, b = max(begin, self._begin(p)), min(end, self._ends[p])
+            if a < b:
+                found.append(part._read_names(a - self._begin(p), b - self._begin(p)))
+        return pa.concat_arrays(found)
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return an error message about columns that are not numeric.

@@ -24,8 +24,6 @@ class LinesSource(ArrowSource):
     examples: for each column with text in the first lines, the index of a row with text and this text
     """
 
-    _extra_rows = 0  # number of lines at the beginning of the file that are not rows (a header)
-
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:

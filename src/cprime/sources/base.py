@@ -231,11 +231,13 @@ class Source(Columns, ABC):
     def _named(self, column: str) -> Self:
         """Return a source of the same rows whose method `_read_names` reads the given column."""
         position: Any = int(column) if self._names is None and column.isdecimal() else column
-        return self.select([position]).as_type("float64")
+        return self.select([position])
 
     def _read_names(self, begin: int, end: int) -> Any:
-        values, kind = self.read(begin, end)[:, 0], self._chosen_kinds[0]
-        return values.astype("int64") if isinstance(kind, np.dtype) and kind.kind in "iub" else values
+        kind = self._chosen_kinds[0]
+        whole = isinstance(kind, np.dtype) and kind.kind in "iub"
+        integer = np.uint64 if kind == np.uint64 else np.int64
+        return self.read(begin, end, integer if whole else np.float64)[:, 0]
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Return a source of the rows with the given ascending indices; their weights are held in memory."""

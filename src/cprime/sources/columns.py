@@ -11,6 +11,13 @@ from cprime.sources.kinds import FILL_MISSING, Kind, Lists
 _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
 
+def has_numbers(kind: Any) -> bool:
+    """Return whether values of an Arrow type are numbers or booleans, or all missing."""
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
+
+
 def kind_of_type(kind: Any) -> Kind:
     """Return the NumPy type for an Arrow type, `Lists` for lists of numbers, or the name of any other type."""
     from pyarrow import types

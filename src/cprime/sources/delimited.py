@@ -16,6 +16,7 @@ import numpy as np
 
 from cprime._utils.messages import require
 from cprime.sources.arrow import reading
+from cprime.sources.columns import has_numbers
 from cprime.sources.header import is_header
 from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, short
 
@@ -51,7 +52,7 @@ class CsvSource(LinesSource):
         names = _named(found) if self._header else [str(j) for j in range(len(found))]
         with reading(str(path), self._format):
             table = self._read(lines, self._header, names, None)
-        text = [column.name for column in table.schema if _is_text(column.type)]
+        text = [column.name for column in table.schema if not has_numbers(column.type)]
         super().__init__(path, [TEXT if name in text else np.dtype(np.float64) for name in names], names, {})
         if self._header:
             n_index = next((j for j, name in enumerate(found) if name), len(found))
@@ -98,8 +99,6 @@ class CsvSource(LinesSource):
 
         kind = pa.string() if text else pa.float64()
         header = self._header and piece == 0
-        if not content.strip() or (header and not content.partition(b"\n")[2].strip()):
-            return pa.schema([(name, kind) for name in names]).empty_table()
         try:
             return self._read(content, header, self._names or (), dict.fromkeys(names, kind))
         except pa.ArrowInvalid:
@@ -119,7 +118,8 @@ class CsvSource(LinesSource):
         if isinstance(wanted, dict):
             options["column_types"] = wanted
         if not content.strip() or (header and not content.partition(b"\n")[2].strip()):
-            return pa.schema([(name, pa.float64()) for name in names]).empty_table()
+            kinds = wanted if isinstance(wanted, dict) else dict.fromkeys(names, pa.float64())
+            return pa.schema(kinds).empty_table()
         return csv.read_csv(
             pa.BufferReader(content),
             csv.ReadOptions(
@@ -136,7 +136,7 @@ class CsvSource(LinesSource):
         columns = []
         for column in table.schema:
             values = table[column.name]
-            if _is_text(column.type):
+            if not has_numbers(column.type):
                 raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
             columns.append(
                 values.cast(pa.int8()).cast(pa.float64()) if column.type == pa.bool_() else values.cast(pa.float64())
@@ -163,12 +163,6 @@ def _named(names: Sequence[str]) -> list[str]:
         numbered = chain([f"Unnamed: {j}"], (f"Unnamed: {j}.{k}" for k in count(1)))
         found.append(name or next(new for new in numbered if new not in taken))
     return found
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind))
 
 
 def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:

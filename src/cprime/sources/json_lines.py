@@ -8,6 +8,7 @@ import numpy as np
 
 from cprime._utils.messages import require
 from cprime.sources.arrow import reading
+from cprime.sources.columns import has_numbers
 from cprime.sources.kinds import Kind, Lists
 from cprime.sources.lines import TEXT, LinesSource, first_lines
 
@@ -66,12 +67,6 @@ def _cast(values: Any, kind: Any) -> Any:
 def _kind(kind: Any) -> Kind:
     """Return the type in which a column of an Arrow type is read: float64, lists of float64, or TEXT."""
     number = np.dtype(np.float64)
-    if _is_number(kind):
+    if has_numbers(kind):
         return number
-    return Lists(number) if hasattr(kind, "value_type") and _is_number(kind.value_type) else TEXT
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
+    return Lists(number) if hasattr(kind, "value_type") and has_numbers(kind.value_type) else TEXT

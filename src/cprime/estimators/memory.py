@@ -320,11 +320,8 @@ class ShapeSource(Source):
 
     def __init__(self, shape: tuple[int, int], dtype: DTypeLike, resident: bool) -> None:
         super().__init__("X", shape[0], (np.dtype(dtype),) * shape[1])
-        self.in_memory = resident
+        self.in_memory = self._is_one_chunk = resident
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         drawn = np.random.default_rng(begin).standard_normal(out.shape)
         out[...] = (40 * np.abs(drawn)).clip(max=127) if out.dtype.kind in "biu" else drawn
-
-    def _default_chunk_rows(self) -> int:
-        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()

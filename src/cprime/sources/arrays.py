@@ -19,6 +19,7 @@ class ArraySource(Source):
     """Source of an array in memory. Its rows are one chunk, unless `chunk_rows` is set or it is a memory map."""
 
     in_memory = True
+    _is_one_chunk = True
 
     def __init__(
         self,
@@ -32,7 +33,7 @@ class ArraySource(Source):
         n_rows, n_stored = matrix_shape(name, array.shape, vector)
         super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), names, files)
         self._array = np.asarray(array).reshape(n_rows, n_stored)
-        self._mapped = mapped
+        self._is_one_chunk = not mapped
 
     @property
     def n_bytes(self) -> int:
@@ -67,13 +68,10 @@ class ArraySource(Source):
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         out[...] = self._pick(self._values()[rows])
 
-    def _default_chunk_rows(self) -> int:
-        return super()._default_chunk_rows() if self._mapped else max(1, self.n_rows)
-
     def _identity(self) -> bytes:
         values = self._values()
         found = hashlib.blake2b(digest_size=32)
-        for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
+        for begin in range(0, self.n_rows, step := self._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
             found.update(zlib.crc32(piece).to_bytes(4, "little"))  # faster than a cryptographic hash of the values
         return values.dtype.str.encode() + found.digest()

@@ -67,7 +67,9 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
+    _is_one_chunk = False  # whether all rows are one chunk unless `chunk_rows` is set
     preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data
+    _place = ""  # what is read of the files, such as the name of an array
     _reads_text = False  # whether names of rows may have any type, and are read as Arrow arrays
     sparse = False  # whether rows are `kernels.SparseRows`
     _keeps_narrow = False  # whether `_fill` can write a narrow type (such as uint8) that all columns have
@@ -121,7 +123,7 @@ class Source(Columns, ABC):
 
     @property
     def chunk_rows(self) -> int:
-        return self._chunk_rows or self._default_chunk_rows()
+        return self._chunk_rows or (max(1, self.n_rows) if self._is_one_chunk else self._default_chunk_rows())
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -371,8 +373,8 @@ class Source(Columns, ABC):
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """Return bytes for the fingerprint, such as the array's name in a file, or a hash of values in memory."""
-        return b""
+        """Return bytes for the fingerprint: the place of the rows in the files, or a hash of values in memory."""
+        return self._place.encode()
 
     def _where(self, row: int) -> str:
         """Return text for messages that identifies a row by file and index."""

@@ -27,22 +27,17 @@ class ChunkedSource(Source):
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         array = self._array()
-        if self._read_direct(array, begin, end, out):
+        as_stored = self._chosen is None and array.ndim == 2 and array.dtype == out.dtype and out.flags.c_contiguous
+        if as_stored and hasattr(array, "read_direct"):  # of h5py, without a temporary copy
+            array.read_direct(out, np.s_[begin:end])
             return
-        step = self._stored_rows()
+        step = self._span()
         step *= max(1, SLAB_BYTES // (step * len(self._kinds) * array.dtype.itemsize))
         edges = [begin, *range(begin - begin % step + step, end, step), end]
         for a, b in pairwise(edges):
             block = np.asarray(array[a:b]).reshape(b - a, -1)
             out[a - begin : b - begin] = self._pick(block)
 
-    def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
-        """Read rows begin to end into `out` without a temporary copy; return whether the format allowed this."""
-        return False
-
     def _span(self) -> int:
-        return self._stored_rows()
-
-    def _stored_rows(self) -> int:
         chunks = self._array().chunks
         return int(chunks[0]) if chunks else super()._span()

@@ -76,12 +76,13 @@ class CsvSource(LinesSource):
 
         missing = set(csv.ConvertOptions().null_values)
         numbers = [name for name in names if name not in missing]
-        if not numbers or not all(is_number(self._dotted(name)) for name in numbers):
+        if not numbers or not all(is_number(name.replace(self._decimal, ".")) for name in numbers):
             return True
         text = lines.decode("utf-8-sig", "replace").splitlines()
+        split = (line.split(self._separator) for line in text if line.strip())
         rows = [
-            ["" if cell.strip() in missing else self._dotted(cell) for cell in line.split(self._separator)]
-            for line in islice((line for line in text if line.strip()), 1 + _COMPARED)
+            ["" if cell.strip() in missing else cell.replace(self._decimal, ".") for cell in cells]
+            for cells in islice(split, 1 + _COMPARED)
         ]
         found = is_header(rows[0], rows[1:])
         shown = self._separator.join(names)
@@ -147,12 +148,6 @@ class CsvSource(LinesSource):
         from pyarrow import csv
 
         return csv.ParseOptions(delimiter=self._separator)
-
-    def _dotted(self, text: str) -> str:
-        return text.replace(",", ".") if self._decimal == "," else text
-
-    def _is_number(self, text: str) -> bool:
-        return super()._is_number(self._dotted(text))
 
 
 def _named(names: Sequence[str]) -> list[str]:

@@ -24,9 +24,6 @@ class DerivedSource(Source):
         super().verify()
         self._base.verify()
 
-    def _default_chunk_rows(self) -> int:
-        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
-
     def _where(self, row: int) -> str:
         return self._base._where(row)
 
@@ -43,7 +40,7 @@ class SubsetSource(DerivedSource):
         super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.stored,) * base.n_features, base.columns)
         self._dtype = base.dtype
         self._base, self._rows = base, rows
-        self.in_memory = base.in_memory
+        self.in_memory = self._is_one_chunk = base.in_memory
         self._chunk_rows = base._chunk_rows
         if base.weights(0, 0) is not None:
             weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])

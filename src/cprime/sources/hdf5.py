@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.chunked import ChunkedSource
@@ -22,7 +19,7 @@ class Hdf5Source(ChunkedSource):
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
         super().__init__(name, n_rows, kinds_of(name, dataset.dtype, n_stored), None, (stamp,))
-        self._key = dataset.name
+        self._place = dataset.name
         self._given = dataset if given else None
 
     def close(self) -> None:
@@ -43,16 +40,7 @@ class Hdf5Source(ChunkedSource):
             return self._given
         if self._open_files is None:
             self._open_files = open_file(self._files[0].path)
-        return self._open_files[self._key]
-
-    def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
-        fits = self._chosen is None and array.ndim == 2 and array.dtype == out.dtype and out.flags.c_contiguous
-        if fits:
-            array.read_direct(out, np.s_[begin:end])
-        return fits
-
-    def _identity(self) -> bytes:
-        return self._key.encode()
+        return self._open_files[self._place]
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:

@@ -13,6 +13,7 @@ _MANY = 100  # with at least this many rows, one difference of the first line fr
 _SOME = 10  # with at least this many rows, a value in the first line that is far from all others is significant
 _SEVERAL = 6  # a row of data with at least this many columns is rarely monotonic
 _YEARS = (1900, 2100)
+_AROUND = ' \t"'  # characters around the value of a cell
 
 
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
@@ -21,7 +22,7 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
     first: cells of the first line, each a number, or empty if missing. Cells may be quoted.
     """
     rows = [row for row in rows if len(row) == len(first)]
-    names = [_bare(cell) for cell in first]
+    names = [cell.strip(_AROUND) for cell in first]
     n_index = next((j for j, name in enumerate(names) if name), len(names))
     named = names[n_index:]
     if not named or "" in named or len(set(named)) < len(named):
@@ -30,10 +31,12 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
         return _counts(named)
     if all('"' in cell for cell in first) and not any('"' in cell for row in rows for cell in row):
         return True
-    cells = [[_bare(cell) for cell in row] for row in rows]
+    cells = [[cell.strip(_AROUND) for cell in row] for row in rows]
     values = np.array([[_number(cell) for cell in row] for row in cells])
     missing = np.array([[cell == "" for cell in row] for row in cells])
-    if (np.isnan(values) & ~missing).all(axis=0).any() or _counts_rows(values[:, :n_index]):
+    if (np.isnan(values) & ~missing).all(axis=0).any():
+        return True
+    if len(rows) > 1 and (np.diff(values[:, :n_index], axis=0) == 1).all(axis=0).any():  # an index of row numbers
         return True
     any_whole = any(all(cell == "" or cell.lstrip("+-").isdecimal() for cell in row[n_index:]) for row in cells)
     return _differs(named, values[:, n_index:], any_whole)
@@ -114,17 +117,8 @@ def _counts(names: Sequence[str]) -> bool:
     return list(names) == [str(j) for j in range(len(names))]
 
 
-def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Return whether any column of values (n, number of columns) has consecutive numbers, like row numbers."""
-    return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
-
-
 def _number(cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
         return np.nan
-
-
-def _bare(cell: str) -> str:
-    return cell.strip(' \t"')

@@ -37,6 +37,7 @@ class LanceSource(ArrowSource):
         )
         self._index = index_columns(dataset.schema, name)
         self._dataset = dataset
+        self._place = str(dataset.version)
 
     def _open(self) -> Any:
         return self._dataset
@@ -59,9 +60,6 @@ class LanceSource(ArrowSource):
             with reading(self.name, self._format):
                 table = self._dataset.take(wanted.tolist(), columns=self._stored_columns)
             self._write(table.to_batches(), wanted, out[begin : begin + len(wanted)])
-
-    def _identity(self) -> bytes:
-        return f"{self._dataset.version}".encode()
 
 
 def open_lance(path: str | Path, vector: bool = False) -> LanceSource:

@@ -24,6 +24,8 @@ class LinesSource(ArrowSource):
     examples: for each column with text in the first lines, the index of a row with text and this text
     """
 
+    _decimal = "."  # the decimal mark, a point or a comma
+
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:
@@ -97,7 +99,7 @@ class LinesSource(ArrowSource):
         return self._no_number([(name, *self._examples[name]) for name, _ in columns])
 
     def _is_number(self, text: str) -> bool:
-        return is_number(text) or text.lower() in ("true", "false")
+        return is_number(text.replace(self._decimal, ".")) or text.lower() in ("true", "false")
 
 
 def whole_lines(file: Any) -> Iterator[tuple[int, int]]:

@@ -45,8 +45,10 @@ class MappedSource(Source):
         super().__init__(name, shape[0], kinds_of(name, dtype, shape[1]), None, (stamp,))
         self._stored = dtype
         self._offset = offset
-        self._strides = strides or (lead + dtype.itemsize * shape[1], dtype.itemsize)
+        self._row_bytes = lead + dtype.itemsize * shape[1]
+        self._strides = strides or (self._row_bytes, dtype.itemsize)
         self._lead = lead
+        self._place = repr((dtype.str, offset, self._strides, lead))
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
@@ -100,7 +102,7 @@ class MappedSource(Source):
         """Read rows begin to end in parts; yield each part's position and bytes (m, row_bytes). Memory is reused."""
         step = max(1, SLAB_BYTES // self._strides[0])
         slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
-        behind = self._strides[0] - self._row_bytes()
+        behind = self._strides[0] - self._row_bytes
         for a in range(begin, end, step):
             raw = slab[: min(step, end - a)]
             self._read_bytes(file, self._offset + a * self._strides[0], raw.reshape(-1)[: raw.size - behind])
@@ -123,16 +125,10 @@ class MappedSource(Source):
             and self._strides == (dtype.itemsize * len(self._kinds), dtype.itemsize)
         )
 
-    def _row_bytes(self) -> int:
-        return self._lead + self._stored.itemsize * len(self._kinds)
-
     def _has_whole_rows(self) -> bool:
         """Return whether rows are nearly contiguous: not in Fortran order, with gaps of at most one row's length."""
-        n = self._row_bytes()
+        n = self._row_bytes
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
-
-    def _identity(self) -> bytes:
-        return repr((self._stored.str, self._offset, self._strides, self._lead)).encode()
 
 
 def open_npy(path: str | Path, vector: bool = False) -> MappedSource:

@@ -49,7 +49,7 @@ class PreparedSource(DerivedSource):
     def __init__(self, base: Source, preparation: Preparation) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
         self._base, self.preparation = base.as_type("float64"), preparation
-        self.in_memory = base.in_memory
+        self.in_memory = self._is_one_chunk = base.in_memory
         self._weights = base._weights
         self._weights_spec = None if base._weights_spec is None else AS_HELD
         self._chunk_rows = base._chunk_rows

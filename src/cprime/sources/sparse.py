@@ -17,6 +17,7 @@ class SparseSource(Source):
     """Source of sparse rows in memory, as one chunk; `read` returns `SparseRows` with all columns."""
 
     in_memory = True
+    _is_one_chunk = True
     sparse = True
 
     def __init__(self, rows: SparseRows, name: str = "X") -> None:
@@ -56,9 +57,6 @@ class SparseSource(Source):
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._rows[begin:end].dense()
-
-    def _default_chunk_rows(self) -> int:
-        return max(1, self.n_rows)
 
     def _identity(self) -> bytes:
         found = hashlib.blake2b(digest_size=32)

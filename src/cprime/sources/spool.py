@@ -6,8 +6,6 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -90,12 +88,7 @@ def _ending(head: bytes) -> str:
     return ".tsv" if b"\t" in head.partition(b"\n")[0] else ".csv"
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    openers: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".zst": _zstandard}
-    with openers[path.suffix.lower()](path) as stream:
-        yield stream
-
-
-def _zstandard(path: Path) -> Any:
+def _opened(path: Path) -> Any:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path)
     return require("pyarrow", str(path)).CompressedInputStream(str(path), "zstd")

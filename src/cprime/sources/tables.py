@@ -36,7 +36,6 @@ class TableSource(ArraySource):
         if _library(table) == "pyarrow":
             self._index = index_columns(table.schema, "X")
         self._table = table
-        self._mapped = False
 
     def _settle(self) -> None:
         super()._settle()

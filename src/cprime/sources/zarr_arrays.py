@@ -20,6 +20,7 @@ class ZarrSource(ChunkedSource):
         files = () if folder is None else (Stamp.from_path(folder),)
         super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), None, files)
         self._zarr = array
+        self._place = str(array.path)
 
     @property
     def n_bytes(self) -> int:
@@ -27,9 +28,6 @@ class ZarrSource(ChunkedSource):
 
     def _array(self) -> Any:
         return self._zarr
-
-    def _identity(self) -> bytes:
-        return str(self._zarr.path).encode()
 
 
 def open_zarr(path: str | Path, key: str | None = None, vector: bool = False) -> ZarrSource:

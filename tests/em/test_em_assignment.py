@@ -6,7 +6,15 @@ from em_data import KEY, C, D, block, kept, model, plain, points, squares, weigh
 from scipy.special import logsumexp
 
 from cprime._utils.random import Purpose
-from cprime.em import DrawFromAll, ExactEStep, Hard, HardEStep, SampledAssignment, Soft, assignment_of
+from cprime.em import (
+    DrawFromAll,
+    ExactEStep,
+    HardEStep,
+    SampledAssignment,
+    assignment_of,
+    hard_assignment,
+    soft_assignment,
+)
 from cprime.em import expectation as module
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows
@@ -50,11 +58,11 @@ def test_soft_is_the_truncated_posterior(weighted):
     b = block(weighted)
     found, w = kept(b.X, model().centers, 3), plain(b)
     total, q = truncated(found)
-    checked(Soft(), b, found, spread(found.ids, q), w @ total, -(w @ (q * np.log(q)).sum(axis=1)))
+    checked(soft_assignment, b, found, spread(found.ids, q), w @ total, -(w @ (q * np.log(q)).sum(axis=1)))
 
 
 @weighted
-@pytest.mark.parametrize("assignment", [Soft(), Hard()])
+@pytest.mark.parametrize("assignment", [soft_assignment, hard_assignment])
 def test_all_go_to_the_best_of_one(assignment, weighted):
     """Soft and hard assignments are bit-identical if every active set has one component."""
     b = block(weighted)
@@ -68,7 +76,7 @@ def test_hard_gives_all_to_the_best_of_several(weighted):
     b = block(weighted)
     found, w = kept(b.X, model().centers, 3), plain(b)
     log_sum = w @ -found.costs[:, 0] / (2 * model().variance)
-    checked(Hard(), b, found, spread(found.ids[:, :1], np.ones((60, 1))), log_sum, 0.0)
+    checked(hard_assignment, b, found, spread(found.ids[:, :1], np.ones((60, 1))), log_sum, 0.0)
 
 
 @weighted
@@ -171,8 +179,8 @@ def test_movers_are_the_difference_of_the_sums(weighted):
 
 
 def test_assignments_by_name():
-    assert assignment_of("soft", KEY) == Soft()
-    assert assignment_of("hard", KEY) == Hard()
+    assert assignment_of("soft", KEY) == soft_assignment
+    assert assignment_of("hard", KEY) == hard_assignment
     assert assignment_of("posterior", KEY) == SampledAssignment(KEY)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from em_data import KEY, C, block, kept, model, plain, points, squares
 
-from cprime.em import EStep, ExactEStep, Hard, HardEStep, Soft, Totals
+from cprime.em import EStep, ExactEStep, HardEStep, Totals, hard_assignment, soft_assignment
 from cprime.em.expectation import CostPass, CostTally, HardMoments, NearestStart, moved
 from cprime.em.hard import ClusterSums, Lazy
 from cprime.em.k_means import ReassignmentSums
@@ -26,7 +26,7 @@ LOOK = Full().look(None, model().components(), KEY)
 @weighted
 def test_a_first_pass_moves_every_point_of_weight(weighted):
     b = block(weighted)
-    found, totals = EStep(model(), LOOK, 2, Soft())(b, None)
+    found, totals = EStep(model(), LOOK, 2, soft_assignment)(b, None)
     expected = kept(b.X, model().centers, 2)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_allclose(found.costs, expected.costs)
@@ -34,7 +34,7 @@ def test_a_first_pass_moves_every_point_of_weight(weighted):
     assert (totals.tally.n_distances, totals.tally.n_moved) == (60 * C, heavy)
     assert totals.stats.n_weighted == heavy
     assert totals.tally.error == pytest.approx(plain(b) @ expected.costs[:, 0])
-    assert totals.tally.log_sum == pytest.approx(Soft()(b, model(), found).log_sum)
+    assert totals.tally.log_sum == pytest.approx(soft_assignment(b, model(), found).log_sum)
 
 
 @weighted
@@ -43,9 +43,9 @@ def test_moves_of_points_of_weight_are_counted(weighted):
     before = kept(b.X, model().centers, 2)
     ids = before.ids.copy()
     ids[::3] = ids[::3, ::-1]
-    _, totals = EStep(model(), LOOK, 2, Soft())(b, ActiveSet(ids, before.costs))
+    _, totals = EStep(model(), LOOK, 2, soft_assignment)(b, ActiveSet(ids, before.costs))
     assert totals.tally.n_moved == int((plain(b)[::3] > 0).sum())
-    assert EStep(model(), LOOK, 2, Soft())(b, before)[1].tally.n_moved == 0
+    assert EStep(model(), LOOK, 2, soft_assignment)(b, before)[1].tally.n_moved == 0
 
 
 def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distance():
@@ -56,7 +56,7 @@ def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distanc
         PooledSpherical(model().centers, np.full(C, 0.7), 0.0, weights),
     ):
         look = Full().look(None, parameters.components(), KEY)
-        found, totals = EStep(parameters, look, 1, Hard())(b, None)
+        found, totals = EStep(parameters, look, 1, hard_assignment)(b, None)
         J = plain(b) @ np.square(b.X.given() - model().centers[found.winners]).sum(axis=1)
         assert totals.tally.error == pytest.approx(J, rel=1e-12)
         assert abs(plain(b) @ found.costs[:, 0] - J) > 1e-3 * J
@@ -69,7 +69,7 @@ def test_an_error_that_would_take_a_pass_of_its_own_is_not_known():
     skew = np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 0.3]])
     gaussians = FullCovariance(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
     look = Full().look(None, gaussians.components(), KEY)
-    assert np.isnan(EStep(gaussians, look, 1, Hard())(block(True), None)[1].tally.error)
+    assert np.isnan(EStep(gaussians, look, 1, hard_assignment)(block(True), None)[1].tally.error)
     assert np.isnan(ExactEStep(gaussians)(block(True), None)[1].tally.error)
 
 
@@ -102,7 +102,7 @@ def test_an_exact_pass_looks_at_all_and_keeps_nothing(weighted):
 
 
 @pytest.mark.parametrize(
-    "job", [EStep(model(), LOOK, 2, Soft()), CostPass(model(), LOOK, 2), NearestStart(points(8), None)]
+    "job", [EStep(model(), LOOK, 2, soft_assignment), CostPass(model(), LOOK, 2), NearestStart(points(8), None)]
 )
 def test_points_keep_what_a_pass_has_found(job):
     data = local(points())

@@ -15,15 +15,15 @@ from cprime.em import (
     ExactEStep,
     Exchange,
     Final,
-    Hard,
     HardEStep,
     Lloyd,
     MixtureSettings,
     Settings,
-    Soft,
     Undo,
     Warmup,
+    hard_assignment,
     hard_free_energy,
+    soft_assignment,
 )
 from cprime.em.hard import Lazy
 from cprime.em.k_means import Progress, ReassignmentSums, _all_sums
@@ -304,7 +304,7 @@ def em(n_kept=2, max_iter=10, tol=1e-3, assignment="soft", **state):
 
 
 def test_a_step_of_a_mixture_is_the_m_step():
-    totals, data = mixture_pass(Soft()), local(points())
+    totals, data = mixture_pass(soft_assignment), local(points())
     stage = em().begun(model(), data)
     step = stage.judge(model(), totals, data)
     expected = model().maximise(totals.moments, stage.prior)
@@ -341,7 +341,7 @@ def test_a_stage_of_a_mixture_has_the_prior_that_its_m_step_asks_for():
     ],
 )
 def test_a_mixture_ends_on_f_or_where_nothing_moves_but_draws_go_on(assignment, change, n_moved, n_steps, converged):
-    totals, data = mixture_pass(Soft(), n_moved=n_moved), local(points())
+    totals, data = mixture_pass(soft_assignment, n_moved=n_moved), local(points())
     for side in (-1, 1):
         bound = model().log_scale + totals.tally.log_sum / 60
         step = em(assignment=assignment, last=bound + side * change, n_steps=n_steps).judge(model(), totals, data)
@@ -355,10 +355,10 @@ def test_what_a_pass_of_a_mixture_is():
     kinds = {n: em(n).propose(model(), LOOK, KEY) for n in (1, 2, C)}
     assert isinstance(kinds[C], ExactEStep)
     assert [kinds[n].n_kept for n in (1, 2)] == [1, 2]
-    assert kinds[2].assignment == Soft()
+    assert kinds[2].assignment == soft_assignment
     assert isinstance(em(1).propose(TiedSpherical(points(1), 1.0, 1e-20), LOOK, KEY), EStep)
     assert isinstance(em(C, assignment="posterior").propose(model(), LOOK, KEY), DrawFromAll)
-    assert em(assignment="hard").propose(model(), LOOK, KEY).assignment == Hard()
+    assert em(assignment="hard").propose(model(), LOOK, KEY).assignment == hard_assignment
 
 
 def test_what_counts_of_kept_sets():

@@ -3,7 +3,7 @@
 The package contains the EM loop, its E-steps, and its stages: the phases of a fit, such as Lloyd's steps of k-means.
 """
 
-from cprime.em.assignment import Hard, SampledAssignment, Soft, assignment_of
+from cprime.em.assignment import SampledAssignment, assignment_of, hard_assignment, soft_assignment
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
 from cprime.em.hard import HardEStep
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
@@ -25,7 +25,6 @@ __all__ = [
     "Exchange",
     "Final",
     "FitPlan",
-    "Hard",
     "HardEStep",
     "Label",
     "Lloyd",
@@ -35,7 +34,6 @@ __all__ = [
     "Run",
     "SampledAssignment",
     "Settings",
-    "Soft",
     "Stage",
     "Totals",
     "Undo",
@@ -44,6 +42,7 @@ __all__ = [
     "assignment_of",
     "begin",
     "free_energy",
+    "hard_assignment",
     "hard_free_energy",
     "hard_start",
     "history",
@@ -53,4 +52,5 @@ __all__ = [
     "reached",
     "run",
     "sampler",
+    "soft_assignment",
 ]

@@ -36,31 +36,25 @@ class Assignment(Protocol):
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned: ...
 
 
-@dataclass(frozen=True)
-class Soft:
-    """Soft assignment: responsibilities are the truncated posterior, eq. (5) of Lücke & Forster 2019."""
-
-    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
-        assert kept.costs is not None
-        if kept.costs.shape[1] == 1:
-            return Hard()(block, model, kept)
-        found = posterior(kept.costs, model.scale)
-        log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-        shares = Responsibilities(kept.ids, found.responsibilities, mean, kept.costs)
-        return Assigned(shares, log_sum, log_sum - model.scale * mean)
+def soft_assignment(block: Block, model: Model, kept: ActiveSet) -> Assigned:
+    """Return the truncated posterior as responsibilities, eq. (5) of Lücke & Forster 2019."""
+    assert kept.costs is not None
+    if kept.costs.shape[1] == 1:
+        return hard_assignment(block, model, kept)
+    found = posterior(kept.costs, model.scale)
+    log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
+    shares = Responsibilities(kept.ids, found.responsibilities, mean, kept.costs)
+    return Assigned(shares, log_sum, log_sum - model.scale * mean)
 
 
-@dataclass(frozen=True)
-class Hard:
-    """Hard assignment to the best component: classification EM, eq. (22) of Lücke & Forster 2019.
+def hard_assignment(block: Block, model: Model, kept: ActiveSet) -> Assigned:
+    """Assign each point to its best component: classification EM, eq. (22) of Lücke & Forster 2019.
 
     The best component of a point is then the only one in its active set K(n), also when the free energy F is computed.
     """
-
-    def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned:
-        assert kept.costs is not None
-        least = block.weighted_sum(kept.costs[:, 0])
-        return Assigned(Responsibilities(kept.ids[:, :1], None, least, kept.costs[:, :1]), model.scale * least, 0.0)
+    assert kept.costs is not None
+    least = block.weighted_sum(kept.costs[:, 0])
+    return Assigned(Responsibilities(kept.ids[:, :1], None, least, kept.costs[:, :1]), model.scale * least, 0.0)
 
 
 @dataclass(frozen=True)
@@ -94,5 +88,5 @@ class SampledAssignment:
 
 def assignment_of(name: str, key: Key) -> Assignment:
     """Return the assignment called "soft", "hard" or "posterior" (drawn). key: counter-based random key of the draws"""
-    choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": SampledAssignment(key)}
-    return choices[name]
+    choices: dict[str, Assignment] = {"soft": soft_assignment, "hard": hard_assignment}
+    return SampledAssignment(key) if name == "posterior" else choices[name]

@@ -17,8 +17,8 @@ from cprime.search.full import FullLookup
 
 
 @dataclass(frozen=True)
-class ClusterSums:
-    """Sums of a k-means E-step over the points assigned to each center; the sums of two blocks can be added by `+`.
+class ClusterSums(Sums):
+    """Sums of a k-means E-step over the points assigned to each center.
 
     counts (C,): Σ w_n    members (C,): number of points of positive weight
     sums (C, D): Σ w_n x_n [data units], or `ReassignmentSums`, their change since the previous pass
@@ -27,10 +27,6 @@ class ClusterSums:
     counts: NDArray[np.float64]
     members: NDArray[np.int64]
     sums: NDArray[np.float64] | ReassignmentSums
-
-    def __add__(self, other: "ClusterSums") -> "ClusterSums":
-        counts, members = self.counts + other.counts, self.members + other.members
-        return ClusterSums(counts, members, self.sums + other.sums)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
 
-To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model` (interface.py),
-and `register` it under a name. The base class `Family` derives some members from the others, slowly; a family that has
-its own kernels overrides them. Other packages use only the members of `Model`.
+To add a family, add a file with a frozen dataclass of its parameters that has the members of the protocol `Model`
+(interface.py), and apply the decorator `register`. The base class `Family` derives some members from the others. These
+are slow; a family with kernels of its own overrides them. Other packages use only the members of `Model`.
 """
 
 import logging
@@ -25,7 +25,7 @@ from cprime.neighbors.components import Components
 
 logger = logging.getLogger("cprime")
 
-_BLOCK = 2**20  # number of table entries (rows × components) that are computed at a time
+_BLOCK = 2**20  # maximum number of costs (rows × components) that are computed at a time
 
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
@@ -33,9 +33,9 @@ F = TypeVar("F", bound=type)
 
 
 def register(cls: F) -> F:
-    """Add a model family to FAMILIES under its `covariance_type`, and return it; usable as a decorator.
+    """Class decorator: add a model family to FAMILIES under its `covariance_type`, and return the class unchanged.
 
-    A class without a name for stored files gets one, made of module and class name.
+    A class that has no name in stored files yet gets one, made of module and class name.
     """
     if not is_storable(cls):
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
@@ -44,7 +44,7 @@ def register(cls: F) -> F:
 
 
 class Family:
-    """Base class of model families: default values of members of `Model`, and members that are derived from others."""
+    """Base class of model families: defaults for members of the protocol `Model`, and members derived from others."""
 
     covariance_type: ClassVar[str]
     exact: ClassVar[bool] = False
@@ -164,7 +164,7 @@ class Gaussian(Family):
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
-        """Return a dict of the centers and weights, extrapolated by a share of their step since model `before`."""
+        """Return a dict of centers and weights, extrapolated by `share` times their change since the model `before`."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
@@ -183,9 +183,9 @@ def expect_gaussians(
     moments: Callable[[Responses], Any],
     error: Callable[[Block, ActiveSet], float],
 ) -> Expected:
-    """Return the result of an exact E-step of a Gaussian family for a block, from the result `found` of a kernel.
+    """Return the result of an exact E-step of a Gaussian family for a block of rows.
 
-    moments: function that computes the family's moments from `found`
+    found: result of the kernel of the E-step    moments: function that computes the family's moments from `found`
     error: function that computes the sum of squared distances to the best components (`Model.error_of`)
     """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
@@ -196,7 +196,7 @@ def expect_gaussians(
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
     """Return the new means S_c / N_c (C, D) in float64; a component without points has its old one from `centers`.
 
-    With weights w and responsibilities q: counts (C,): N_c = Σ_n w_n q_nc    sums (C, D): S_c = Σ_n w_n q_nc x_n
+    counts (C,): N_c = Σ_n w_n q_nc with weights w and responsibilities q    sums (C, D): S_c = Σ_n w_n q_nc x_n
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]

@@ -1,7 +1,8 @@
-"""Components of independent categorical columns: log p(x given c) = Σ_d log p_cd(x_d), with one-hot rows.
+"""Components with independent categorical columns: log p(x given c) = Σ_d log p_cd(x_d).
 
-A row of D codes 0 … K_d − 1 is read as a row of Σ_d K_d zeros and ones. Its mean under a component has the
-probabilities of all categories.
+p_cd(k) is the probability of category k in column d under component c. Column d has the codes 0 … K_d − 1. A row of D
+codes is converted to one-hot form: Σ_d K_d zeros and ones. The mean of such rows under a component consists of the
+probabilities of all its categories.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ _LEAST = 1e-15  # least probability in densities, so that the log-density of an 
 class OneHot:
     """Picklable function that converts rows of codes (n, D) to rows of zeros and ones (n, Σ K_d).
 
-    n_categories: K_d of each column    names: names of the columns for messages, or None
+    n_categories: number of categories K_d of each column d    names: names of the columns for error messages, or None
     """
 
     n_categories: tuple[int, ...]
@@ -43,7 +44,8 @@ class OneHot:
 def check_codes(codes: NDArray, n_categories: Any, names: Any = None) -> None:
     """Raise ValueError that names the first entry that is no code of a category: an integer from 0 to K_d − 1.
 
-    n_categories (D,): K_d, or None for no upper limit
+    n_categories (D,): number of categories K_d of each column d, or None for no upper limit
+    names: names of the columns for the error message, or None
     """
     limit: Any = np.inf if n_categories is None else np.asarray(n_categories)
     wrong = ~((codes >= 0) & (codes < limit) & (codes == np.floor(codes)))
@@ -59,7 +61,7 @@ def check_codes(codes: NDArray, n_categories: Any, names: Any = None) -> None:
 class Categorical(Linear):
     """Mixture of categorical columns; centers (C, Σ K_d): probabilities of all categories, column by column.
 
-    n_categories: K_d of each column
+    n_categories: number of categories K_d of each column d
     """
 
     n_categories: tuple[int, ...] = ()
@@ -93,7 +95,7 @@ class Categorical(Linear):
         return p * (1 - p)
 
     def by_column(self) -> list[Floats]:
-        """Return the probabilities of each column's categories, (C, K_d) each."""
+        """Return a list of the probabilities of the categories: (C, K_d) for each column d with K_d categories."""
         return np.split(self.centers, np.cumsum(self.n_categories)[:-1], axis=1)
 
     def attributes(self) -> dict[str, Any]:

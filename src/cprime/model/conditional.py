@@ -89,8 +89,8 @@ def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
 
 
 def of_independent(model: Any, columns: NDArray[np.intp]) -> Conditional:
-    """Return the `Conditional` of a model given known `columns`, if columns are independent within components.
+    """Return the conditional distributions of the other columns, if columns are independent within components.
 
-    The known columns then affect only the weights of components.
+    The known `columns` then affect only the weights of components.
     """
     return Conditional(model.marginal(columns), model.marginal(others(columns, model.n_features)))

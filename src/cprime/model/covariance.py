@@ -13,10 +13,9 @@ _JITTER = 1e-10  # to repair a singular covariance, this share of the component'
 _COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
 _SINGULAR = 4 * np.finfo(np.float64).eps  # a matrix is singular if a conditional variance / variance is at most this
 
-
-# Least allowed variance as a share of the data's variance, so that squared distances do not overflow; and the least
-# variance whose inverse does not overflow.
+# Least allowed variance / variance of the data, so that squared distances in standard deviations do not overflow.
 _LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
+# Least allowed variance, so that its inverse does not overflow.
 _LEAST = {np.dtype(np.float32): 2.0**-120, np.dtype(np.float64): 2.0**-1000}
 
 
@@ -32,8 +31,8 @@ def data_variance(
     """Return the variance of all points, averaged over columns [data unit²], from means and variances of components.
 
     counts (C,): weights of the components    means, variances (C, D)
-    If all points are equal, return the squared spacing of floating-point numbers divided by 1e-10. The repair of a
-    singular covariance first adds 1e-10 of this variance, so it adds the squared spacing.
+    If all points are equal, the variance is 0. Then return the squared spacing of floating-point numbers near the
+    means, divided by 1e-10. The repair of a singular covariance adds 1e-10 of the result, so it adds that spacing.
     """
     shares = counts / counts.sum()
     squares = means - shares @ means
@@ -84,8 +83,8 @@ def repaired(
 
     The diagonal of a singular matrix is increased by the least of 1e-10, 1e-9 … times its typical variance
     (mean variance) that makes it positive definite, but at least by the data's resolution, the squared spacing of
-    floating-point numbers. The number of repaired matrices is logged. scale: variance and resolution of the data; None
-    uses the largest entry of the covariances as variance, and 0 as resolution.
+    floating-point numbers. The number of repaired matrices is logged.
+    scale: variance and resolution of the data; None stands for the largest entry of the covariances, and 0
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -122,7 +121,7 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
 
 
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return lower Cholesky factors (C, D, D), and the mask (C,) of covariances that are singular up to rounding."""
+    """Return lower Cholesky factors (C, D, D) of covariances, and the mask (C,) of those singular up to rounding."""
     try:
         lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy's type stubs give no dtype
     except np.linalg.LinAlgError:  # NumPy does not report which matrix failed, SciPy does
@@ -130,7 +129,7 @@ def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
         if bad.any():
             there = ~bad
             lower[there], bad[there] = _factors(covariances[there])
-        else:  # SciPy's LAPACK rounds differently, and has not failed for any matrix
+        else:  # SciPy's LAPACK, which rounds differently, failed for no matrix: find those for which NumPy's fails
             bad[:] = True
             for c in range(len(covariances) if len(covariances) > 1 else 0):
                 lower[c : c + 1], bad[c : c + 1] = _factors(covariances[c : c + 1])
@@ -152,9 +151,9 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return numbers `now` ≥ 0 extrapolated by a share of their logarithms' step: now · (now / before)^share.
+    """Return numbers `now` ≥ 0, extrapolated by a share of the change of their logarithms: now · (now / before)^share.
 
-    The result differs from `now` at most by a factor e.
+    before: the previous numbers. The result differs from `now` at most by a factor e.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.log(now)
@@ -164,7 +163,7 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 
 
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of the step from `before` to L.
+    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of its change since `before`.
 
     lower, before (C, D, D): new and previous Cholesky factors L. Their diagonals are extrapolated by logarithms.
     """
@@ -190,9 +189,9 @@ def given_columns(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return regression matrices and conditional covariances of other columns given known ones, from covariances Σ.
 
-    Let o be the k known columns and m the M others. The results are Σ_mo Σ_oo⁻¹ (C, M, k) and
-    Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M). If the known columns come first in Σ = L Lᵀ, the results are L_mo L_oo⁻¹ and
-    L_mm L_mmᵀ.    covariances (C, D, D): Σ
+    covariances (C, D, D): Σ    known (k,), others (M,): column indices, called o and m below
+    The results are Σ_mo Σ_oo⁻¹ (C, M, k) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M). They are computed as L_mo L_oo⁻¹ and
+    L_mm L_mmᵀ, with the Cholesky factor L of Σ whose known columns come first.
     """
     order, k = np.concatenate([known, others]), len(known)
     lower = repaired(covariances[:, order[:, np.newaxis], order])[1]
@@ -205,8 +204,8 @@ def fewer_factors(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return loadings Λ (C, D, H) and noise ψ (C, D) with H < D and the same covariances ΛΛᵀ + diag ψ as those given.
 
-    If D factors or more are given, the least eigenvalue of ΛΛᵀ is moved from the loadings to the noise of all
-    coordinates.
+    If H ≥ D factors are given, the least eigenvalue of ΛΛᵀ is subtracted from all its eigenvalues and added to the
+    noise variances of all coordinates. This removes one factor.
     """
     if loadings.shape[2] < loadings.shape[1]:
         return loadings, noise
@@ -231,8 +230,8 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
     """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 
     The replaced variances become 1e-10 of the component's mean variance, but at least the data's resolution, the
-    squared spacing of floating-point numbers. scale: variance and resolution of the data; None uses the largest
-    of the variances, and 0 as resolution.
+    squared spacing of floating-point numbers.
+    scale: variance and resolution of the data; None stands for the largest of the variances, and 0
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)

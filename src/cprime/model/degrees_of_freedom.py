@@ -1,4 +1,4 @@
-"""Degrees of freedom ν of t distributions: the equation for ν in the M-step, and the part of ν in the log-density.
+"""Degrees of freedom ν of t distributions: the equation for ν in the M-step, and the terms of the log-density with ν.
 
 All formulas avoid cancellation for large ν; at ν = 10⁹ a t distribution is a Gaussian.
 """
@@ -9,8 +9,8 @@ from scipy.special import digamma, gammaln
 
 LEAST, MOST = 0.1, 1e9  # range of the degrees of freedom ν in M-steps
 _LARGE = 50.0  # for arguments of at least this size, four terms of Stirling's series are exact up to rounding
-_STEPS = 9  # maximum number of iterations
-_CLOSE = 1e-12  # if the error of the logarithm is below this, one more step is exact up to rounding
+_STEPS = 9  # maximum number of Newton steps for ν
+_CLOSE = 1e-12  # Newton's method ends if the logarithm of an equation has at most this error, before the last step
 
 Doubles = NDArray[np.float64]
 
@@ -27,8 +27,8 @@ def solved(target: Doubles) -> Doubles:
     """Return degrees of freedom ν with log(ν/2) − ψ(ν/2) = target >= 0 (any shape), or the nearest end of [0.1, 10⁹].
 
     ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
-    distribution, 2002). This approximation gives the first x, and the slope of the Newton steps, which solve for log x
-    with the logarithm of the left side. So each step reduces the error to 2 % of its previous value.
+    distribution, 2002). This approximation gives the first x. Newton steps then solve the logarithm of the equation for
+    log x, with the slope of the approximation. So each step reduces the error to about 2 % of its previous value.
     """
     target = np.asarray(target, dtype=np.float64)
     least, greatest = gap(np.array([MOST, LEAST]) / 2)

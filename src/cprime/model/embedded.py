@@ -1,8 +1,8 @@
 """Base class of mixtures whose costs are squared distances between embedded (for example, whitened) points and centers.
 
-Up to a constant, log p(c, x) is log π_c plus scale times the squared distance, with a factor scale < 0. If weights π
-are free, embedded centers have one more coordinate, which is 0 for all points. Its square,
-log (π_c / max π) / scale ≥ 0, is added to the squared distance, so that scale times this sum includes the weight.
+Up to a constant, log p(c, x) is log π_c plus `scale` times the squared distance, where scale < 0. If weights π are
+free, embedded points and centers have one more coordinate. It is 0 for points; for centers its square is
+log (π_c / max π) / scale ≥ 0. So the squared distance, times `scale`, includes log π_c.
 """
 
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 from cprime.neighbors.components import Centers
 
-_PIECE = 2**22  # maximum number of values in the rows that are embedded at a time
+_PIECE = 2**22  # maximum number of values (rows × columns) that are embedded at a time
 
 
 def rows_of_piece(n_features: int) -> int:
@@ -38,11 +38,11 @@ class Embedded(_EmbeddedGaussian):
     A subclass defines how points and centers are embedded.
     """
 
-    steady: ClassVar[bool] = True  # whether embedded points do not depend on the parameters
+    steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """Coordinate (C,) added to each center: squared distances then include −2σ² log π_c; None for equal weights."""
+        """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale); None for equal weights."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

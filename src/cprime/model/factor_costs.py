@@ -20,23 +20,23 @@ from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 from cprime.neighbors.components import Components, Ids
 
-_ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
-_CLOSED_FORM = 2**36  # neighbor lists are computed from divergences in at most this many multiplications
-_PRODUCTS = 2**22  # number of entries in products of loadings and directions that are computed at a time
+_ROUNDING = 2.0**-27  # largest accepted rounding error of a cost, divided by 1 + cost
+_CLOSED_FORM = 2**36  # maximum number of multiplications by which neighbor lists are computed from divergences
+_PRODUCTS = 2**22  # maximum number of entries of a matrix product (loadings times matrices U) in memory at a time
 _TOGETHER = 64  # number of components that are processed at a time
 
 
 def parts(C: int) -> Iterator[slice]:
-    """Yield slices that divide C components into blocks, so that temporary arrays are smaller than parameters."""
+    """Return an iterator of slices that divide C components into blocks of 64, so that temporary arrays are small."""
     return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
 
 
 class Terms(NamedTuple):
-    """Terms of the costs of G factor analyzers (means μ, loadings Λ, noise Ψ), for points relative to an origin (D,).
+    """Precomputed arrays from which the costs of points under G factor analyzers follow; points are minus `origin`.
 
-    precisions (G, D): 1/ψ, inverse noise variances    directions (G, H, D): U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ
-    With m = μ − origin: pulls (G, D): m/ψ
-    constants (G,): Σ m²/ψ    own (G, H): U m
+    ids: indices of the G components    origin (D,)    precisions (G, D): 1/ψ, inverse noise variances
+    directions (G, H, D): U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ, for loadings Λ and noise covariance Ψ = diag ψ
+    With m = μ − origin for means μ: pulls (G, D): m/ψ    constants (G,): Σ_d m_d²/ψ_d    own (G, H): U m
     """
 
     ids: Ids | slice
@@ -105,7 +105,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @cached_property
     def terms(self) -> Terms:
-        """Precomputed terms of the costs of all components, for points relative to the mean of the centers."""
+        """Precomputed arrays for the costs of all components, with the mean of the centers as origin."""
         return self._terms(slice(None), super().origin())
 
     def origin(self) -> NDArray[np.float64]:
@@ -156,11 +156,12 @@ class FactorCosts(TabulatedCosts, Components):
         return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
 
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the costs (n, G) of rows under the G components to which `terms` belong, and U(x − μ) (n, G, H).
+        """Return the costs (n, G) of rows under the G components of `terms`, and U(x − μ) (n, G, H).
 
-        U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ    X (n, D): rows near the origin of `terms`
-        If terms are so much larger than a cost that rounding errors matter, this cost is recomputed from the residual
-        x − μ − Λz, with factors z.
+        X (n, D): rows near the origin of `terms`    terms: precomputed arrays of the components
+        U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ
+        A cost is a difference of numbers. If these are so much larger that rounding errors matter, the cost is
+        recomputed from the residual x − μ − Λz, with the expected factors z.
         """
         ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
@@ -194,7 +195,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def reach(self) -> float:
-        """Largest squared distance of a center from the mean of all centers, in units of noise variances."""
+        """Largest Σ_d (μ_d − m_d)²/ψ_d of a component: distance of its mean from the origin m, in noise variances ψ."""
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )

@@ -83,10 +83,11 @@ def _above_one_of(of: Component, observed: Mask) -> Doubles:
 
 
 class GapMoments(NamedTuple):
-    """Moments of a component from rows with missing values, as weighted sums over rows, with y = x − μ and factors z.
+    """Moments of a component from rows with missing values: weighted sums over rows of expectations given x_o.
 
+    x_o are the observed values of row x, μ is the mean of the component, y = x − μ, and z are the factors.
     sums, squares (D,): sums of E[y] and E[y²]    cross (D, H): of E[y zᵀ]    means (H,): of E[z]
-    second (H, H): of E[z zᵀ]    μ: mean of the component
+    second (H, H): of E[z zᵀ]
     """
 
     sums: Doubles
@@ -134,12 +135,12 @@ def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None =
 
 
 def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
-    """Return random deviations of missing values from their expectations, of covariance Λ_m V Λ_mᵀ + Ψ_m: (n, D).
+    """Return random deviations (n, D) of each row's missing values from their expectations given the observed ones.
 
-    Λ_m, Ψ_m: loadings and noise variances of the missing columns
-    The result is Ψ^½ (I + WWᵀ)^½ times the numbers `normal` (n, D), with W = Ψ_m^−½ Λ_m V^½.
-    covariances (n, H, H): V, the covariances of each row's factors given its observed values
-    gone (n, D): mask of missing values
+    The covariance of the deviations of a row is Λ_m V Λ_mᵀ + Ψ_m, with the loadings Λ_m and noise variances Ψ_m of the
+    missing columns, and the covariance V of the factors given the observed values. So the deviations are computed as
+    Ψ^½ (I + WWᵀ)^½ times the standard normal numbers `normal` (n, D), with W = Ψ_m^−½ Λ_m V^½.
+    covariances (n, H, H): V of each row    gone (n, D): mask of missing values
     """
     root = np.sqrt(of.noise)
     scaled = (of.loadings / root[:, np.newaxis]) * gone[:, :, np.newaxis]

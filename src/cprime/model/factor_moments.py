@@ -13,17 +13,17 @@ from cprime.execution.statistics import Sums
 from cprime.kernels import Floats
 from cprime.model.interface import Responsibilities
 
-TOGETHER = 2**26  # maximum bytes of matrices U (C, H, D), and of rows, in memory at a time
+TOGETHER = 2**26  # maximum size in bytes of the matrices U = L⁻¹ΛᵀΨ⁻¹ that are in memory at a time
 
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
-    """Moments of factor analyzers: sums over points weighted by w_n q_nc, with y = x − μ_c and z = W_c y.
+    """Moments of factor analyzers: sums over points x_n, weighted by sample weight times responsibility, w_n q_nc.
 
-    w are sample weights, q responsibilities. z is E[z | x] if loadings are known, otherwise the projection of y on
-    random directions (rows of W_c).
-    counts (C,): sums of weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
-    second (C, H, H): of z zᵀ
+    Let y = x − μ_c and z = W_c y. If loadings are known, z is E[z | x], the expected factors. Otherwise z is the
+    projection of y on H random directions, the rows of W_c.
+    counts (C,): sums of the weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ
+    means (C, H): of z    second (C, H, H): of z zᵀ
     """
 
     counts: NDArray[np.float64]
@@ -76,7 +76,7 @@ class FactorMoments(Sums):
     def about(self, places: NDArray[np.float64], cross: NDArray[np.float64]) -> Self:
         """Return moments about the means `places` (C, D), from these moments about one origin.
 
-        cross (D, C·H): sums of y zᵀ, for points y relative to the origin and their factors z
+        places are relative to the origin    cross (D, C·H): sums of y zᵀ, for points y minus origin and their factors z
         """
         C, H = self.means.shape
         counts = self.counts[:, np.newaxis]
@@ -109,9 +109,10 @@ def by_blocks(
     directions_of: Callable[[slice], NDArray[np.float64]],
     roots: NDArray[np.float64],
 ) -> FactorMoments:
-    """Return the moments of a block, computed for some components at a time, to limit the memory for directions U.
+    """Return the moments of a block of rows, computed for some components at a time to limit memory.
 
-    shares: responsibilities    directions_of: function that returns U = L⁻¹ΛᵀΨ⁻¹ (c, H, D) of some components
+    shares: responsibilities
+    directions_of: function of a slice of components that returns their matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D)
     roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ
     """
     (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
@@ -136,7 +137,7 @@ def by_blocks(
 
 
 def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Yield slices of `size` of C components, and the ascending positions at which they occur in ids (n,)."""
+    """Yield slices of `size` of C components, each with the ascending positions in `ids` (n,) of its components."""
     blocks = ids // np.int32(size)
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))

@@ -15,8 +15,9 @@ Doubles = NDArray[np.float64]
 
 
 class FactorRoots(NamedTuple):
-    """Values for E- and M-steps of C factor analyzers with H factors, loadings Λ, noise Ψ, covariances Σ = ΛΛᵀ + Ψ.
+    """Matrix roots and log determinants of C factor analyzers with H factors, computed once for E- and M-steps.
 
+    Loadings are Λ, the noise covariance is Ψ, and Σ = ΛΛᵀ + Ψ.
     roots: L⁻ᵀ (C, H, H), where LLᵀ = I + ΛᵀΨ⁻¹Λ    log_determinants (C,): log |Σ|
     """
 
@@ -47,8 +48,9 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
     """Return initial shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions.
 
-    The covariances S of each component's points are approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström).
-    random: the directions as rows, Rᵀ    H: number of factors
+    The covariance S of each component's points is approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström), where the columns of R
+    are the random directions. The loadings are the H principal axes of this approximation, scaled.
+    random: Rᵀ, the directions as rows    H: number of factors
     """
     D, counts = random.shape[1], _masses(moments)
     shift = moments.sums / counts[:, np.newaxis]

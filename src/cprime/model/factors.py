@@ -181,7 +181,7 @@ class Factors(Gaussian):
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Set the moments of component c, in place in `found`, from rows with missing values.
 
-        The M-step (`maximise`) adds the covariance that factors z have given a complete row, for every row. So this
+        For every row, the M-step (`maximise`) adds the covariance of the factors z given a complete row. So this
         covariance is subtracted here.
         X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
         """
@@ -204,10 +204,10 @@ class Factors(Gaussian):
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
-        """Return the exact E-step of a block, by matrix products of all rows and components, relative to one origin.
+        """Return the exact E-step of a block of rows, by matrix products of all rows and components.
 
-        Afterwards, moments about the origin are converted to moments about the means. If components are so far apart
-        that this would lose precision, the E-step is computed component by component.
+        Rows are relative to one origin, and their moments about it are converted to moments about the means. If
+        components are so far apart that this would lose precision, the E-step is computed component by component.
         """
         if block.X.observed is not None or self.components().reach > _FAR:
             return self._expect_each(block)

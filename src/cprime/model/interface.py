@@ -21,8 +21,8 @@ class Responsibilities(NamedTuple):
     """Responsibilities of the H components in the active set of each point.
 
     ids (n, H): components    responsibilities (n, H): q_nc, None if H = 1 and all are 1
-    cost: Σ_n w_n Σ_c q_nc cost_nc with sample weights w_n    costs (n, H): cost_nc    `cost` and `costs` are None
-    if costs are unknown.
+    costs (n, H): cost_nc of point n under component c, where log p(c, x_n) = constant + scale · cost_nc, scale < 0
+    cost: Σ_n w_n Σ_c q_nc cost_nc with sample weights w_n. `cost` and `costs` are None if costs are unknown.
     """
 
     ids: NDArray[np.int32]
@@ -56,16 +56,16 @@ class Model(Protocol):
     covariance_type: ClassVar[str]  # the family's name
     exact: ClassVar[bool]  # whether the family has an exact E-step of its own, `expect_all`
     accelerates: ClassVar[bool]  # whether parameters can be extrapolated (momentum)
-    settles: ClassVar[bool]  # whether a second M-step with the same responsibilities changes nothing (complete rows)
+    settles: ClassVar[bool]  # whether, for complete rows, a second M-step with the same responsibilities has no effect
     in_place: ClassVar[bool]  # whether M-steps of many components reuse the memory of the moments
     scale_free: ClassVar[bool]  # whether fits do not depend on the units of columns
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
     full: ClassVar[bool]  # whether a cost takes D² products instead of D
-    finds_variance: ClassVar[bool]  # whether `with_variance` computes a first σ² from costs, if weights are equal
+    finds_variance: ClassVar[bool]  # whether, for equal weights, `with_variance` computes the first σ² from costs
     attribute_names: ClassVar[tuple[str, ...]]  # keys of the dictionary that `attributes` returns
     sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
-    options: ClassVar[tuple[str, ...]]  # names of estimator arguments for this family only, passed to `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # those names in `options` that are attributes of the model, too
+    options: ClassVar[tuple[str, ...]]  # names of the estimator's arguments for only this family, passed to `starting`
+    followed_options: ClassVar[tuple[str, ...]]  # names in `options` that are also attributes of the model
 
     @property
     def centers(self) -> Floats:
@@ -110,7 +110,7 @@ class Model(Protocol):
 
     @property
     def n_collapsed(self) -> int:
-        """Number of collapsed components: their points lie in a plane or are equal, so a variance is `reg_covar`."""
+        """Number of collapsed components: their points are equal or in a plane, so a variance is only `reg_covar`."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
@@ -129,8 +129,9 @@ class Model(Protocol):
         ...
 
     def error_of(self, block: Block, kept: ActiveSet) -> float:
-        """Return J = Σ_n w_n ‖x_n − μ‖² (weights w_n), μ being the mean of each point's best component, the first in
-        `kept`; NaN if the family does not compare points by squared distances.
+        """Return J = Σ_n w_n ‖x_n − μ‖² with weights w_n and the mean μ of each point's best component.
+
+        kept: active sets, best component first. Return NaN if the family does not compare points by squared distances.
         """
         ...
 
@@ -140,18 +141,18 @@ class Model(Protocol):
 
     @property
     def prior(self) -> Any:
-        """Job for a pass over the data: sums that the M-step needs beside the moments, or None if it needs none."""
+        """Job (function of a chunk) for sums that M-steps need in addition to moments; None if they need none."""
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:
         """Return the parameters after an M-step, which overwrites `moments` and may reuse their memory.
 
-        prior: sums over all points that some families need, computed by the job `prior`; else None
+        prior: result of the job `prior` for all points, or None if the family has no such job
         """
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        """Return the model extrapolated for momentum: its parameters plus a share < 1 of their step since `before`.
+        """Return the model extrapolated for momentum: its parameters plus a share < 1 of their change since `before`.
 
         Means are extrapolated linearly; weights and variances by their logarithms.
         """
@@ -173,7 +174,7 @@ class Model(Protocol):
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return x − μ (n, D) of points x drawn from components `labels` (n,), from standard normal numbers."""
+        """Return x − μ (n, D) of points x drawn from components `labels`, made of normal numbers (n, n_normals)."""
         ...
 
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:

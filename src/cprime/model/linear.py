@@ -1,7 +1,7 @@
-"""Base of families whose log-density is linear in a transformed row: log p(x given c) = z(x)·θ_c − a_c.
+"""Base class of families whose log-density is linear in a transformed row z(x): log p(x given c) = z(x)·θ_c − a_c.
 
-Poisson and categorical components are of this form. The sufficient statistics are Σ q and Σ q x of
-each component, with responsibilities q.
+Poisson and categorical components are of this form, with natural parameters θ_c and log normalizers a_c. The
+sufficient statistics of each component are Σ q and Σ q x, with responsibilities q.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.neighbors import least_lists
 from cprime.neighbors.components import Components, Ids
 
-_VALUES = 2**20  # number of costs (rows × components) that are computed at a time
+_VALUES = 2**20  # maximum number of costs (rows × components) that are computed at a time
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class LinearMoments(Sums):
 class LinearCosts(Components):
     """Components with the cost −2 log p(c, x) = offset_c − 2 z·θ_c of a transformed row z (float64).
 
-    parameters (C, m): θ    offsets (C,)    centers (C, m): the mean of z under each component
+    parameters (C, m): θ    offsets (C,): 2 a_c − 2 log π_c, with log normalizers a_c and weights π_c
+    centers (C, m): the mean of z under each component
     """
 
     def __init__(self, parameters: NDArray[np.float64], offsets: NDArray[np.float64], centers: NDArray[np.float64]):
@@ -54,7 +55,7 @@ class LinearCosts(Components):
         return found
 
     def _products(self, points: Rows) -> Floats:
-        """Return z·θ_c for each transformed row z and the parameters θ_c of each component."""
+        """Return z·θ_c for each transformed row z and the parameters θ_c of each component: (n, C)."""
         if isinstance(points, SparseRows):
             products: Floats = points.given() @ self.parameters.T
             return products
@@ -72,7 +73,7 @@ class LinearCosts(Components):
         return kept, costs
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return for each component the others of least mean cost for points from it: (C, min(n_neighbors, C) − 1)."""
+        """Return for each component the others of least mean cost for its points: (C, min(n_neighbors, C) − 1)."""
 
         def mean_costs(begin: int, end: int) -> Floats:
             found: Floats = self.offsets - 2 * Dense(self.centers[begin:end]).products(self.parameters)
@@ -83,8 +84,9 @@ class LinearCosts(Components):
 
 @dataclass(frozen=True)
 class Linear(Family, ABC):
-    """Base of families with log p(x given c) = z(x)·θ_c − a_c. A subclass defines θ and a (`natural`), z, and draws.
+    """Base class of families with log p(x given c) = z(x)·θ_c − a_c.
 
+    A subclass defines θ and a (`natural`), the transformation z (`embed`), and random draws (`drawn`).
     centers (C, D): mean of the rows under each component    weights (C,): π, or None for 1/C each
     """
 
@@ -96,7 +98,7 @@ class Linear(Family, ABC):
     @property
     @abstractmethod
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the natural parameters θ (C, m), and a (C,), of log p(x given c) = z(x)·θ_c − a_c."""
+        """Return the natural parameters θ (C, m) and log normalizers a (C,) of log p(x given c) = z(x)·θ_c − a_c."""
 
     @property
     @abstractmethod

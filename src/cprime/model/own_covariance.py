@@ -49,7 +49,7 @@ class _Shape(Gaussian):
 class OwnCovariance(_Shape):
     """Parameters Θ of a mixture with a covariance for each component.
 
-    A subclass defines how covariances, and the factors of their inverses, are computed.
+    A subclass defines the shape of covariances (full, diagonal or spherical), and computes them and their inverses.
     centers (C, D): means [data units], of the data's dtype
     covariances: float64 array of the subclass's shape [data unit²]
     reg_covar: number added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
@@ -69,7 +69,7 @@ class OwnCovariance(_Shape):
         return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Return the covariances, extrapolated by a share of their step since the model `before`."""
+        """Return the covariances, extrapolated by a share of their change since the model `before`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
     def _shaped(
@@ -77,7 +77,7 @@ class OwnCovariance(_Shape):
     ) -> NDArray[np.float64]:
         """Return the new covariances of an M-step: second moments about new means, plus `reg_covar` on the diagonal.
 
-        shares (C,): share of the points in each component    second: mean second moments
+        shares (C,): share of the points in each component    second: mean second moments of each component
         scale: scale of the data, for the repair of singular covariances
         """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
@@ -130,7 +130,7 @@ class OwnCovariance(_Shape):
         return OwnMoments(found.counts, sums, np.asarray(found.second))
 
     def summarise(self, block: Block, shares: Responsibilities) -> OwnMoments:
-        components = self.centers if shares.cost is None else self.gaussians  # without costs, Σ is not known yet
+        components = self.centers if shares.cost is None else self.gaussians  # costs are None until Σ is known
         counts, first, second = block.X.moments(
             components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )

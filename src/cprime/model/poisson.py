@@ -1,4 +1,4 @@
-"""Components of independent Poisson counts: log p(x given c) = Σ_d (x_d log λ_cd − λ_cd − log x_d!)."""
+"""Components of independent Poisson counts with rates λ: log p(x given c) = Σ_d (x_d log λ_cd − λ_cd − log x_d!)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

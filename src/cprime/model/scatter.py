@@ -40,7 +40,7 @@ class Scatter:
 
 @dataclass(frozen=True)
 class ScatterOf:
-    """Job of a pass over the data that computes the scatter of all points about their weighted mean.
+    """Job (function of a chunk of data) that computes the scatter of all points about their weighted mean.
 
     full: whether the scatter is computed as a matrix (D, D); if not, only its trace is
     """

@@ -127,9 +127,9 @@ class StudentT(OwnCovariance):
         """Return the model after an M-step: that of Gaussians with weights q u, but π_c = N_c / N, and new ν.
 
         Let q be responsibilities, u weight factors and ν degrees of freedom. With N_c = Σ q and h(x) = log x − ψ(x)
-        (digamma function ψ), ν solves
-        h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c. For a shared ν, the right side is averaged with weights
-        N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without points is unchanged.
+        (digamma function ψ), ν solves h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c. If all components share ν,
+        the right side is averaged with weights N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without points is
+        unchanged.
         """
         dof, N = self._new_dof(moments) if self.estimated else self.dof, moments.counts
         new = super()._updated(moments.weighted, float(dof @ moments.weighted.counts * N.sum() / (dof @ N)))
@@ -185,7 +185,7 @@ class StudentT(OwnCovariance):
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))
-        limit = float(np.finfo(self.centers.dtype).max) / 2  # limits draws, which may overflow if ν is small
+        limit = float(np.finfo(self.centers.dtype).max) / 2  # clips draws, which may overflow if ν is small
         return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -limit, limit)
 
     def attributes(self) -> dict[str, Any]:

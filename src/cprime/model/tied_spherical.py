@@ -131,7 +131,7 @@ class TiedSpherical(Embedded):
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        if shares.cost is None:  # hard assignment, with unknown costs
+        if shares.cost is None:  # costs are unknown only in hard assignment
             squares = winner_error(block, self.centers, shares.ids[:, 0])
         elif self._handicap is None:
             squares = shares.cost
@@ -197,10 +197,10 @@ class TiedSpherical(Embedded):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return the centers (n, D) of least error J, for n clusters.
+        """Return the centers (n, D) of n clusters with the least weighted sum of squared distances J.
 
-        J: weighted sum of squared distances    counts (n,), sums (n, D): Σ w and Σ w x of each cluster
-        otherwise (n, D): centers of clusters for which the centers of least J are not defined
+        counts (n,), sums (n, D): Σ w and Σ w x over the points of each cluster
+        otherwise (n, D): centers of clusters for which the center of least J is not defined
         """
         return sums / counts[:, np.newaxis]
 
@@ -214,9 +214,10 @@ class TiedSpherical(Embedded):
         return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return the part of each direction (n, D) for which Σ w (x − center)·part over a cluster (weights w) is 0.
+        """Return the part v of each direction (n, D) for which Σ w (x − center)·v over the points x of a cluster is 0.
 
-        ids (n,): cluster of each direction. If centers are means of clusters, this part is the whole direction.
+        ids: slice of the n clusters to which the directions belong    w: weights of the points
+        If the centers are the means of the clusters, v is the whole direction.
         """
         return directions
 
@@ -225,9 +226,9 @@ class TiedSpherical(Embedded):
 
         Returns two arrays (C,), for a point's own component and for others, or None for no factors. If a point of
         weight w leaves c, of weight W_c, J falls by w W_c/(W_c − w) ‖x − μ_c‖². If the point joins b, J rises by
-        w W_b/(W_b + w) ‖x − μ_b‖² (Hartigan 1975; Hartigan & Wong 1979). In terms of the free energy, eq. (15) of Lücke
-        & Forster 2019, active sets and parameters are optimized together. So optima of exchanges are optima of k-means,
-        but not vice versa.
+        w W_b/(W_b + w) ‖x − μ_b‖² (Hartigan 1975; Hartigan & Wong 1979). An exchange changes active sets and parameters
+        of the free energy, eq. (15) of Lücke & Forster 2019, together. So a local optimum of exchanges is a local
+        optimum of k-means, but not vice versa.
         counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the last pass; sums may be None
         weight: mean weight of a point
         """
@@ -313,7 +314,7 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
-_CANCELLED = 2.0**-20  # a difference below this share of a sum of squares may be rounding error
+_CANCELLED = 2.0**-20  # a sum of squares computed as a difference, and below this share of the minuend, is imprecise
 _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
@@ -328,8 +329,8 @@ def rounding(squares: float, centers: Floats) -> tuple[float, float]:
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
     """Return the factors M/(M − w) and M/(M + w), (C,) each, for the change of the error if a point is reassigned.
 
-    masses (C,): weight M of each component    weight: weight w of a point    The factors are finite even if a component
-    has at most one point.
+    masses (C,): weight M of each component    weight: weight w of a point
+    The factors are finite even if a component has at most one point.
     """
     inside = masses / np.maximum(masses - weight, 1e-3 * weight)
     outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)

@@ -28,8 +28,9 @@ class UnitCenters(TiedSpherical):
     ) -> tuple[Self, float]:
         """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        sums (C, D): S_c = Σ w x with weights w    counts (C,): N_c = Σ w    squares: sum about the old centers μ_c,
-        J = 2 Σ_c (N_c − S_c·μ_c). J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
+        sums (C, D): S_c = Σ w x with weights w    counts (C,): N_c = Σ w
+        squares: sum of squares about the old centers μ_c, J = 2 Σ_c (N_c − S_c·μ_c)
+        J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
@@ -48,9 +49,9 @@ class UnitCenters(TiedSpherical):
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """Return by how much J, the weighted sum of squared distances, rises if clusters a and b are merged: (n,).
 
-        With sums S = Σ w x of the clusters' points of length 1, the result is 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because
-        J = 2 Σ_c (Σ w − ‖S_c‖). To avoid cancellation, the result is computed from the angle between S_a and S_b: with
-        d² = 2 − 2 cos, ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
+        a, b: sums Σ w (n,) and S = Σ w x (n, D) over the clusters' points x of length 1. The result is
+        2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because J = 2 Σ_c (Σ w − ‖S_c‖). To avoid cancellation, it is computed from the
+        cosine of the angle between S_a and S_b: ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ (2 − 2 cos).
         """
         one, two = (np.sqrt(_products(sums, sums)) for sums in (a[1], b[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -60,18 +61,18 @@ class UnitCenters(TiedSpherical):
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return directions (n, D) minus their projections on the centers with these ids (n,)."""
+        """Return directions (n, D) minus their projections on the n centers of the slice `ids`."""
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
         """Return factors of squared distances for the change of the error J if a point is reassigned and centers move.
 
-        Returns two arrays (C,), for a point's own component and for others. With R = ‖S_b‖, S_b = Σ w x, a point of
-        weight w that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by
-        w d² (1 − (1 + cos)/2 · w/R), where d² = 2 − 2 cos is the squared distance to b. Likewise, J falls by
-        more than w d² if a point leaves its component. The cosine is approximated by its mean in the component, R/N
-        with N = Σ w.
+        Returns two arrays (C,), for a point's own component and for others. Let S_b = Σ w x over the points of a
+        component b, R = ‖S_b‖, and cos the cosine between point and center. A point of weight w that joins b lengthens
+        S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + … So J rises by w d² (1 − (1 + cos)/2 · w/R),
+        where d² = 2 − 2 cos is the squared distance to b. Likewise, J falls by more than w d² if a point leaves its
+        component. The cosine in the factor is approximated by its mean in the component, R/N with N = Σ w.
         """
         if sums is None:
             return None

@@ -1,8 +1,8 @@
 """Initialization of fits: the choice of starting centers.
 
-Each method has one file and a public function that can be used alone, such as `random_rows`, `kmeans_plusplus`
-and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. `place`,
-`seed` and `start` accept every form of the argument `init`.
+Each method has one file, with a public function that can be used alone, such as `random_rows`, `kmeans_plusplus` or
+`afk_mc2`. Estimators call `place` with validated `Data`; `seed` and `start` are the same for arrays. These three accept
+every form of the argument `init`: a name, an object with options, centers, an estimator, or a function.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-BLOCK = 64  # the distances of the proposals for this many centers are computed together
+BLOCK = 64  # number of centers whose proposals are compared with all earlier centers in one kernel call
 
 
 def afk_mc2(
@@ -122,7 +122,7 @@ def choose_by_afk_mc2(
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
-    # Row c contains the proposals for center c; row 0 is unused.
+    # Row c of `rows` has the indices of the proposed rows of X for center c; row 0 is unused.
     rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))
     thresholds = rng.uniform(size=(n_clusters, chain_length))
 
@@ -163,8 +163,8 @@ def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDAr
 def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | None:
     """Run one Metropolis chain; return the position of its last state among its m proposals.
 
-    Return None if all proposals coincide with chosen centers. Arguments, (m,) each, one entry per proposal:
-    distances: squared distance to the nearest chosen center    density: g of the proposal distribution
+    Return None if all proposals coincide with chosen centers. Each argument (m,) has one number per proposal.
+    distances: squared distance to the nearest chosen center    density: the proposal density g of the module docstring
     thresholds: uniform random numbers in [0, 1); a proposal is accepted if its acceptance ratio is greater
     """
     importance = (distances / density).tolist()
@@ -178,9 +178,8 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 class _ExactDraw:
     """Draws of rows with probability proportional to w_n d(x_n, nearest chosen center)², the target of the chains.
 
-    These exact draws replace a chain whose proposals all coincide with chosen centers.
-    w_n: weight of row x_n    closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen
-    centers, updated on use
+    These exact draws replace a chain whose proposals all coincide with chosen centers. w_n is the weight of row x_n.
+    closest (n,): squared distance of each row to the nearest of the first n_seen centers; updated only if needed
     """
 
     def __init__(self, X: Rows, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:
@@ -192,7 +191,7 @@ class _ExactDraw:
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
-        """Draw a row if the first n_centers centers are chosen; return its index.
+        """Draw a row with the first n_centers centers as chosen centers, and return its index.
 
         Return None if all rows of positive weight coincide with chosen centers.
         """

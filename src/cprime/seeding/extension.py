@@ -11,7 +11,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.random_rows import choose_random_rows
 from cprime.seeding.sampling import draw
 
-_SAMPLE = 2**17  # for data read from files, the number of rows in memory among which centers are found
+_SAMPLE = 2**17  # for data in files, maximum number of rows that are read into memory to choose centers from
 
 
 def rows_in_memory(
@@ -44,7 +44,9 @@ def extended(
     """Add n_more rows of X to the centers by D² sampling; each new center is the best of several draws.
 
     D² sampling draws a row with a probability proportional to its squared distance to the nearest center, as k-means++
-    does (Arthur & Vassilvitskii 2007). X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
+    does (Arthur & Vassilvitskii 2007).
+    X (n, D): dense or sparse rows    centers (C, D)    weights (n,): weights of the rows
+    Returns the old centers followed by the new ones: (C + n_more, D).
     """
     closest = X.nearest(centers, n_threads=n_threads)[1][:, 0]
     added = [centers]

@@ -29,7 +29,7 @@ class OwnStart:
 
 
 def is_given(init: Any) -> bool:
-    """Return whether `init` contains centers (array, fitted estimator), so that all initializations are equal."""
+    """Return whether `init` is an array or an estimator with centers, so that every initialization is the same."""
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
@@ -84,11 +84,14 @@ def given_centers(
 
 
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
-    """Return a C-contiguous copy of an array in the dtype of the data; raise ValueError if a value is out of range."""
+    """Return a C-contiguous copy of an array in the dtype of the data; raise ValueError unless values are finite.
+
+    name: argument that errors name    checks: further arguments of scikit-learn's `check_array`
+    """
     numbers = unmasked(numbers, name)
     plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-        return np.array(numbers, order="C")  # shortcut with the same result as `check_array`
+        return np.array(numbers, order="C")  # same result as from `check_array`, in less time
     with np.errstate(over="ignore", invalid="ignore"):  # overflow gives infinity, for which check_array raises
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 

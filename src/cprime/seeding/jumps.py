@@ -1,7 +1,7 @@
 """Initialization by jumps: k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
 
-A jump unites two clusters and uses the center that becomes free to divide another cluster, if that lowers the error,
-the sum of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
+A jump merges two clusters and splits another one with the center that becomes free, if this lowers the error, the sum
+of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
 benchmarks, this initialization ends near the best known optimum, in less time than k-means takes after k-means++. The
 sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
 than twice as many rows, the sample is all rows. Many jumps are tried on the sample. On all rows, the number of tries
@@ -50,7 +50,7 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
 def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
     """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another).
 
-    key: random key, from which random numbers are computed
+    key: counter-based random key
     """
     return _improved(data, centers, _sample(data, len(centers), key))
 
@@ -59,9 +59,10 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
-    """Return a sample of rows and their weights: one random row of each of n equal segments, or all rows if few.
+    """Return a sample of rows and their weights: one random row of each of n equal segments of the data.
 
-    Rows of zero weight are left out.
+    n is 32 per cluster, and at least 500. If the data have fewer than 2n rows, all are returned. Rows of zero weight
+    are left out.
     """
     N, n = data.n_weighted, max(_LEAST, PER_CLUSTER * n_clusters)
     if 2 * n > N:
@@ -80,7 +81,7 @@ def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
     if len(sample[0]) == data.n_weighted:
         return better
     whole = data.whole()
-    if whole is None:  # jumps on the sample may not help on all rows: compare the errors
+    if whole is None:  # jumps that help on the sample may not help on all rows, so compare errors on all rows
         errors = data.each(Errors((centers, better)))
         return better if errors[1] < errors[0] else centers
     X, weights = whole

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key, Purpose
 from cprime.execution.block import ActiveSet, Block
 
-_LEAST = -40.0  # lower bound of log E_n, so that a uniform number of exactly 0 gives no −∞
-_BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in random order
+_LEAST = -40.0  # lower bound of the logarithm of an exponential random number, which may be 0
+_BEHIND = 1e4  # added to random keys of rows of zero weight, so that these rows come last, in random order
 
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """Row indices (m,) with the m smallest random keys, and these keys (m,), sorted by key; m is at most n."""
+    """The rows with the n smallest random keys, or all if there are fewer: row indices and keys, sorted by key."""
 
     n: int
     rows: NDArray[np.int64]
@@ -38,7 +38,8 @@ class SmallestRows:
 class FindSmallestKeys:
     """Job that draws n distinct rows with probability proportional to weight: those with the smallest random keys.
 
-    Rows of zero weight come last. The partial result is the indices and keys of the drawn rows (`SmallestRows`).
+    Rows of zero weight come last. The result for a chunk has the indices and keys of its n smallest rows.
+    key: counter-based random key
     """
 
     key: Key
@@ -60,7 +61,7 @@ class FindSmallestKeys:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Number n of rows with positive weight, and the indices of the first of these rows (at most `most` of them)."""
+    """Number n of rows with positive weight, and the indices of the first `limit` of these rows."""
 
     n: int
     rows: NDArray[np.int64]
@@ -72,7 +73,7 @@ class WeightedRows:
 
 @dataclass(frozen=True)
 class SelectWeightedRows:
-    """Job that counts the rows with positive weight, and returns the indices of the first `most` of them."""
+    """Job that counts the rows with positive weight, and returns the indices of the first `limit` of them."""
 
     limit: int
 

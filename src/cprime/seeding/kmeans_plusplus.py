@@ -19,10 +19,10 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-_MOST_STEPS = 8  # candidate rows are drawn together for at most so many centers
-_CENTERS_PER_STEP = 16  # candidates are drawn together for one center per 16 chosen centers
-_SPARE = 8  # one extra candidate per this many candidates, to replace rejected ones
-_MOST_BYTES = 2**28  # maximum number of bytes of distances to proposed candidates
+_MOST_STEPS = 8  # maximum number of centers for which candidate rows are drawn together
+_CENTERS_PER_STEP = 16  # if n centers are chosen, candidates are drawn together for n / 16 more centers, at least one
+_SPARE = 8  # one extra candidate is drawn for this many candidates, to replace rejected ones
+_MOST_BYTES = 2**28  # maximum size in bytes of the distances of all rows to candidates
 
 
 def kmeans_plusplus(
@@ -165,9 +165,9 @@ def choose_in_problems(
 ) -> NDArray[np.int64]:
     """Choose C distinct rows of each of B small problems by (greedy) D² sampling: row indices in the problem (B, C).
 
-    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, and their weights. Its rows are those that
-    `choose_by_kmeans_plusplus` chooses. The first index is −1 if this function has to be called for them: if too few
-    rows are different, or far more random numbers are needed than expected.
+    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, and their weights. The chosen rows are those that
+    `choose_by_kmeans_plusplus` chooses. If too few rows of a problem are different, or far more random numbers are
+    needed than expected, its first index is −1, and the caller must use `choose_by_kmeans_plusplus` instead.
     draw_uniform: function of b and m that returns the first m random numbers in [0, 1) of problem b
     """
     trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
@@ -176,7 +176,7 @@ def choose_in_problems(
     assert sizes.max() <= most_rows(n_clusters, X.dtype.itemsize, trials), "the memory of a problem limits proposals"
     n_proposed = np.array([_n_proposed(c, trials, n_bytes // trials) for c in range(n_clusters)])
     n_uniform, c = 1, 1
-    while c < n_clusters:  # as if half of the steps were made for which candidates are drawn together
+    while c < n_clusters:  # assumes that half of the candidates drawn together are rejected
         n_uniform += 2 * int(n_proposed[c])
         c += max(1, _steps_ahead(c, n_bytes) // 2)
     order = np.concatenate([order_of_values(X[offsets[b] : offsets[b + 1]]) for b in range(len(sizes))])
@@ -191,17 +191,17 @@ def most_rows(n_clusters: int, itemsize: int, n_local_trials: int | None = None)
 
 
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
-    """Return the peak memory of k-means++ seeding in bytes, besides the rows."""
+    """Return the peak memory of k-means++ seeding in bytes, without the memory of the rows."""
     n_trials = 2 + int(math.log(n_clusters))
     n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
     alive = 1 if n_proposed == n_trials else 2  # while a larger array is allocated, the old one still exists
     return alive * n_proposed * n_points * itemsize + n_points * (
         3 * 8 + itemsize
-    )  # order, products of weight and squared distance and their cumulative sums (8 bytes each); distances
+    )  # per row: index in the order, weighted squared distance and its cumulative sum (8 bytes each), distance
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return how many candidate rows are drawn together, for one or more centers.
+    """Return the number of candidate rows that are drawn together, for one or more centers.
 
     n_chosen: number of chosen centers    n_trials: candidates per center
     n_bytes: size of the array of distances to one candidate
@@ -211,8 +211,9 @@ def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """Return for how many centers candidates are drawn together: few at first, when distances change most.
+    """Return the number of centers for which candidates are drawn together: few at first, when distances change most.
 
+    n_chosen: number of chosen centers
     n_bytes: size of the array of distances to all candidates of one center
     """
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
@@ -221,8 +222,8 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
 def order_of_values(X: Rows) -> NDArray:
     """Return indices (n,) that sort the rows by a fixed random projection of their values.
 
-    In this order, random draws with a weight of 2 are the same as with a repeated row. The original order matters only
-    for different rows of equal projection.
+    In this order, a row of weight 2 is drawn by the same random numbers as a row that occurs twice. The original order
+    of rows has an effect only for different rows of equal projection.
     """
     with seeded(0) as rng:
         direction = rng.standard_normal((X.shape[1],))

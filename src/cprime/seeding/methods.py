@@ -30,7 +30,7 @@ from cprime.seeding.validation import check_count
 class Method(Protocol):
     """Initialization that chooses starting centers from the data."""
 
-    name: ClassVar[str]  # this name as the argument `init` means this method with default options
+    name: ClassVar[str]  # if `init` is this name, this method with default options is used
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         """Return starting centers (C, D); some methods also set the active set of each point in `data`."""
@@ -38,7 +38,10 @@ class Method(Protocol):
 
 
 def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
-    """Return the rows (C, D) that `choose`, a function of X and the weights, chooses as centers from data in memory."""
+    """Return the rows (C, D) whose indices the function `choose` returns for X and the weights of data in memory.
+
+    name: name of the initialization, for the error message if the data are not in memory
+    """
     X, weights = in_memory(data, f"init={name!r}")
     return X[choose(X, weights)].dense()
 

@@ -28,8 +28,9 @@ from cprime.seeding.sampling import complete
 class UpdateNearest:
     """Job that updates the nearest candidate of every point after new candidates `more` were added.
 
-    The partial result (m + 1,) is Σ w d² (w: weight of a point, d: distance to its nearest candidate), followed by the
-    total weight of the points nearest to each of all m candidates.    first: number of candidates before `more`
+    The result (m + 1,) for a chunk is Σ w d² (w: weight of a point, d: distance to its nearest candidate), followed by
+    the total weight of the points nearest to each of all m candidates.
+    first: number of candidates before `more`
     """
 
     more: Floats
@@ -54,7 +55,8 @@ class UpdateNearest:
 class Draw:
     """Job that draws each point independently with probability `rate` · w d², and returns the drawn row indices.
 
-    w: weight of the point    d: its distance to the nearest candidate    key, column: source of the random numbers
+    w: weight of the point    d: its distance to the nearest candidate
+    key, column: counter-based random key, and number of the round, which give the random numbers
     """
 
     key: Key

@@ -18,7 +18,7 @@ def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
     """
     total = cumulative[-1]
     indices = np.searchsorted(cumulative, uniform * total, side="right")
-    # u · total can round up to the total; then the last entry with positive weight is drawn.
+    # A uniform number times the total may round up to the total; then the last entry of positive weight is drawn.
     return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
 
 
@@ -52,9 +52,9 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Return the chosen row indices, extended to n_clusters distinct ones; used if all other rows equal chosen rows.
+    """Return the chosen row indices, extended by random rows to n_clusters distinct indices (n_clusters,) int64.
 
-    chosen (k,) int64. The result (n_clusters,) int64 starts with `chosen`; further rows are random.
+    This is used if all other rows are equal to chosen rows. The result starts with `chosen` (k,).
     """
     if sample_weight is None:
         drawn = draw_distinct(n_rows, n_clusters, None, rng)

@@ -28,7 +28,7 @@ from cprime.seeding.validation import check_data, warn_of_duplicates
 _CANDIDATES = 4  # number of candidate rows drawn per center
 _TRIALS = 3  # number of candidates from which greedy sampling chooses a center
 _MOST_CANDIDATES = 2048  # maximum number of candidates in one run of greedy sampling
-_MOST_OFFERED = 16  # a cell with over 16 times the mean number of centers is searched approximately
+_MOST_OFFERED = 16  # cells with over 16 times the mean number of centers, √C, are searched approximately
 
 
 def two_level(
@@ -121,7 +121,7 @@ def choose_by_two_levels(
     groups, n_chosen = [], []
     for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
-            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # because time grows with the square of a block's size
+            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # time grows with the squared number of candidates of a block
             groups += np.array_split(rows, n_blocks)
             n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
     offsets = np.cumsum([0] + [len(rows) for rows in groups])
@@ -204,7 +204,7 @@ class CandidatesByCell:
 
     counts (n_cells,): number of candidates of each cell    rows (m,): row indices of all candidates
     keys (m,): random keys of the candidates; in each cell, the rows with the smallest keys are drawn
-    ratios (m,): weight / (draw probability) of the candidates    most (n_cells,): upper limits of `counts`
+    ratios (m,): weight / (draw probability) of the candidates    limit (n_cells,): upper limits of `counts`
     """
 
     counts: NDArray[np.int64]
@@ -229,7 +229,7 @@ class CandidatesByCell:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Job that draws up to most[i] rows in each cell i with probability ∝ ½ w / mass + ½ w d² / distortion.
+    """Job that draws up to limit[i] rows in each cell i with probability ∝ ½ w / mass + ½ w d² / distortion.
 
     w and d: weight of a row and its distance to the cell's center    mass, distortion (n_cells,): sums of w and w d²
     """
@@ -248,7 +248,7 @@ class Candidates:
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
-        with np.errstate(divide="ignore"):  # keys are ∞ for probability 0; the smallest are drawn
+        with np.errstate(divide="ignore"):  # rows of probability 0 have the random key ∞, and are not drawn
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
@@ -300,10 +300,10 @@ def _spread(X: Rows, weights: NDArray) -> float:
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:
     """Return the number of centers for each cell: proportional to distortion^(d/(d+2)), rounded by largest remainder.
 
-    distortion (n_cells,): sum of squared distances to the center of each cell    available (n_cells,): upper limits of
-    the result, the numbers of points of positive weight    The sum of the result is n_clusters. The total distortion
-    decreases with the number of cells k as k^(−2/d), so the intrinsic dimension d is computed from the totals for one
-    cell (`spread`) and for all cells.
+    distortion (n_cells,): sum of squared distances to the center of each cell    spread: the same for a single cell
+    available (n_cells,): numbers of points of positive weight, which are upper limits of the result
+    The sum of the result (n_cells,) is n_clusters. The total distortion decreases with the number of cells k as
+    k^(−2/d). So the intrinsic dimension d is computed from the totals for one cell and for all cells.
     """
     total = distortion.sum()
     if total > 0 and spread > total and len(distortion) > 1:
@@ -313,7 +313,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # redistribute shares above `available`
+    while (left := n_clusters - share.sum()) > 0:  # shares above `available` are redistributed to other cells
         has_room = available > share
         ideal = np.where(has_room, wanted, 0.0)
         ideal *= left / ideal.sum()

@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence of a mixture from the sampling density; EM lowers it, K-means the partition loss."""
+"""Kullback-Leibler divergence of a mixture from the sampling density, which EM lowers."""
 
 from typing import Any, NamedTuple
 

@@ -11,7 +11,7 @@ from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, as_mixture, log_weights
 from cprime.theory.partition import blocks
 
-_SUM = 1e-6  # largest accepted difference from 1 of the sum of a row of q
+_SUM = 1e-6  # largest accepted difference of the sum of a row of responsibilities from 1
 
 
 def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -> float:
@@ -62,7 +62,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     log_prior, total = log_weights(densities.weights), 0.0
     for rows in blocks(len(X), C):
         log_joint = densities.log_densities(X[rows]) + log_prior
-        expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # 0 log 0 is 0
+        expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # no 0 · (−∞) if a responsibility is 0
         total += float(weights[rows] @ (expected + entr(q[rows])).sum(axis=1))
     return total / float(weights.sum())
 

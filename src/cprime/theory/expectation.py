@@ -1,7 +1,7 @@
 """Expectations under the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data.
 
-An instance of each class is called with a function that returns a column of values, one per point, for each quantity,
-and returns the mean of every column. The classes do not depend on which quantities are computed.
+Each class has callable instances. They take a function that maps n points to an array (n, m) of m quantities, and
+return the mean of each quantity under Q.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _TOLERANCE = 1e-11
 _GRID = 8193
 _TREE = 4  # largest dimension D for which a tree finds nearest neighbors faster than a search over all rows
 
-# Function of points X (n, D) and log densities log Q(x_n) (n,) that returns columns (n, m).
+# Type of a function that maps points X (n, D) and log densities log Q(x_n) (n,) to m quantities of each point, (n, m).
 Columns = Callable[[Floats, Floats], Floats]
 
 
@@ -34,10 +34,10 @@ class Means(NamedTuple):
 
 
 class MeanEstimator(Protocol):
-    """Interface: a callable that returns the expectations under a density Q of all columns of a function of points."""
+    """Interface: a callable that returns the expectations, under a density Q, of functions of a point."""
 
     def __call__(self, columns: Columns) -> Means:
-        """Return expectations under the density Q as a `Means`: one for each function of x that `columns` computes."""
+        """Return the expectations (m,) of the m quantities that `columns` computes for each point, as a `Means`."""
 
 
 class Quadrature:
@@ -47,7 +47,7 @@ class Quadrature:
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """Find the breakpoints. `labels` maps rows (n, 1) to labels (n, m); each change of a label is a breakpoint."""
+        """Find the breakpoints: those of Q, those of `model`, and changes of the labels (n, m) of rows (n, 1)."""
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()
@@ -58,7 +58,7 @@ class Quadrature:
         self.lower, self.widths = edges[:-1], np.diff(edges)
 
     def __call__(self, columns: Columns) -> Means:
-        """Return integrals under the density Q as a `Means`: one for each function of x that `columns` computes."""
+        """Return the integrals (m,) over Q of the m quantities that `columns` computes for each point, as a `Means`."""
 
         def integrand(t: float) -> Floats:
             X = (self.lower + t * self.widths)[:, np.newaxis]
@@ -97,14 +97,14 @@ class Sample:
 
     @classmethod
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Return a `Sample` of data points; log Q at each is estimated from the distance to its k-th neighbor.
+        """Return a `Sample` of data points; log Q at each point is estimated from the distance to its k-th neighbor.
 
-        The mean of this log Q is minus the estimate of the entropy of Q by Kozachenko & Leonenko.
+        k is `n_neighbors`. Minus the mean of log Q is the estimate of the entropy of Q by Kozachenko & Leonenko.
         """
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 
     def __call__(self, columns: Columns) -> Means:
-        """Return means over the points as a `Means`: one for each function of x that `columns` computes."""
+        """Return the means (m,) of the m quantities that `columns` computes for each point, as a `Means`."""
         found = columns(self.X, self.log_q)
         values = found.mean(axis=0)
         half = norm.ppf((1 + _CONFIDENCE) / 2) * found.std(axis=0, ddof=1) / np.sqrt(len(found))
@@ -114,11 +114,10 @@ class Sample:
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     """Return the estimated log density ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n) at each row: (n,) [nats].
 
-    ρ_k is the distance to the k-th neighbor, V_D the volume of the unit ball in D dimensions.
-
-    n is the number of rows, ψ the digamma function, k = `n_neighbors`. If a point has k or more equal points, ρ_k is
-    the distance to its nearest different points. k is then the mean of two numbers of points, those closer than ρ_k and
-    those up to ρ_k, as for rounded data. Raise ValueError if all rows are equal, because such data have no density.
+    ρ_k is the distance to the k-th neighbor, with k = `n_neighbors`, V_D the volume of the unit ball in D dimensions, n
+    the number of rows, and ψ the digamma function. If a point has k or more equal points, as in rounded data, ρ_k is
+    the distance to its nearest different points, and k the mean of two numbers of points: those closer than ρ_k, and
+    those up to ρ_k. Raise ValueError if all rows are equal, because such data have no density.
     """
     n, D = X.shape
     if n <= n_neighbors:

@@ -1,7 +1,7 @@
 """Fits by the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
 
-Short NumPy code, written to be read and followed step by step; `cprime.GaussianMixture` is the fast form. This file
-alternates assignment and refit; the gradient descent for posterior assignment is in `posterior.py`.
+This is short NumPy code for readers; `cprime.GaussianMixture` is the fast form. This file alternates assignment and
+refit. The gradient descent for posterior assignment is in `posterior.py`.
 """
 
 from dataclasses import dataclass
@@ -150,10 +150,11 @@ def fit_assignment(
 
 @dataclass
 class _Statistics:
-    """Sums over the points for a refit: loss, counts (C,), and moments of x about the present means.
+    """Sums over the points for a refit, with weights w, responsibilities p and the present means μ.
 
-    first (C, D): Σ w p (x − μ)    second (C, D, D): Σ w p (x − μ)(x − μ)ᵀ, p the responsibilities
-    n_moved: number of points whose best component differs from that of the labels before
+    loss: mean loss per point [nats]    counts (C,): Σ w p
+    first (C, D): Σ w p (x − μ)    second (C, D, D): Σ w p (x − μ)(x − μ)ᵀ
+    n_moved: number of points whose best component has changed
     """
 
     loss: float
@@ -191,7 +192,7 @@ def _alternate(
 def _summed(
     X: Floats, sample_weight: Floats, components: Gaussians, hard: bool, weights: str, labels: NDArray[np.intp]
 ) -> _Statistics:
-    """Assign points to components and return the sums for a refit; `labels` (N,) is overwritten by the new labels."""
+    """Assign points to components and return the sums for a refit; the new labels are written to `labels` (N,)."""
     C, D = components.means.shape
     log_alpha = log_weights(components.weights)
     sums = _Statistics(0.0, np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D)), 0)
@@ -220,10 +221,10 @@ def _summed(
 def _refit(
     X: Floats, sums: _Statistics, before: Gaussians, weights: str, covariance_type: str, reg_covar: float
 ) -> Gaussians:
-    """Return Gaussians of maximum likelihood from the `sums` over the points; mixing weights are new if they are free.
+    """Return the Gaussians of maximum likelihood for the `sums` over the points; free mixing weights are refit, too.
 
-    Each component without points moves to the point at which its score is closest to the best score, a different point
-    for each.
+    The mean of each component without points is set to a point, a different one for each: the point at which the score
+    log α_b P_b(x) of the component is closest to the best score.
     """
     counts, D = sums.counts, before.n_features
     means, covariances = before.means.copy(), before.covariances.copy()
@@ -244,9 +245,9 @@ def _refit(
 
 
 def _nearest_by_score(X: Floats, components: Gaussians, empty: NDArray[np.intp]) -> list[int]:
-    """Return, for each component in `empty` (without points), the point at which its score is nearest to the best one.
+    """Return, for each component in `empty` (without points), the index of a point; no index is returned twice.
 
-    The score is log α_b P_b(x). No point is returned twice.
+    It is the point at which the score log α_b P_b(x) of the component is nearest to the best score.
     """
     least, numbers = np.empty((0, len(empty))), np.empty((0, len(empty)), dtype=np.intp)
     for rows in blocks(len(X), len(components.means) * components.n_features) if len(empty) else ():

@@ -132,7 +132,7 @@ class Ledger:
         return [(name, value) for name, value in named if value is not None]
 
     def _lines(self) -> list[tuple[str, str, str, str, str]]:
-        """Return (equation, statement, left side, right side, verdict) of each identity, as text."""
+        """Return five texts for each identity: equation, statement, left side, right side, and whether it holds."""
         return [
             (
                 each.equation,
@@ -179,14 +179,14 @@ class _Sums:
     """Weighted sums over the points x_n, accumulated block by block, from which both sides of the identities follow."""
 
     weight: float = 0.0
-    squares: float = 0.0  # Σ ‖x_n − μ‖², μ the nearest center
-    residual: float = 0.0  # ‖X − ZU‖², Z one-hot assignments (N, C), U centers (C, D)
-    kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖², q responsibilities
-    joint: float = 0.0  # Σ q_nc log p(c, x_n)
-    entropy: float = 0.0  # −Σ q_nc log q_nc
-    log_kept: float = 0.0  # Σ log Σ_{c∈K(n)} p(c, x_n), K(n) active set
-    log_share: float = 0.0  # Σ log Σ_{c∈K(n)} r_nc, r exact posteriors
-    log_exponentials: float = 0.0  # Σ log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
+    squares: float = 0.0  # Σ_n ‖x_n − μ‖² with the nearest center μ
+    residual: float = 0.0  # ‖X − ZU‖² with one-hot assignments Z (N, C) and centers U (C, D)
+    kept_squares: float = 0.0  # Σ_nc q_nc ‖x_n − μ_c‖² with responsibilities q
+    joint: float = 0.0  # Σ_nc q_nc log p(c, x_n) with responsibilities q
+    entropy: float = 0.0  # −Σ_nc q_nc log q_nc with responsibilities q
+    log_kept: float = 0.0  # Σ_n log Σ_{c∈K(n)} p(c, x_n) with active sets K(n)
+    log_share: float = 0.0  # Σ_n log Σ_{c∈K(n)} r_nc with active sets K(n), exact posteriors r
+    log_exponentials: float = 0.0  # Σ_n log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
 
 
 @dataclass
@@ -199,7 +199,7 @@ class _Model:
     mixture: MixtureDensity | None = field(default=None)
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
-        """Return log p(c, x_n), (n, C); `squares` (n, C): squared distances, used if components share one variance."""
+        """Return log p(c, x_n), (n, C), from rows X or, if components share a variance, from squared distances."""
         if self.mixture is not None:
             return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
@@ -368,7 +368,7 @@ def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance
 
 
 def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return the identities of Prop. 4 of Lücke & Forster, with and without a term that vanishes at convergence."""
+    """Return eq. (20) of Lücke & Forster (Prop. 4), with and without a term that vanishes at convergence."""
     assert model.variance is not None
     D = model.centers.shape[1]
     limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight

@@ -227,8 +227,8 @@ def _check_features(mixture: MixtureDensity, n_features: int) -> None:
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
     """Return columns (n, 8 + C) whose means over the n points are the terms of the partition loss.
 
-    The first eight are the scalar quantities in the order of their names; the others are w_b KL(Q_b‖P_b), the share w_b
-    of component b times the divergence of its density P_b from its part Q_b of the data.
+    The first eight are the quantities named in _SCALARS and _DERIVED. The others are w_b KL(Q_b‖P_b): the share w_b of
+    component b times the divergence of its density P_b from its part Q_b of the data.
 
     The columns of the entropy H(w) and of w_b KL(Q_b‖P_b) also contain the effect of the sampling error of the shares
     w, to first order.
@@ -236,7 +236,7 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    with np.errstate(invalid="ignore"):  # −∞ + ∞ gives NaN if the probability of an assignment is 0
+    with np.errstate(invalid="ignore"):  # an assignment of probability 0 gives −∞ + ∞ = NaN, which is not used
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 
     def over_F(values: Floats) -> Floats:

@@ -22,7 +22,7 @@ from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
 
-# Breakpoints, in standard deviations from the mean. The probability beyond 12 is 4e-33.
+# Breakpoints of quadrature, in standard deviations from a mean. The probability of a Gaussian beyond 12 is 4e-33.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
 _LEVELS = 10.0 ** -np.arange(1, 16)
 
@@ -49,7 +49,7 @@ class MixtureDensity(Protocol):
         """Return a mixture of the same C densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return points (m,) on the line that enclose (almost) all probability; densities are smooth between."""
+        """Return points (m,) on the line that enclose almost all probability; densities are smooth between them."""
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
@@ -272,7 +272,7 @@ class Univariate:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) of each density, for probabilities 0.2 to 0.8, 10⁻¹ to 10⁻¹⁵, and 1 minus these."""
+        """Return quantiles (m,) of all densities: for probabilities 0.2 … 0.8, 10⁻¹ … 10⁻¹⁵, and 1 minus the latter."""
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)
@@ -294,7 +294,7 @@ class StudentTs:
         """Return the components of a fitted estimator."""
         check_is_fitted(estimator)
         means = np.asarray(estimator.means_, dtype=np.float64)
-        model: Any = model_of(estimator)  # a `StudentT`
+        model: Any = model_of(estimator)  # an instance of `StudentT`
         return cls(Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_), model.dof)
 
     @property
@@ -315,7 +315,7 @@ class StudentTs:
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D): Gaussian of precision u Σ⁻¹, with u ~ Gamma(ν/2, ν/2), degrees of freedom ν."""
+        """Draw independent rows (n, D): Gaussian with precision u Σ⁻¹, where u ~ Gamma(ν/2, ν/2) of each row."""
         rng, C = check_random_state(random_state), len(self.dof)
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
@@ -328,7 +328,7 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return 1-D quantiles (m,) of each density, for probabilities 0.2 to 0.8, 10⁻¹ to 10⁻¹⁵, and 1 minus these."""
+        """Return, in one dimension, the quantiles (m,) of all densities that `Univariate.breakpoints` describes."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 

@@ -13,11 +13,11 @@ from cprime.theory.mixtures import Floats
 
 ASSIGNMENTS = ("hard", "posterior")
 WEIGHTS = ("equal", "free")
-_VALUES = 2**22  # number of values of a block of rows
+_VALUES = 2**22  # maximum number of values in memory for a block of rows
 
 
 def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
-    """Yield slices of consecutive rows, so few rows each that n_values numbers per row take little memory."""
+    """Yield slices that divide the rows into blocks; a block with n_values numbers per row takes little memory."""
     step = max(1, _VALUES // n_values)
     for begin in range(0, n_rows, step):
         yield slice(begin, begin + step)
@@ -34,7 +34,7 @@ def log_posterior(log_scores: Floats) -> Floats:
 
 
 def log_partition(log_scores: Floats, assignment: str) -> Floats:
-    """Return the log probability that point n is assigned to component b, (n, C): 0 or −∞ for assignment "hard"."""
+    """Return log probabilities of assignment to each component, (n, C), from log α_b P_b(x); 0 or −∞ if "hard"."""
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)

@@ -82,7 +82,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """Return the R_0 = P_0/(P_0 + P_1) below which a point repels density P_0: the zero of eq. (52) of Kearns et al.
+    """Return the ratio R_0 = P_0/(P_0 + P_1) below which a point repels P_0: the zero of eq. (52) of Kearns et al.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def repulsion_zero() -> float:
 class _Parameters(NamedTuple):
     """Means (C, D) and factors L (C, D, D) of the precisions of Gaussians.
 
-    A precision is L Lᵀ with L lower triangular. The optimizer's vector has the logarithms of the diagonal of L instead
-    of the diagonal, and only one logarithm for a spherical precision.
+    A precision is L Lᵀ with L lower triangular. For the optimizer, the logarithms of the diagonal of L replace the
+    diagonal; for a spherical precision there is only one logarithm.
     """
 
     means: Floats
@@ -105,7 +105,7 @@ class _Parameters(NamedTuple):
 
 
 class _Coordinates:
-    """Conversion between the parameters of Gaussians and the single vector (P,) that the optimizer changes."""
+    """Conversion between the parameters of Gaussians and the vector of all P numbers that the optimizer changes."""
 
     def __init__(self, C: int, D: int, spherical: bool) -> None:
         self.C, self.D, self.spherical = C, D, spherical
@@ -134,7 +134,7 @@ class _Coordinates:
         return _Parameters(means, factors)
 
     def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """Return the gradient with respect to the parameter vector, (P,), from those by means and precision factors."""
+        """Return the gradient (P,) for the optimizer, from those by means (C, D) and precision factors (C, D, D)."""
         diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
         if self.spherical:
             return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
@@ -143,7 +143,7 @@ class _Coordinates:
         return np.concatenate([by_means.ravel(), entries.ravel()])
 
     def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """Return L-BFGS-B's bounds (lower, upper) of each parameter: log(1/σ) <= `largest`, σ: standard deviations."""
+        """Return bounds (lower, upper) of each number for L-BFGS-B: log(1/σ) <= `largest` for standard deviations σ."""
         held = range(1) if self.spherical else self.diagonal
         size = 1 if self.spherical else len(self.rows)
         factor = [(None, largest if k in held else None) for k in range(size)]

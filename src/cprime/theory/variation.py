@@ -70,7 +70,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return np.abs(relative[:, first] - relative[:, second])
 
     def order(X: Floats) -> NDArray[np.intp]:
-        """Return component indices (n, C) ordered by density at each row; the order changes where densities cross."""
+        """Return component indices (n, C) by ascending density at each row. The order changes where densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
     mean: MeanEstimator
@@ -212,7 +212,7 @@ def variation_bounds(
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return which density is larger, (n, 3): Q_b or P_b for b = 0, 1, and Q_0 or Q_1; used to find breakpoints."""
+        """Return 0 or 1, (n, 3): whether Q_b > P_b for b = 0, 1, and Q_0 > Q_1; breakpoints are changes of these."""
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

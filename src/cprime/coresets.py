@@ -31,7 +31,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-BLOCK = 2**17  # values of X that are processed together
+BLOCK = 2**17  # maximum number of values of X that are processed at a time
 
 
 class Coreset(NamedTuple):
@@ -127,7 +127,7 @@ def lightweight(
         total, spread = w.sum(), w @ squares
     if not np.isfinite([total, spread]).all():
         raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
-    ratio = np.full(len(data), 1 / total)  # q_n / w_n, which is constant if all points are equal
+    ratio = np.full(len(data), 1 / total)  # draw probability / weight of each point; constant if all points are equal
     if spread > 0:
         ratio += squares / spread
         ratio /= 2
@@ -144,12 +144,12 @@ def sensitivity(
 ) -> Coreset:
     """Draw a coreset for k-means of C clusters: m points, by a bound on their share of the cost of any C centers.
 
-    The bound comes from C centers drawn by k-means++. Let d_n be the distance of point n to the nearest of them, b the
-    set of points with the same nearest center, W_b the weight of b, W that of all points, α = 16 (log C + 2), and
-    c = Σ_n w_n d_n²/W. Point n is drawn with probability proportional to
-    w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight that makes the cost unbiased: algorithm 2
-    of [1]_. Small clusters are represented better than by `lightweight`; but this function
-    needs C distances per point instead of one, and the number of clusters beforehand.
+    The bound comes from C centers drawn by k-means++ (algorithm 2 of [1]_). Let d_n be the distance of point n to the
+    nearest of them, b the set of points with the same nearest center as n, W_b the weight of b, W that of all points,
+    α = 16 (log C + 2), and c = Σ_n w_n d_n²/W. Point n is drawn with probability proportional to
+    w_n (α d_n²/c + 2 α Σ_{i∈b} w_i d_i²/(W_b c) + 4 W/W_b), and has a weight for which the expected cost of the coreset
+    is that of all points. Small clusters are represented better than by `lightweight`; but this function needs C
+    distances per point instead of one, and the number of clusters beforehand.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _checked(
     X: ArrayLike, m: int, sample_weight: ArrayLike | None, random_state: Any
 ) -> tuple[NDArray, NDArray[np.float64], np.random.RandomState]:
     """Return the data as a checked array, the weights (n,) and the source of random numbers."""
-    with np.errstate(invalid="ignore"):  # the check for finite numbers sums X; the sum may be invalid
+    with np.errstate(invalid="ignore"):  # the check for finite numbers sums X, which may give ∞ − ∞
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -231,7 +231,7 @@ def _checked(
 
 
 def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: np.random.RandomState) -> Coreset:
-    """Draw m rows with probabilities w · ratio (n,), whose sum is 1, and return them with weights 1 / (m · ratio)."""
+    """Draw m rows with probabilities w · ratio (n,), whose sum is 1; return a coreset with weights 1 / (m · ratio)."""
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
     points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
     return Coreset(points, 1 / (m * ratio[indices]), indices)
@@ -244,7 +244,7 @@ def _blocks(X: NDArray) -> Iterator[slice]:
 
 def _squares_about_mean(X: NDArray, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the squared distance of each row to the weighted mean, (n,), computed in float64."""
-    origin = X[np.argmax(w)].astype(np.float64)  # sums of differences from a row of X are precise
+    origin = X[np.argmax(w)].astype(np.float64)  # sums of rows minus one of the rows lose little precision
     shift = sum(w[rows] @ (X[rows] - origin) for rows in _blocks(X)) / w.sum()
     squares = np.empty(len(X))
     for rows in _blocks(X):

@@ -1,6 +1,7 @@
 """Functions `load` (read a saved estimator) and `resume` (continue an interrupted fit).
 
-The module imports all modules whose classes occur in files, because a class is registered when its module is imported.
+A class can be read from a file only if its module has been imported. So this module imports all modules with such
+classes.
 """
 
 import os
@@ -69,7 +70,7 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
     """Return the estimator of a checkpoint with its parameters, as it was before the interrupted fit.
 
     If this fit continued an earlier one, the estimator has the fitted attributes of the earlier fit.
-    path: folder of the checkpoint    description: entries that the checkpoint stores about the fit
+    path: folder of the checkpoint    description: dict that the checkpoint stores about the fit
     """
     params = {
         name.removeprefix("parameter "): _MissingCallable(value[1:-1])
@@ -101,7 +102,7 @@ class _MissingCallable:
 def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
     """Return the data X and the weights of a checkpointed fit, from its original files or from the checkpoint.
 
-    path: folder of the checkpoint    description: entries that the checkpoint stores about the fit
+    path: folder of the checkpoint    description: dict that the checkpoint stores about the fit
     """
     stored = {}
     for name in description["arrays"]:

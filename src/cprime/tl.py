@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # types that an AnnData file can store
+_PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # types of values that a file of an AnnData can store
 
 
 def kmeans(
@@ -146,9 +146,9 @@ def gaussian_mixture(
 def _annotated(
     adata: Any, estimator: KMeans | GaussianMixture, use_rep: str | None, n_pcs: int | None, key: str, copy: bool
 ) -> Any:
-    """Fit the estimator to the cells, and write its results into the AnnData or, if `copy`, into a copy.
+    """Fit the estimator to the cells, and write its results into the AnnData or, if `copy`, into a returned copy.
 
-    Returns the copy or None.    use_rep, n_pcs: representation of the cells, and number of its columns to use
+    use_rep, n_pcs: name of the matrix that represents the cells, and number of its leading columns to use
     key: key of `obs` and `uns` for the results
     """
     pandas = require("pandas", "cprime.tl")
@@ -167,7 +167,7 @@ def _annotated(
 
 
 def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
-    """Return the representation of the cells (a matrix in `obsm`, or X), limited to its first n_pcs columns."""
+    """Return the matrix of the cells named `use_rep` (a key of `obsm`, or "X"), limited to its first n_pcs columns."""
     if use_rep == "X":
         X = adata.X
     elif use_rep in adata.obsm:
@@ -190,7 +190,7 @@ def _greatest(mixture: GaussianMixture, X: Any) -> NDArray:
 def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict[str, Any]:
     """Return a dict of an estimator's parameters and results, in types that an AnnData file can store, without None.
 
-    of_cells: parameters that select the representation of the cells
+    of_cells: dict of the parameters that select the matrix of the cells, which is added to the parameters
     """
     params = of_cells | estimator.get_params(deep=False)
     told = {

@@ -7,8 +7,7 @@ import pytest
 from model_data import CENTERS, NAMES, SHARES, C, D, known, points
 
 from cprime.kernels import as_rows
-from cprime.model.stiff import FixedVariance
-from cprime.model.tied_spherical import TiedSpherical, variance_floor
+from cprime.model.tied_spherical import FixedVariance, TiedSpherical, variance_floor
 from cprime.model.weights import log_weights
 
 families = pytest.mark.parametrize("name", NAMES)

@@ -12,8 +12,7 @@ from cprime.model import Scatter, TiedSpherical
 from cprime.model.base import means_of, winner_error
 from cprime.model.interface import Responsibilities
 from cprime.model.scatter import ScatterOf
-from cprime.model.stiff import FixedVariance
-from cprime.model.tied_spherical import SphericalMoments
+from cprime.model.tied_spherical import FixedVariance, SphericalMoments
 from cprime.model.unit import UnitCenters, unit_rows
 
 families = pytest.mark.parametrize("name", NAMES)

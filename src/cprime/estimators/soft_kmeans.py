@@ -18,8 +18,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
-from cprime.model.stiff import FixedVariance
-from cprime.model.tied_spherical import variance_floor
+from cprime.model.tied_spherical import FixedVariance, variance_floor
 from cprime.persistence import model_files
 from cprime.search import Search
 

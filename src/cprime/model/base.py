@@ -5,11 +5,10 @@ To add a family, add a file with a frozen dataclass of its parameters that has t
 are slow; a family with kernels of its own overrides them. Other packages use only the members of `Model`.
 """
 
-import logging
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,9 @@ from numpy.typing import NDArray
 from cprime._utils.storable import is_storable, storable
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, posterior
-from cprime.model.conditional import Conditional
-from cprime.model.covariance import scaled_along
+from cprime.model.covariance import n_collapsed, scaled_along
 from cprime.model.interface import Expected
 from cprime.model.weights import Weights
-from cprime.neighbors.components import Components
-
-logger = logging.getLogger("cprime")
-
-_BLOCK = 2**20  # maximum number of costs (rows × components) that are computed at a time
-
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
@@ -41,6 +33,15 @@ def register(cls: F) -> F:
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
     FAMILIES[cls.covariance_type] = cls  # type: ignore[attr-defined]
     return cls
+
+
+def _undefined(what: str) -> Any:
+    """Return a method that raises TypeError, for a member of `Model` that a subclass must define if it is used."""
+
+    def method(family: Any, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"{type(family).__name__} must {what}.")
+
+    return method
 
 
 class Family:
@@ -62,6 +63,15 @@ class Family:
     prior: ClassVar[Any] = None
     centers: Floats
     weights: Weights
+    reg_covar: float = 0.0
+    scale: Any = -0.5
+    log_scale: Any = 0.0
+    least_variances: Any = None
+    noise: Any = _undefined("define `noise` or `drawn`")
+    imputed: Any = _undefined("say what missing numbers may be")
+    components: Any = _undefined("say what its components are")
+    marginal: Any = _undefined("say what its marginals are")
+    conditional: Any = _undefined("say what its conditionals are")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters without cached values, for pickling."""
@@ -80,20 +90,9 @@ class Family:
         return self.n_features
 
     @property
-    def scale(self) -> float:
-        return -0.5
-
-    @property
-    def log_scale(self) -> float:
-        return 0.0
-
-    @property
-    def least_variances(self) -> NDArray[np.float64] | None:
-        return None
-
-    @property
     def n_collapsed(self) -> int:
-        return 0
+        least = self.least_variances
+        return 0 if least is None else n_collapsed(least, self.reg_covar)
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
@@ -108,27 +107,12 @@ class Family:
     def error_of(self, block: Block, kept: ActiveSet) -> float:
         return math.nan
 
-    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        raise TypeError(f"{type(self).__name__} must define `noise` or `drawn`.")
-
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         drawn: NDArray = self.centers[labels] + self.noise(labels, normal).astype(self.centers.dtype)
         return drawn
 
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
-
-    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
-        raise TypeError(f"{type(self).__name__} must say what missing numbers may be.")
-
-    def components(self) -> Components:
-        raise TypeError(f"{type(self).__name__} must say what its components are.")
-
-    def marginal(self, columns: NDArray[np.intp]) -> Self:
-        raise TypeError(f"{type(self).__name__} must say what its marginals are.")
-
-    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        raise TypeError(f"{type(self).__name__} must say what its conditionals are.")
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         return self.log_scale + posterior(self._costs(X)[1], self.scale).log_sum

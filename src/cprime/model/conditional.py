@@ -86,11 +86,3 @@ class Conditional:
 def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
     """Return the indices, ascending, of all columns (0 … n_features − 1) that are not in `columns`."""
     return np.setdiff1d(np.arange(n_features), columns)
-
-
-def of_independent(model: Any, columns: NDArray[np.intp]) -> Conditional:
-    """Return the conditional distributions of the other columns, if columns are independent within components.
-
-    The known `columns` then affect only the weights of components.
-    """
-    return Conditional(model.marginal(columns), model.marginal(others(columns, model.n_features)))

@@ -1,6 +1,7 @@
 """Cholesky factors of covariance matrices, and the repair of singular covariances and variances."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -178,10 +179,21 @@ def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:
     return inverses(lower).transpose(0, 2, 1).copy()
 
 
-def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return covariances Σ (C, D, D) from upper triangular P (C, D, D) with P Pᵀ = Σ⁻¹."""
-    lower = inverses(np.ascontiguousarray(factors.transpose(0, 2, 1)))
-    return lower @ lower.transpose(0, 2, 1)
+def fitted_covariances(attributes: Mapping[str, Any], full: bool) -> NDArray[np.float64]:
+    """Return covariances Σ in float64 and in the shape of the attribute `covariances_`, from fitted attributes.
+
+    If there are Cholesky factors P with P Pᵀ = Σ⁻¹, these are used, because covariances in float32 may be indefinite.
+    full: whether covariances are matrices (…, D, D)
+    """
+    covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
+    if factors is None or not (covariances is None or np.asarray(covariances).dtype == np.float32):
+        return np.asarray(covariances, dtype=np.float64)
+    factors = np.asarray(factors, dtype=np.float64)
+    if not full:
+        return np.asarray(1 / np.square(factors))
+    upper = factors.reshape(-1, *factors.shape[-2:])
+    lower = inverses(np.ascontiguousarray(upper.transpose(0, 2, 1)))
+    return (lower @ lower.transpose(0, 2, 1)).reshape(factors.shape)
 
 
 def given_columns(

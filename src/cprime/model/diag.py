@@ -10,7 +10,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.kernels import Rows
 from cprime.model.base import register
-from cprime.model.conditional import Conditional, of_independent
+from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import DataScale, of_empty, positive, scaled_along
 from cprime.model.own_covariance import OwnCovariance
 
@@ -26,18 +26,10 @@ class Diag(OwnCovariance):
     full: ClassVar[bool] = False
     scale_free: ClassVar[bool] = True
 
-    @property
-    def n_covariance_parameters(self) -> int:
-        return self.covariances.size
-
     @cached
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         factors = 1 / np.sqrt(self.spread)
         return factors, np.log(factors).sum(axis=1)
-
-    @property
-    def spread(self) -> NDArray[np.float64]:
-        return self.covariances
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return positive(scaled_along(self.covariances, before.covariances, share), self.centers.dtype)
@@ -65,4 +57,4 @@ class Diag(OwnCovariance):
         return replace(self, centers=self._places(columns), covariances=self.covariances[:, columns])
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        return of_independent(self, columns)
+        return Conditional(self.marginal(columns), self.marginal(others(columns, self.n_features)))

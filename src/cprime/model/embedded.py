@@ -24,20 +24,13 @@ def rows_of_piece(n_features: int) -> int:
     return max(1, _PIECE // n_features)
 
 
-class _EmbeddedGaussian(Gaussian):
-    """Base class that declares the members which subclasses of `Embedded` must define: scales and embedded centers."""
-
-    scale: Any
-    log_scale: Any
-    embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
-
-
-class Embedded(_EmbeddedGaussian):
+class Embedded(Gaussian):
     """Base class of mixtures whose costs are squared distances between embedded points and embedded centers.
 
-    A subclass defines how points and centers are embedded.
+    A subclass defines how points (`embed`) and centers are embedded.
     """
 
+    embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
     steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
 
     @cached

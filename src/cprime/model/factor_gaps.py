@@ -60,7 +60,7 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
         o = observed[rows].astype(np.float64)
         y = np.subtract(X[rows], of.mean, dtype=np.float64) * o
         inner = (o @ outer).reshape(len(o), H, H) + np.eye(H)
-        inverse = np.linalg.inv(root_of(inner, partial(_above_one_of, of, observed[rows])))
+        inverse = np.linalg.inv(root_of(inner, partial(above_one, of.loadings, of.noise, observed[rows])))
         half = np.einsum("nij,nj->ni", inverse, y @ scaled)
         logs = o @ (np.log(of.noise) + _LOG_2PI) - 2 * np.log(np.diagonal(inverse, axis1=1, axis2=2)).sum(axis=1)
         means = np.einsum("nji,nj->ni", inverse, half)
@@ -68,18 +68,17 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
         yield rows, y, FactorPosterior(squares, logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
 
 
-def above_one(W: Doubles) -> Doubles:
-    """Return A (n, H + D, H): the H × H unit matrix stacked on each W (n, D, H), so that AᵀA = I + WᵀW."""
+def above_one(loadings: Doubles, noise: Doubles, observed: Mask | None = None) -> Doubles:
+    """Return A (n, H + D, H): the unit matrix stacked on W = Ψ^−½ Λ (n, D, H), so that AᵀA = I + WᵀW.
+
+    loadings Λ (n, D, H) and noise variances Ψ (n, D), or (D, H) and (D,) together with
+    observed (n, D): mask of observed values; rows of W for missing values are 0
+    """
+    W = loadings / np.sqrt(noise)[..., np.newaxis]
+    if observed is not None:
+        W = W * observed[:, :, np.newaxis]
     n, _, H = W.shape
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
-
-
-def _above_one_of(of: Component, observed: Mask) -> Doubles:
-    """Return for each row the unit matrix stacked on Ψ^−½ Λ, (n, H + D, H), with zeros for the row's missing columns.
-
-    of: component with loadings Λ (D, H) and noise variances Ψ    observed (n, D): mask of the observed values
-    """
-    return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
 class GapMoments(NamedTuple):

@@ -10,6 +10,7 @@ from cprime.model.factor_moments import FactorMoments
 _LEAST_NOISE = 0.01  # least share of noise in the variance of a coordinate, when loadings are first computed
 _ROUNDED = 16 * np.finfo(np.float64).eps
 _RIDGE = 1e-12  # added to the variances of factors z, so that the regression for a single point is not singular
+_LEAST_WEIGHT = np.finfo(np.float64).tiny  # replaces the weight 0 of components without points
 
 Doubles = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 
     roots (C, H, H): matrices L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
     """
-    H, counts = roots.shape[1], _masses(moments)
+    H, counts = roots.shape[1], np.maximum(moments.counts, _LEAST_WEIGHT)
     rest = np.matmul(roots, roots.transpose(0, 2, 1))  # the covariance of z given x
     outer = np.empty((len(roots), H + 1, H + 1))
     outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
@@ -52,7 +53,7 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
     are the random directions. The loadings are the H principal axes of this approximation, scaled.
     random: Rᵀ, the directions as rows    H: number of factors
     """
-    D, counts = random.shape[1], _masses(moments)
+    D, counts = random.shape[1], np.maximum(moments.counts, _LEAST_WEIGHT)
     shift = moments.sums / counts[:, np.newaxis]
     projections = np.broadcast_to(random, (len(counts), *random.shape))
     along = np.matmul(projections, shift[:, :, np.newaxis])
@@ -70,11 +71,3 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
     largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
     loadings = np.where(largest < 0, -loadings, loadings)  # fix signs, which otherwise depend on LAPACK's rounding
     return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
-
-
-def _masses(moments: FactorMoments) -> Doubles:
-    """Return the weight Σ w q of each component (C,), with zeros replaced by the least positive number.
-
-    w: sample weights    q: responsibilities
-    """
-    return np.maximum(moments.counts, np.finfo(np.float64).tiny)

@@ -8,6 +8,7 @@ probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,15 +23,7 @@ from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Gaussian, register
 from cprime.model.conditional import Conditional, others
-from cprime.model.covariance import (
-    DataScale,
-    fewer_factors,
-    n_collapsed,
-    of_empty,
-    positive,
-    scaled_along,
-    within,
-)
+from cprime.model.covariance import DataScale, fewer_factors, of_empty, positive, scaled_along, within
 from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
@@ -68,6 +61,7 @@ class Factors(Gaussian):
     in_place: ClassVar[bool] = True
     followed_options: ClassVar[tuple[str, ...]] = options
     scale_free: ClassVar[bool] = True
+    isotropic: ClassVar[bool] = False  # whether the noise of a component has the same variance in all columns
 
     @property
     def n_factors(self) -> int:
@@ -77,10 +71,8 @@ class Factors(Gaussian):
     def n_parameters(self) -> int:
         """Number of free parameters: means, loadings up to a rotation, noise variances, and weights if free."""
         C, D, H = self.loadings.shape
-        return C * (D + D * H - H * (H - 1) // 2) + self._n_noise() + n_weights(self.weights)
-
-    def _n_noise(self) -> int:
-        return self.noise_variances.size
+        noise = C if self.isotropic else C * D
+        return C * (D + D * H - H * (H - 1) // 2) + noise + n_weights(self.weights)
 
     @cached
     def _inner(self) -> FactorRoots:
@@ -92,7 +84,7 @@ class Factors(Gaussian):
             scaled = loadings / noise[:, :, np.newaxis]
             lower = root_of(
                 np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled),
-                lambda: above_one(loadings / np.sqrt(noise)[:, :, np.newaxis]),
+                partial(above_one, loadings, noise),
             )
             found.roots[part] = np.linalg.inv(lower).transpose(0, 2, 1)
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
@@ -100,10 +92,6 @@ class Factors(Gaussian):
 
         by_pieces(piece, parts(C))
         return found
-
-    @property
-    def _directions(self) -> NDArray[np.float64]:
-        return self._costs_of.directions
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
@@ -133,7 +121,7 @@ class Factors(Gaussian):
     def _projections(self) -> NDArray[np.float64]:
         """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions before loadings are known."""
         if self.known:
-            return np.matmul(self._inner.roots, self._directions)
+            return np.matmul(self._inner.roots, self._costs_of.directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
@@ -149,7 +137,7 @@ class Factors(Gaussian):
         if roots is not None and self.loadings.nbytes > TOGETHER:
             self._costs_of.forget()  # free memory, because the search is done and moments are as large
             return by_blocks(block, shares, self.centers, self._costs_of.directions_of, roots)
-        directions = self._directions if self.known else self._random_directions()[np.newaxis]
+        directions = self._costs_of.directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
@@ -274,7 +262,10 @@ class Factors(Gaussian):
         )
 
     def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
-        return noise
+        """Return variances of the noise (C, D), replaced by their mean over all columns if the noise is isotropic."""
+        if not self.isotropic:
+            return noise
+        return np.repeat(noise.mean(axis=1, keepdims=True), noise.shape[1], axis=1)
 
     def extrapolated(self, before: Self, share: float) -> Self:
         noise = positive(scaled_along(self.noise_variances, before.noise_variances, share), self.centers.dtype)
@@ -298,13 +289,9 @@ class Factors(Gaussian):
 
     @property
     def least_variances(self) -> NDArray[np.float64]:
-        precisions = 1 / self.noise_variances - np.square(self._directions).sum(axis=1)
+        precisions = 1 / self.noise_variances - np.square(self._costs_of.directions).sum(axis=1)
         least: NDArray[np.float64] = 1 / precisions.max(axis=1)
         return least
-
-    @property
-    def n_collapsed(self) -> int:
-        return n_collapsed(self.least_variances, self.reg_covar)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return x − μ of points x drawn from components `labels` (n,), from standard normal numbers (n, D).
@@ -355,7 +342,7 @@ class Factors(Gaussian):
         """
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
         left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
-        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
+        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._costs_of.directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
         """Return this model with other loadings (C, D, H), restricted to the columns with the indices `columns`."""
@@ -397,3 +384,14 @@ class Factors(Gaussian):
         if H >= D:
             raise ValueError(f"n_factors must be below the number of features, {D}, got {H}.")
         return cls(centers, np.zeros((C, D, H)), np.ones((C, D)), reg_covar, weights, known=H == 0)
+
+
+@register
+@storable("model.PrincipalComponents")
+@dataclass(frozen=True)
+class PrincipalComponents(Factors):
+    """Factor analyzers with isotropic noise; noise_variances (C, D): equal for all coordinates of a component."""
+
+    covariance_type: ClassVar[str] = "ppca"
+    scale_free: ClassVar[bool] = False
+    isotropic: ClassVar[bool] = True

@@ -13,7 +13,6 @@ from cprime.model.base import register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
-    covariances_of_precisions,
     factors_along,
     factors_of_precisions,
     given_columns,
@@ -36,10 +35,6 @@ class FullCovariance(OwnCovariance):
     scale_free: ClassVar[bool] = True
     has_matrices: ClassVar[bool] = True
 
-    @property
-    def n_covariance_parameters(self) -> int:
-        return self.centers.size * (self.n_features + 1) // 2
-
     @cached
     def _lower(self) -> NDArray[np.float64]:
         return repaired(self.covariances)[1]
@@ -48,10 +43,6 @@ class FullCovariance(OwnCovariance):
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         factors = inverses(self._lower)
         return factors, np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
-
-    @property
-    def spread(self) -> NDArray[np.float64]:
-        return self.covariances
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return factors_along(self._lower, before._lower, share)
@@ -67,10 +58,6 @@ class FullCovariance(OwnCovariance):
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         factors = factors_of_precisions(self._lower)
         return {"precisions_": factors @ factors.transpose(0, 2, 1), "precisions_cholesky_": factors}
-
-    @classmethod
-    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        return covariances_of_precisions(factors)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.empty_like(normal)

@@ -4,6 +4,7 @@ The equations are (28)-(31) of Lücke & Forster, *k-means as a variational EM ap
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
 from cprime.model.base import Gaussian, expect_gaussians, means_of
-from cprime.model.covariance import DataScale, checked_precisions, inverted, n_collapsed, within
+from cprime.model.covariance import DataScale, checked_precisions, fitted_covariances, inverted, within
 from cprime.model.interface import Expected, Responsibilities
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.neighbors.components import GaussianCosts
@@ -36,17 +37,8 @@ class OwnMoments(Sums):
     second: NDArray[np.float64]
 
 
-class _Shape(Gaussian):
-    """Base class that declares the members that subclasses of `OwnCovariance` define for their shape of covariances."""
-
-    full: ClassVar[bool]
-    n_covariance_parameters: Any
-    factors: Any  # factors A_c of the precisions, with A_cᵀA_c = Σ_c⁻¹, and log |A_c| (C,)
-    spread: Any  # covariances as searches use them: variances (C, D) or matrices (C, D, D)
-
-
 @dataclass(frozen=True)
-class OwnCovariance(_Shape):
+class OwnCovariance(Gaussian, ABC):
     """Parameters Θ of a mixture with a covariance for each component.
 
     A subclass defines the shape of covariances (full, diagonal or spherical), and computes them and their inverses.
@@ -63,15 +55,26 @@ class OwnCovariance(_Shape):
     _: KW_ONLY
     fixed: tuple[int, ...] = ()
 
+    is_pooled: ClassVar[bool] = False  # whether `covariances` are C copies of one covariance
+    factors: ClassVar[Any]  # factors A_c of the precisions, with A_cᵀA_c = Σ_c⁻¹, and log |A_c| (C,)
+
     @property
     def n_parameters(self) -> int:
         """Number of free parameters: C·D coordinates, the covariances, and C − 1 weights if these are free."""
-        return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
+        C, D = self.centers.shape
+        n = self.covariances.size // (C if self.is_pooled else 1)
+        return C * D + (n // D * (D + 1) // 2 if self.full else n) + n_weights(self.weights)
 
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """Covariances in the shape that kernels take: variances (C, D) or matrices (C, D, D)."""
+        return self.covariances
+
+    @abstractmethod
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         """Return the covariances, extrapolated by a share of their change since the model `before`."""
-        raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
+    @abstractmethod
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
@@ -80,7 +83,6 @@ class OwnCovariance(_Shape):
         shares (C,): share of the points in each component    second: mean second moments of each component
         scale: scale of the data, for the repair of singular covariances
         """
-        raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
@@ -107,16 +109,12 @@ class OwnCovariance(_Shape):
         return GaussianParameters(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 
     @property
-    def least_variances(self) -> NDArray[np.float64]:
+    def least_variances(self) -> NDArray[np.float64] | None:
         precisions = np.asarray(self._precisions()["precisions_"])
         if self.full:
             precisions = np.diagonal(precisions, axis1=1, axis2=2)
         least: NDArray[np.float64] = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
         return least
-
-    @property
-    def n_collapsed(self) -> int:
-        return n_collapsed(self.least_variances, self.reg_covar)
 
     def components(self) -> GaussianCosts:
         return GaussianCosts(self.gaussians, self.spread)
@@ -204,19 +202,7 @@ class OwnCovariance(_Shape):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
-
-        If `attributes` has Cholesky factors, these are used, because covariances in float32 may be indefinite.
-        """
-        covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
-        if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
-            covariances = cls._covariances_of(np.asarray(factors, dtype=np.float64))
-        return cls(centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
-
-    @classmethod
-    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the covariances from Cholesky factors of precisions, the fitted attribute precisions_cholesky_."""
-        return 1 / np.square(factors)
+        return cls(centers, fitted_covariances(attributes, cls.full), reg_covar, weights)
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:

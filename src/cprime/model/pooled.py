@@ -25,10 +25,7 @@ class PooledSpherical(Spherical):
 
     covariance_type: ClassVar[str] = "tied_spherical"
     attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
-
-    @property
-    def n_covariance_parameters(self) -> int:
-        return 1
+    is_pooled: ClassVar[bool] = True
 
     @property
     def variance(self) -> float:
@@ -65,10 +62,7 @@ class PooledFull(FullCovariance):
     """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of this matrix [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
-
-    @property
-    def n_covariance_parameters(self) -> int:
-        return self.n_features * (self.n_features + 1) // 2
+    is_pooled: ClassVar[bool] = True
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale

@@ -14,7 +14,6 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached
 from cprime.model.covariance import (
     DataScale,
-    covariances_of_precisions,
     factors_along,
     factors_of_precisions,
     inverses,
@@ -27,9 +26,6 @@ from cprime.model.full import FullCovariance
 from cprime.model.spherical import Spherical
 from cprime.model.student_t import StudentT
 
-least_variances: Any = property(lambda model: None)  # not defined for components that share one Σ
-n_collapsed: Any = property(lambda model: 0)
-
 
 @storable("model.StudentTTied")
 @dataclass(frozen=True)
@@ -37,11 +33,7 @@ class StudentTTied(StudentT, FullCovariance):
     """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
-    least_variances, n_collapsed = least_variances, n_collapsed
-
-    @property
-    def n_covariance_parameters(self) -> int:
-        return self.n_features * (self.n_features + 1) // 2
+    least_variances = None  # not defined for components that share one Σ
 
     @cached
     def _one_lower(self) -> NDArray[np.float64]:
@@ -79,10 +71,6 @@ class StudentTTied(StudentT, FullCovariance):
         factors = factors_of_precisions(self._one_lower)[0]
         return {"precisions_": factors @ factors.T, "precisions_cholesky_": factors}
 
-    @classmethod
-    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        return covariances_of_precisions(factors[np.newaxis])[0]
-
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._of_each(directions @ self.covariances @ directions.T)
 
@@ -97,7 +85,7 @@ class StudentTTiedSpherical(StudentT, Spherical):
     """t mixture with one spherical scale matrix; covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
 
     covariance_type: ClassVar[str] = "tied_spherical"
-    least_variances, n_collapsed = least_variances, n_collapsed
+    least_variances = None  # not defined for components that share one Σ
 
     @property
     def spread(self) -> NDArray[np.float64]:

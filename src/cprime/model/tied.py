@@ -22,9 +22,9 @@ from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
     checked_precisions,
-    covariances_of_precisions,
     factors_along,
     factors_of_precisions,
+    fitted_covariances,
     given_columns,
     inverses,
     inverted,
@@ -201,14 +201,7 @@ class Tied(Embedded):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        """Return the parameters with these centers, weights and fitted attributes (covariances_ and so on).
-
-        If `attributes` has Cholesky factors, these are used, because covariances in float32 may be indefinite.
-        """
-        covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
-        if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
-            covariances = covariances_of_precisions(np.asarray(factors, dtype=np.float64)[np.newaxis])[0]
-        return cls(centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
+        return cls(centers, fitted_covariances(attributes, full=True), reg_covar, weights)
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...]:

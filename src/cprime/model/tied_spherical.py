@@ -22,7 +22,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import expect_gaussians, register, winner_error
-from cprime.model.conditional import Conditional, of_independent
+from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
 from cprime.model.interface import Expected, Responsibilities
@@ -310,7 +310,24 @@ class TiedSpherical(Embedded):
         return replace(self, centers=self._places(columns))
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        return of_independent(self, columns)
+        return Conditional(self.marginal(columns), self.marginal(others(columns, self.n_features)))
+
+
+@storable("model.Stiff")
+@dataclass(frozen=True)
+class FixedVariance(TiedSpherical):
+    """Parameters Θ of MacKay's soft k-means of stiffness β = 1/2σ²: a mixture with a fixed variance σ².
+
+    Responsibilities are r_nc ∝ exp(−β ‖x_n − μ_c‖²). M-steps change only the centers.
+    """
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: C·D coordinates."""
+        return self.centers.size
+
+    def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
+        return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}

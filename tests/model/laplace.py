@@ -18,10 +18,9 @@ from scipy.special import ndtr
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Family
+from cprime.model.base import Family, log_weights, n_weights, new_weights
 from cprime.model.covariance import checked_precisions
-from cprime.model.interface import Responsibilities
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.model.interface import Responsibilities, Weights
 from cprime.neighbors.components import Components
 
 _NEAR = 1e-9  # in scales: points nearer than this have no larger weight

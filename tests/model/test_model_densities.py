@@ -7,8 +7,8 @@ import pytest
 from model_data import CENTERS, NAMES, SHARES, C, D, known, points
 
 from cprime.kernels import as_rows
+from cprime.model.base import log_weights
 from cprime.model.tied_spherical import FixedVariance, TiedSpherical, variance_floor
-from cprime.model.weights import log_weights
 
 families = pytest.mark.parametrize("name", NAMES)
 weights = pytest.mark.parametrize("free", [False, True])

@@ -16,12 +16,12 @@ from cprime._utils.values import replace
 from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.estimators.solutions import KMeansSolution
-from cprime.execution import Data, Local
+from cprime.execution import Data, Local, local
 from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.model.tied_spherical import variance_floor
 from cprime.seeding import is_given, place
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
-from cprime.seeding.random_rows import choose_random_rows
+from cprime.seeding.random_rows import draw_rows
 
 logger = logging.getLogger("cprime")
 
@@ -186,7 +186,7 @@ def _starts(
             if run % 2:
                 yield X[choose_by_kmeans_plusplus(X, C, weights, rng)].dense(), (options,)
             else:
-                start = X[choose_random_rows(X, C, weights, rng)].dense()
+                start = X[draw_rows(local(X, weights), C, rng)].dense()
                 yield start, (options._replace(by_distances=True, tol=_FEW_REASSIGNED), options)
 
 

@@ -1,4 +1,4 @@
-"""Base classes of model families (types of mixture models), and the exact E-step of Gaussian families.
+"""Base classes of model families (types of mixture models), and common parts of E-steps and M-steps.
 
 To add a family, add a file with a frozen dataclass of its parameters that has the members of the protocol `Model`
 (interface.py), and apply the decorator `register`. The base class `Family` derives some members from the others. These
@@ -17,8 +17,7 @@ from cprime._utils.storable import is_storable, storable
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.covariance import n_collapsed, scaled_along
-from cprime.model.interface import Expected
-from cprime.model.weights import Weights
+from cprime.model.interface import Expected, Weights
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
@@ -185,3 +184,26 @@ def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Fl
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]
     return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))
+
+
+def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
+    """Return log π_c (C,), where weights π_c are at least the smallest normal number of the centers' dtype.
+
+    So the logarithm of the weight of a component without points is finite, too, and no later result becomes NaN.
+    """
+    if weights is None:
+        return np.full(len(centers), -np.log(len(centers)))
+    return np.log(np.maximum(weights, np.finfo(centers.dtype).tiny))
+
+
+def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
+    """Return the new weights π_c = N_c / N (C,) of an M-step if weights are free, or None if they are equal.
+
+    counts (C,): weight N_c of the points of each component, with sum N
+    """
+    return None if weights is None else counts / counts.sum()
+
+
+def n_weights(weights: Weights) -> int:
+    """Return the number of free parameters of the weights: C − 1 if they are free, otherwise 0."""
+    return 0 if weights is None else len(weights) - 1

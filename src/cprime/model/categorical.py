@@ -15,8 +15,9 @@ from scipy.special import ndtr
 
 from cprime._utils.storable import storable
 from cprime.kernels import Dense, Floats, Rows
+from cprime.model.base import n_weights
+from cprime.model.interface import Weights
 from cprime.model.linear import Linear
-from cprime.model.weights import Weights, n_weights
 
 _LEAST = 1e-15  # least probability in densities, so that the log-density of an absent category is finite
 

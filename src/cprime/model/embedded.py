@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.values import cached
 from cprime.kernels import GaussianParameters, Rows
-from cprime.model.base import Gaussian
-from cprime.model.weights import log_weights
+from cprime.model.base import Gaussian, log_weights
 from cprime.neighbors.components import Centers
 
 _PIECE = 2**22  # maximum number of values (rows × columns) that are embedded at a time

@@ -21,7 +21,7 @@ from cprime.execution.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
-from cprime.model.base import Gaussian, register
+from cprime.model.base import Gaussian, log_weights, n_weights, new_weights, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import DataScale, fewer_factors, of_empty, positive, scaled_along, within
 from cprime.model.factor_costs import FactorCosts, parts
@@ -29,8 +29,7 @@ from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
 from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.full import FullCovariance
-from cprime.model.interface import Expected, Responsibilities
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.model.interface import Expected, Responsibilities, Weights
 
 _MORE = 4  # the first loadings of H factors are computed from H + _MORE random directions
 _FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it

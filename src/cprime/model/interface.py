@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.model.conditional import Conditional
-from cprime.model.weights import Weights
 from cprime.neighbors.components import Components
+
+Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 
 
 class Responsibilities(NamedTuple):

@@ -16,9 +16,8 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Rows, SparseRows
-from cprime.model.base import Family, means_of
-from cprime.model.interface import Responsibilities
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.model.base import Family, log_weights, means_of, n_weights, new_weights
+from cprime.model.interface import Responsibilities, Weights
 from cprime.neighbors import least_lists
 from cprime.neighbors.components import Components, Ids
 

@@ -16,10 +16,9 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
-from cprime.model.base import Gaussian, expect_gaussians, means_of
+from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, n_weights, new_weights
 from cprime.model.covariance import DataScale, checked_precisions, fitted_covariances, inverted, within
-from cprime.model.interface import Expected, Responsibilities
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.neighbors.components import GaussianCosts
 
 

@@ -13,8 +13,8 @@ from scipy.stats import poisson
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows, SparseRows
+from cprime.model.interface import Weights
 from cprime.model.linear import Linear
-from cprime.model.weights import Weights
 
 _LEAST_RATE = 1e-12  # least rate in densities, so that a count in a column of rate 0 has a finite log-density
 

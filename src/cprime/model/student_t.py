@@ -25,15 +25,14 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, scaled_responsibilities
-from cprime.model.base import expect_gaussians
+from cprime.model.base import expect_gaussians, new_weights
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
 from cprime.model.diag import Diag
 from cprime.model.full import FullCovariance
-from cprime.model.interface import Expected, Responsibilities
+from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
-from cprime.model.weights import Weights, new_weights
 
 _FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
 _COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs

@@ -17,7 +17,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import expect_gaussians, means_of, register
+from cprime.model.base import expect_gaussians, log_weights, means_of, n_weights, new_weights, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -32,10 +32,9 @@ from cprime.model.covariance import (
     within,
 )
 from cprime.model.embedded import Embedded, rows_of_piece
-from cprime.model.interface import Expected, Responsibilities
+from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MOST_ROUNDING = 2.0**-12  # largest accepted shift of a whitened mean by rounding, in standard deviations
 

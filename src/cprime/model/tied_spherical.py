@@ -21,14 +21,13 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import expect_gaussians, register, winner_error
+from cprime.model.base import expect_gaussians, log_weights, n_weights, new_weights, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
-from cprime.model.interface import Expected, Responsibilities
+from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
-from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of n clusters: Σ w (n,) and Σ w x (n, D)
 
@@ -87,8 +86,8 @@ class TiedSpherical(Embedded):
     def log_scale_of(self, variance: float) -> float:
         """Return the constant `log_scale`, which is left out of all log densities, for another variance σ²."""
         equal = self.weights is None
-        largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
-        return largest - self.n_features / 2 * math.log(2 * math.pi * variance)
+        largest = -float(np.log(self.n_components)) if equal else log_weights(self.weights, self.centers).max()
+        return float(largest) - self.n_features / 2 * math.log(2 * math.pi * variance)
 
     @property
     def scale(self) -> float:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime.kernels import Rows
 from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
-from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
+from cprime.seeding.validation import check_count, check_data, rows_at
 
 BLOCK = 64  # number of centers whose proposals are compared with all earlier centers in one kernel call
 
@@ -98,9 +98,7 @@ def afk_mc2(
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     check_count("chain_length", chain_length)
     indices = choose_by_afk_mc2(data, n_clusters, weights, rng, chain_length, n_threads)
-    centers = data[indices].dense()
-    warn_of_duplicates(centers)
-    return centers, indices
+    return rows_at(data, indices), indices
 
 
 def choose_by_afk_mc2(

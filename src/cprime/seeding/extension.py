@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.execution import Data, rows_of
+from cprime.execution import Data, local, rows_of
 from cprime.kernels import Rows, potentials
 from cprime.seeding.kmeans_plusplus import cumulative_mass
-from cprime.seeding.random_rows import choose_random_rows
+from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.sampling import draw
 
 _SAMPLE = 2**17  # for data in files, maximum number of rows that are read into memory to choose centers from
@@ -53,7 +53,7 @@ def extended(
     for left in range(n_more, 0, -1):
         cumulative = cumulative_mass(closest, weights)
         if not cumulative[-1] > 0:
-            return np.concatenate([*added, X[choose_random_rows(X, left, weights, rng)].dense()])
+            return np.concatenate([*added, X[draw_rows(local(X, weights), left, rng)].dense()])
         drawn = draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))
         candidates = X[drawn].dense()
         distances = X.distances(candidates, closest, n_threads=n_threads)

@@ -44,15 +44,7 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
     key = Key(int(rng.randint(2**31)))
     sample = _sample(data, n_clusters, key)
     chosen = choose_by_kmeans_plusplus(sample[0], n_clusters, sample[1], rng, 1)
-    return _improved(data, sample[0][chosen].dense(), sample)
-
-
-def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
-    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another).
-
-    key: counter-based random key
-    """
-    return _improved(data, centers, _sample(data, len(centers), key))
+    return improved_by_jumps(data, sample[0][chosen].dense(), key, sample)
 
 
 _Weighted = tuple[Rows, NDArray[np.float64] | None]
@@ -74,9 +66,14 @@ def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
     return taken.X, taken.sample_weight
 
 
-def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
+def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted | None = None) -> Floats:
+    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another).
+
+    key: counter-based random key, by which a sample of the data is drawn unless `sample` is given
+    """
     if len(centers) < 2:
         return centers
+    sample = _sample(data, len(centers), key) if sample is None else sample
     better, _ = sample[0].jumped(centers, sample[1], n_tries=_TRIES, n_iterations=_ITERATIONS)
     if len(sample[0]) == data.n_weighted:
         return better

@@ -17,7 +17,7 @@ from cprime import kernels
 from cprime._utils.random import seeded
 from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
-from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
+from cprime.seeding.validation import check_count, check_data, rows_at
 
 _MOST_STEPS = 8  # maximum number of centers for which candidate rows are drawn together
 _CENTERS_PER_STEP = 16  # if n centers are chosen, candidates are drawn together for n / 16 more centers, at least one
@@ -94,9 +94,7 @@ def kmeans_plusplus(
     if n_local_trials is not None:
         check_count("n_local_trials", n_local_trials)
     indices = choose_by_kmeans_plusplus(data, n_clusters, weights, rng, n_local_trials, n_threads)
-    centers = data[indices].dense()
-    warn_of_duplicates(centers)
-    return centers, indices
+    return rows_at(data, indices), indices
 
 
 def choose_by_kmeans_plusplus(

@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cprime._utils.random import Key
 from cprime.execution import Data, local
-from cprime.kernels import Rows
 from cprime.seeding.keys import FindSmallestKeys
 from cprime.seeding.sampling import draw_distinct
-from cprime.seeding.validation import check_data, warn_of_duplicates
+from cprime.seeding.validation import check_data, rows_at
 
 
 def random_rows(
@@ -68,9 +67,7 @@ def random_rows(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     indices = draw_rows(local(data, weights), n_clusters, rng)
-    centers = data[indices].dense()
-    warn_of_duplicates(centers)
-    return centers, indices
+    return rows_at(data, indices), indices
 
 
 def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np.int64]:
@@ -78,8 +75,3 @@ def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np
     if data.weighted:
         return data.each(FindSmallestKeys(Key(int(rng.randint(2**31))), n_rows)).rows
     return draw_distinct(data.n_points, n_rows, None, rng)
-
-
-def choose_random_rows(X: Rows, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
-    """Choose distinct rows with probability proportional to weight, and return their indices (C,) int64."""
-    return draw_rows(local(X, sample_weight), n_clusters, rng)

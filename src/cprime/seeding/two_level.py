@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._utils.random import Key, Purpose
 from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
+from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, GroupedCenters, Rows, computing, grouped_order
 from cprime.neighbors import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
-from cprime.seeding.validation import check_data, warn_of_duplicates
+from cprime.seeding.validation import check_data, rows_at
 
 _CANDIDATES = 4  # number of candidate rows drawn per center
 _TRIALS = 3  # number of candidates from which greedy sampling chooses a center
@@ -87,9 +88,7 @@ def two_level(
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     with computing(n_threads):
         indices = choose_by_two_levels(local(data, weights), n_clusters, rng)
-    centers = data[indices].dense()
-    warn_of_duplicates(centers)
-    return centers, indices
+    return rows_at(data, indices), indices
 
 
 def choose_by_two_levels(
@@ -167,7 +166,7 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
 
 
 @dataclass(frozen=True)
-class CellSummary:
+class CellSummary(Sums):
     """Sums over the points of each coarse cell: distortion Σ w_n ‖x_n − center of cell‖², total weight (mass) Σ w_n,
     and number of points of positive weight (available).
     """
@@ -175,9 +174,6 @@ class CellSummary:
     distortion: NDArray[np.float64]
     mass: NDArray[np.float64]
     available: NDArray[np.int64]
-
-    def __add__(self, other: CellSummary) -> CellSummary:
-        return CellSummary(self.distortion + other.distortion, self.mass + other.mass, self.available + other.available)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def check_count(name: str, value: int) -> None:
         raise ValueError(f"{name} == {value}, must be >= 1.")
 
 
-def warn_of_duplicates(centers: NDArray) -> None:
-    """Warn once if some of the chosen rows are equal."""
-    warn_if_few(len(np.unique(centers, axis=0)), len(centers))
+def rows_at(data: Rows, indices: NDArray) -> NDArray:
+    """Return the rows with these indices as an array, and warn once if some of them are equal."""
+    rows = data[indices].dense()
+    warn_if_few(len(np.unique(rows, axis=0)), len(rows))
+    return rows

@@ -160,7 +160,7 @@ def _annotated(
     found = np.unique(labels)
     codes = np.searchsorted(found, labels)
     adata.obs[key] = pandas.Categorical.from_codes(codes, categories=[str(label) for label in found])
-    if isinstance(estimator, GaussianMixture):
+    if hasattr(estimator, "predict_proba"):
         adata.obs[f"{key}_probability"] = _greatest(estimator, X)
     adata.uns[key] = _told(estimator, {"use_rep": use_rep, "n_pcs": n_pcs})
     return adata if copy else None
@@ -203,7 +203,7 @@ def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict
         "converged": bool(estimator.converged_),
         "lower_bound": float(estimator.lower_bound_),
     }
-    if isinstance(estimator, KMeans):
+    if hasattr(estimator, "inertia_"):
         told["inertia"] = float(estimator.inertia_)
     if estimator.certificate_ is not None:
         told["certificate"] = {

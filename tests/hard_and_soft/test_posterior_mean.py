@@ -4,8 +4,9 @@ points.
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from cprime import GaussianMixture
+from cprime import GaussianMixture, KMeans
 from cprime.theory import Gaussians, posterior_mean
 
 
@@ -42,7 +43,16 @@ def test_it_is_nearer_to_the_truth_than_what_was_seen(covariance_type):
     assert np.square(posterior_mean(gm, Y, 0.49) - X).mean() < 0.8 * np.square(Y - X).mean()
 
 
+def test_k_means_is_its_spherical_mixture_truncated_to_one_component(rng):
+    X, Y = rng.standard_normal((2, 50, 2))
+    km = KMeans(3, random_state=0).fit(X)
+    expected = posterior_mean(Gaussians.from_estimator(km), Y, 0.5, n_active=1)
+    np.testing.assert_array_equal(posterior_mean(km, Y, 0.5), expected)
+
+
 def test_arguments_are_checked():
+    with pytest.raises(NotFittedError):
+        posterior_mean(GaussianMixture(2), [[1.0]], 1.0)
     X = Gaussians([[0.0]], [[[1.0]]])
     with pytest.raises(ValueError, match=r"variance must be positive, got 0\."):
         posterior_mean(X, [[1.0]], 0)

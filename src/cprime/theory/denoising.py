@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime.estimators import GaussianMixture
 from cprime.kernels import as_rows, posterior
 from cprime.model import FAMILIES
-from cprime.theory.mixtures import Gaussians
+from cprime.theory.mixtures import Gaussians, densities_of
 
 
 def posterior_mean(
@@ -21,7 +21,7 @@ def posterior_mean(
 
     Parameters
     ----------
-    mixture : GaussianMixture or Gaussians
+    mixture : KMeans, GaussianMixture or Gaussians
         Density of the points without noise; an estimator must be fitted.
     Y : array-like of shape (n_samples, n_features)
         Points with noise.
@@ -54,21 +54,20 @@ def posterior_mean(
     """
     if not variance > 0:
         raise ValueError(f"variance must be positive, got {variance!r}.")
-    if not isinstance(mixture, GaussianMixture | Gaussians):
+    gaussians = densities_of(mixture)
+    if not isinstance(gaussians, Gaussians):
         raise TypeError(
-            f"mixture must be a GaussianMixture or Gaussians, got {mixture!r}: the mean has this form for Gaussian "
-            "components alone."
+            f"mixture must be a KMeans, GaussianMixture or Gaussians, got {mixture!r}: the mean has this form for "
+            "Gaussian components alone."
         )
-    if isinstance(mixture, GaussianMixture):
-        n_active = mixture.n_active_ if n_active is None else n_active
-        mixture = Gaussians.from_estimator(mixture)
     Y = np.ascontiguousarray(Y, dtype=np.float64)
-    if Y.ndim != 2 or Y.shape[1] != mixture.n_features:
-        raise ValueError(f"Y must have shape (n_samples, {mixture.n_features}), got {Y.shape}.")
-    means, noisy = mixture.means, mixture.covariances + variance * np.eye(mixture.n_features)
-    gains = np.linalg.solve(noisy, mixture.covariances)  # transpose of Σ (Σ + s² I)⁻¹; the two factors commute
-    model = FAMILIES["full"](means, noisy, 0.0, mixture.weights)
-    kept, costs = model.components().best(model.embed(as_rows(Y)), n_active or mixture.n_components)
+    if Y.ndim != 2 or Y.shape[1] != gaussians.n_features:
+        raise ValueError(f"Y must have shape (n_samples, {gaussians.n_features}), got {Y.shape}.")
+    means, noisy = gaussians.means, gaussians.covariances + variance * np.eye(gaussians.n_features)
+    gains = np.linalg.solve(noisy, gaussians.covariances)  # transpose of Σ (Σ + s² I)⁻¹; the two factors commute
+    model = FAMILIES["full"](means, noisy, 0.0, gaussians.weights)
+    n_active = n_active or getattr(mixture, "n_active_", gaussians.n_components)
+    kept, costs = model.components().best(model.embed(as_rows(Y)), n_active)
     shares = posterior(costs, model.scale).responsibilities
     found = np.zeros_like(Y)
     for c, (mean, gain) in enumerate(zip(means, gains, strict=True)):

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprime.estimators.validation import check_choice, check_integer
-from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
+from cprime.estimators.validation import check_choice
+from cprime.theory.expectation import expectation
 from cprime.theory.loss import UNITS
-from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density
+from cprime.theory.mixtures import as_mixture, log_mixture_density
 from cprime.theory.partition import winners
 
 
@@ -63,17 +63,9 @@ def kl_divergence(
     """
     check_choice(unit, "unit", UNITS)
     known, mixture = as_mixture(Q, "Q"), as_mixture(model, "model")
-    if known.n_features != mixture.n_features:
-        raise ValueError(f"Q has {known.n_features} features, but model has {mixture.n_features}.")
-    mean: MeanEstimator
-    if known.n_features == 1:
-        mean = Quadrature(known, mixture, lambda X: winners(mixture.log_densities(X))[:, np.newaxis])
-    else:
-        mean = Sample.drawn(known, check_integer(n_samples, "n_samples", 2), random_state)
-
-    def log_ratio(X: Floats, log_q: Floats) -> Floats:
-        return (log_q - log_mixture_density(mixture, X))[:, np.newaxis]
-
-    found = mean(log_ratio)
+    mean = expectation(
+        known, mixture, lambda X: winners(mixture.log_densities(X))[:, np.newaxis], n_samples, random_state
+    )
+    found = mean(lambda X, log_q: (log_q - log_mixture_density(mixture, X))[:, np.newaxis])
     scale = 1 / np.log(2) if unit == "bits" else 1.0
     return Divergence(*(float(part[0]) * scale for part in (found.values, *found.intervals)))

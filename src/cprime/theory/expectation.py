@@ -5,7 +5,8 @@ return the mean of each quantity under Q.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 from scipy.stats import norm
 
+from cprime.estimators.validation import check_integer
 from cprime.kernels import Dense
 from cprime.theory.mixtures import Floats, MixtureDensity, log_mixture_density
 
@@ -31,13 +33,6 @@ class Means(NamedTuple):
 
     values: Floats
     intervals: Floats
-
-
-class MeanEstimator(Protocol):
-    """Interface: a callable that returns the expectations, under a density Q, of functions of a point."""
-
-    def __call__(self, columns: Columns) -> Means:
-        """Return the expectations (m,) of the m quantities that `columns` computes for each point, as a `Means`."""
 
 
 class Quadrature:
@@ -83,25 +78,15 @@ def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floa
     return right
 
 
+@dataclass(frozen=True)
 class Sample:
-    """Expectation under a density Q, estimated by means over points; intervals by the central limit theorem."""
+    """Expectation under a density Q, estimated by means over points; intervals by the central limit theorem.
 
-    def __init__(self, X: Floats, log_q: Floats) -> None:
-        self.X, self.log_q = X, log_q
+    X (n, D): independent points with the density Q    log_q (n,): log Q(x_n), or an estimate of it [nats]
+    """
 
-    @classmethod
-    def drawn(cls, Q: MixtureDensity, n_samples: int, random_state: Any) -> "Sample":
-        """Return a `Sample` of points drawn from a known density Q."""
-        X = Q.sample(n_samples, random_state)
-        return cls(X, log_mixture_density(Q, X))
-
-    @classmethod
-    def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Return a `Sample` of data points; log Q at each point is estimated from the distance to its k-th neighbor.
-
-        k is `n_neighbors`. Minus the mean of log Q is the estimate of the entropy of Q by Kozachenko & Leonenko.
-        """
-        return cls(X, log_density_by_neighbors(X, n_neighbors))
+    X: Floats
+    log_q: Floats
 
     def __call__(self, columns: Columns) -> Means:
         """Return the means (m,) of the m quantities that `columns` computes for each point, as a `Means`."""
@@ -111,13 +96,40 @@ class Sample:
         return Means(values, np.stack([values - half, values + half]))
 
 
+def expectation(
+    Q: MixtureDensity,
+    model: MixtureDensity,
+    labels: Callable[[Floats], NDArray[np.intp]],
+    n_samples: int,
+    random_state: Any,
+) -> Quadrature | Sample:
+    """Return the expectation under Q: by quadrature in one dimension, otherwise by means over points drawn from Q.
+
+    labels: function of rows (n, 1) that returns labels (n, m), whose changes are breakpoints of the quadrature
+    n_samples: number of points that are drawn from Q
+    """
+    check_n_features(model, Q.n_features)
+    if Q.n_features == 1:
+        return Quadrature(Q, model, labels)
+    X = Q.sample(check_integer(n_samples, "n_samples", 2), random_state)
+    return Sample(X, log_mixture_density(Q, X))
+
+
+def check_n_features(model: MixtureDensity, n_features: int) -> None:
+    """Raise ValueError unless the number of features of the model is `n_features`, that of Q."""
+    if model.n_features != n_features:
+        raise ValueError(f"Q has {n_features} features, but model has {model.n_features}.")
+
+
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     """Return the estimated log density ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n) at each row: (n,) [nats].
 
     ρ_k is the distance to the k-th neighbor, with k = `n_neighbors`, V_D the volume of the unit ball in D dimensions, n
     the number of rows, and ψ the digamma function. If a point has k or more equal points, as in rounded data, ρ_k is
     the distance to its nearest different points, and k the mean of two numbers of points: those closer than ρ_k, and
-    those up to ρ_k. Raise ValueError if all rows are equal, because such data have no density.
+    those up to ρ_k. Minus the mean of the result is the estimate of the entropy by Kozachenko & Leonenko.
+
+    Raise ValueError if all rows are equal, because such data have no density.
     """
     n, D = X.shape
     if n <= n_neighbors:

@@ -15,9 +15,7 @@ from cprime.estimators.validation import check_choice, check_integer, check_real
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 from cprime.theory.partition import WEIGHTS, blocks, log_posterior, winners
-from cprime.theory.posterior import descend
-
-COVARIANCES = ("full", "spherical")
+from cprime.theory.posterior import SHAPES, CovarianceShape, descend
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def fit_assignment(
     """
     check_choice(assignment, "assignment", ("hard", "soft", "posterior"))
     check_choice(weights, "weights", WEIGHTS)
-    check_choice(covariance_type, "covariance_type", COVARIANCES)
+    check_choice(covariance_type, "covariance_type", tuple(SHAPES))
     check_integer(max_iter, "max_iter", 1)
     check_real(tol, "tol", 0.0)
     check_real(reg_covar, "reg_covar", 0.0)
@@ -140,12 +138,13 @@ def fit_assignment(
         raise ValueError(f"n_samples={len(X)} should be >= {start.n_components} components.")
     if weights == "equal":
         start = start.with_equal_weights()
+    shape = SHAPES[covariance_type](X.shape[1])
     if assignment == "posterior":
         if weights == "free":
             raise ValueError("weights must be 'equal' where assignment='posterior', got 'free'.")
-        path, losses, converged = descend(X, given, start, covariance_type == "spherical", max_iter, tol, reg_covar)
+        path, losses, converged = descend(X, given, start, shape, max_iter, tol, reg_covar)
         return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
-    return _alternate(X, given, start, assignment == "hard", weights, covariance_type, max_iter, tol, reg_covar)
+    return _alternate(X, given, start, assignment == "hard", weights, shape, max_iter, tol, reg_covar)
 
 
 @dataclass
@@ -170,7 +169,7 @@ def _alternate(
     start: Gaussians,
     hard: bool,
     weights: str,
-    covariance_type: str,
+    shape: CovarianceShape,
     max_iter: int,
     tol: float,
     reg_covar: float,
@@ -186,7 +185,7 @@ def _alternate(
         converged = sums.n_moved == 0 if hard else small
         if converged or len(path) > max_iter:
             return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
-        path.append(_refit(X, sums, path[-1], weights, covariance_type, reg_covar))
+        path.append(_refit(X, sums, path[-1], weights, shape, reg_covar))
 
 
 def _summed(
@@ -219,21 +218,19 @@ def _summed(
 
 
 def _refit(
-    X: Floats, sums: _Statistics, before: Gaussians, weights: str, covariance_type: str, reg_covar: float
+    X: Floats, sums: _Statistics, before: Gaussians, weights: str, shape: CovarianceShape, reg_covar: float
 ) -> Gaussians:
     """Return the Gaussians of maximum likelihood for the `sums` over the points; free mixing weights are refit, too.
 
     The mean of each component without points is set to a point, a different one for each: the point at which the score
     log α_b P_b(x) of the component is closest to the best score.
     """
-    counts, D = sums.counts, before.n_features
+    counts = sums.counts
     means, covariances = before.means.copy(), before.covariances.copy()
     for b in np.flatnonzero(counts):
         shift = sums.first[b] / counts[b]
         means[b] = before.means[b] + shift
-        covariance = sums.second[b] / counts[b] - np.outer(shift, shift)
-        if covariance_type == "spherical":
-            covariance = np.trace(covariance) / D * np.eye(D)
+        covariance = shape.restricted(sums.second[b] / counts[b] - np.outer(shift, shift))
         values, vectors = np.linalg.eigh(covariance)
         covariances[b] = (vectors * np.maximum(values, max(reg_covar, np.finfo(float).tiny))) @ vectors.T
     empty = np.flatnonzero(counts == 0)

@@ -5,7 +5,7 @@ sums in float64. The checks do not depend on how the parameters were found.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_weights
-from cprime.model import TiedSpherical
 from cprime.sources.checked import checked
-from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
+from cprime.theory.mixtures import DensityEstimator, Floats, MixtureDensity, densities_of, log_weights
 from cprime.theory.partition import blocks
 
 if TYPE_CHECKING:
@@ -196,7 +194,7 @@ class _Model:
     centers: NDArray[np.floating]
     variance: float | None
     n_active: int
-    mixture: MixtureDensity | None = field(default=None)
+    mixture: MixtureDensity | None
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
         """Return log p(c, x_n), (n, C), from rows X or, if components share a variance, from squared distances."""
@@ -207,7 +205,7 @@ class _Model:
         return -math.log(C) - D / 2 * math.log(2 * math.pi * self.variance) - squares / (2 * self.variance)
 
 
-def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample_weight: Any = None) -> Ledger:
+def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Ledger:
     """Compute J, F and L of a fit, and both sides of the identities (14) to (20) of Lücke & Forster between them.
 
     Parameters
@@ -247,15 +245,18 @@ def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample
     >>> entries.quantization_error, entries.variance, all(each.holds for each in entries.identities)
     (1.0, 0.25, True)
     """
-    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
+    if not isinstance(estimator, DensityEstimator):
         raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
-    if isinstance(estimator, KMeans) and estimator.metric != "euclidean":
-        raise ValueError(f"estimator must have metric='euclidean', got {estimator.metric!r}.")
+    metric = getattr(estimator, "metric", "euclidean")
+    if metric != "euclidean":
+        raise ValueError(f"estimator must have metric='euclidean', got {metric!r}.")
     check_is_fitted(estimator)
     bounds = estimator.bounds(X, sample_weight)
     data = checked(X, dtype=np.float64)
     weights = check_weights(sample_weight, data)
-    model = _compared_model(estimator)
+    fitted: Any = model_of(estimator)
+    variance = float(fitted.variance) if fitted.finds_variance and fitted.weights is None else None
+    model = _Model(fitted.centers, variance, estimator.n_active_, densities_of(estimator) if variance is None else None)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)
     dtype = model.centers.dtype
     tolerance = _RESOLUTION * float(np.finfo(dtype).eps) * (1 + abs(bounds.free_energy) + data.shape[1])
@@ -263,7 +264,7 @@ def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample
     error = None
     if model.variance is not None:
         error = sums.squares
-        if isinstance(estimator, KMeans):
+        if hasattr(estimator, "inertia_"):
             error = -float(estimator.score(X, sample_weight=sample_weight))
             identities = _of_k_means(model, bounds, sums, error, tolerance) + identities
         else:
@@ -284,16 +285,6 @@ def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample
         bounds.entropy,
         tuple(identities),
     )
-
-
-def _compared_model(estimator: KMeans | GaussianMixture | StudentTMixture) -> _Model:
-    if isinstance(estimator, KMeans):
-        return _Model(estimator.cluster_centers_, float(estimator.variance_), 1)
-    n_active = estimator.n_active_
-    model = model_of(estimator)
-    if isinstance(model, TiedSpherical) and model.weights is None:
-        return _Model(model.centers, model.variance, n_active)
-    return _Model(estimator.means_, None, n_active, as_mixture(estimator, "estimator"))
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:

@@ -9,7 +9,13 @@ from scipy.special import xlogy
 
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.sources.checked import checked
-from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
+from cprime.theory.expectation import (
+    Quadrature,
+    Sample,
+    check_n_features,
+    expectation,
+    log_density_by_neighbors,
+)
 from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, winners
 
@@ -194,17 +200,14 @@ def partition_loss(
 
 def _expectation(
     Q: Any, mixture: MixtureDensity, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
-) -> MeanEstimator:
+) -> Quadrature | Sample:
     if not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
         check_integer(n_neighbors, "n_neighbors", 1)
         X = checked(Q, "Q", dtype=np.float64, ensure_min_samples=2)
-        _check_features(mixture, X.shape[1])
-        return Sample.of_data(X, n_neighbors)
+        check_n_features(mixture, X.shape[1])
+        return Sample(X, log_density_by_neighbors(X, n_neighbors))
     known = as_mixture(Q, "Q")
-    _check_features(mixture, known.n_features)
-    if known.n_features == 1:
-        return Quadrature(known, mixture, lambda X: winners(scored(X))[:, np.newaxis])
-    return Sample.drawn(known, check_integer(n_samples, "n_samples", 2), random_state)
+    return expectation(known, mixture, lambda X: winners(scored(X))[:, np.newaxis], n_samples, random_state)
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
@@ -217,11 +220,6 @@ def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Flo
         return known[0][1]
 
     return found
-
-
-def _check_features(mixture: MixtureDensity, n_features: int) -> None:
-    if mixture.n_features != n_features:
-        raise ValueError(f"Q has {n_features} features, but model has {mixture.n_features}.")
 
 
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:

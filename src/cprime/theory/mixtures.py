@@ -6,6 +6,7 @@ partitions and algorithms.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,7 @@ from cprime.model.covariance import inverses
 from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
+DensityEstimator = KMeans | GaussianMixture | StudentTMixture  # estimators whose components have densities
 
 # Breakpoints of quadrature, in standard deviations from a mean. The probability of a Gaussian beyond 12 is 4e-33.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
@@ -160,16 +162,12 @@ class Gaussians:
         -------
         gaussians : Gaussians
         """
-        if not isinstance(estimator, KMeans | GaussianMixture):
+        found = densities_of(estimator)
+        if not isinstance(found, cls) or found is estimator:
             raise TypeError(
                 f"estimator must be a KMeans or GaussianMixture, got {estimator!r}: Gaussians cannot represent others."
             )
-        check_is_fitted(estimator)
-        if isinstance(estimator, KMeans):
-            return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
-        means = np.asarray(estimator.means_, dtype=np.float64)
-        covariances = model_of(estimator).covariances_along(np.eye(means.shape[1]))
-        return cls(means, covariances, estimator.weights_)
+        return found
 
     @property
     def n_components(self) -> int:
@@ -289,14 +287,6 @@ class StudentTs:
     gaussians: Gaussians
     dof: Floats
 
-    @classmethod
-    def from_estimator(cls, estimator: StudentTMixture) -> Self:
-        """Return the components of a fitted estimator."""
-        check_is_fitted(estimator)
-        means = np.asarray(estimator.means_, dtype=np.float64)
-        model: Any = model_of(estimator)  # an instance of `StudentT`
-        return cls(Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_), model.dof)
-
     @property
     def weights(self) -> Floats:
         """Return the mixing weights α_b of the components, (C,)."""
@@ -333,14 +323,33 @@ class StudentTs:
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 
 
+@singledispatch
+def densities_of(model: Any) -> MixtureDensity | None:
+    """Return the densities of a fitted estimator, or `model` itself if it has densities; None of any other object."""
+    return model if isinstance(model, MixtureDensity) else None
+
+
+@densities_of.register
+def _(estimator: KMeans) -> Gaussians:
+    check_is_fitted(estimator)
+    return Gaussians.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
+
+
+@densities_of.register
+def _(estimator: GaussianMixture | StudentTMixture) -> Gaussians | StudentTs:
+    check_is_fitted(estimator)
+    means, model = np.asarray(estimator.means_, dtype=np.float64), model_of(estimator)
+    gaussians = Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_)
+    dof = getattr(model, "dof", None)
+    return gaussians if dof is None else StudentTs(gaussians, dof)
+
+
 def as_mixture(model: Any, name: str) -> MixtureDensity:
     """Return `model` itself, or the densities of a fitted estimator; raise TypeError, with `name`, if it is neither."""
-    if isinstance(model, KMeans | GaussianMixture):
-        return Gaussians.from_estimator(model)
-    if isinstance(model, StudentTMixture):
-        return StudentTs.from_estimator(model)
-    if isinstance(model, MixtureDensity):
-        return model
-    raise TypeError(
-        f"{name} must be Gaussians, Univariate, or a fitted KMeans, GaussianMixture or StudentTMixture, got {model!r}."
-    )
+    found = densities_of(model)
+    if found is None:
+        raise TypeError(
+            f"{name} must be Gaussians, Univariate, or a fitted KMeans, GaussianMixture or StudentTMixture, "
+            f"got {model!r}."
+        )
+    return found

@@ -4,11 +4,12 @@ A point is assigned to component b, of density P_b, with probability R_b = P_b /
 densities directly and through these probabilities, so a point can repel a component that explains it badly.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq, minimize
+from scipy.optimize import Bounds, brentq, minimize
 from scipy.special import xlogy
 
 from cprime.theory.mixtures import Floats, Gaussians
@@ -93,72 +94,81 @@ def repulsion_zero() -> float:
     return float(brentq(repulsion, 0.01, 0.5, xtol=1e-15))
 
 
-class _Parameters(NamedTuple):
-    """Means (C, D) and factors L (C, D, D) of the precisions of Gaussians.
+class CovarianceShape(Protocol):
+    """Shape of the covariances (D, D) in a fit, and the numbers by which an optimizer changes covariances.
 
-    A precision is L Lᵀ with L lower triangular. For the optimizer, the logarithms of the diagonal of L replace the
-    diagonal; for a spherical precision there is only one logarithm.
+    E numbers of a component determine the lower triangular factor L of its precision L Lᵀ.
     """
 
-    means: Floats
-    factors: Floats
+    @property
+    def is_logarithm(self) -> NDArray[np.bool_]:
+        """Mask (E,) of the numbers that are logarithms of entries on the diagonal of L."""
+
+    def restricted(self, covariance: Floats) -> Floats:
+        """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""
+
+    def numbers(self, components: Gaussians) -> Floats:
+        """Return the numbers (C, E) of the given Gaussians."""
+
+    def factors(self, numbers: Floats) -> Floats:
+        """Return the factors L (C, D, D) of precisions from numbers (C, E)."""
+
+    def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
+        """Return the derivatives by the numbers (C, E), from factors L and the derivatives by them, both (C, D, D)."""
 
 
-class _Coordinates:
-    """Conversion between the parameters of Gaussians and the vector of all P numbers that the optimizer changes."""
+class _Full:
+    """Unrestricted covariances; the numbers are the entries of L, with logarithms in place of the diagonal."""
 
-    def __init__(self, C: int, D: int, spherical: bool) -> None:
-        self.C, self.D, self.spherical = C, D, spherical
+    def __init__(self, D: int) -> None:
         self.rows, self.columns = np.tril_indices(D)
-        self.diagonal = np.flatnonzero(self.rows == self.columns)
+        self.is_logarithm = self.rows == self.columns
 
-    def vector(self, components: Gaussians) -> Floats:
-        """Return all P parameters of the given Gaussians in one vector (P,)."""
-        if self.spherical:
-            return np.concatenate([components.means.ravel(), -np.log(components.standard_deviations)])
+    def restricted(self, covariance: Floats) -> Floats:
+        return covariance
+
+    def numbers(self, components: Gaussians) -> Floats:
         factors = np.linalg.cholesky(np.linalg.inv(components.covariances))
-        entries = factors[:, self.rows, self.columns]
-        entries[:, self.diagonal] = np.log(entries[:, self.diagonal])
-        return np.concatenate([components.means.ravel(), entries.ravel()])
+        numbers = factors[:, self.rows, self.columns]
+        numbers[:, self.is_logarithm] = np.log(numbers[:, self.is_logarithm])
+        return numbers
 
-    def parameters(self, vector: Floats) -> _Parameters:
-        """Return the means (C, D) and lower triangular factors (C, D, D) of the precisions in a vector (P,)."""
-        means, entries = np.split(vector, [self.C * self.D])
-        means = means.reshape(self.C, self.D)
-        if self.spherical:
-            return _Parameters(means, np.exp(entries)[:, np.newaxis, np.newaxis] * np.eye(self.D))
-        entries = entries.reshape(self.C, -1).copy()
-        entries[:, self.diagonal] = np.exp(entries[:, self.diagonal])
-        factors = np.zeros((self.C, self.D, self.D))
-        factors[:, self.rows, self.columns] = entries
-        return _Parameters(means, factors)
+    def factors(self, numbers: Floats) -> Floats:
+        D, numbers = self.rows[-1] + 1, numbers.copy()
+        numbers[:, self.is_logarithm] = np.exp(numbers[:, self.is_logarithm])
+        factors = np.zeros((len(numbers), D, D))
+        factors[:, self.rows, self.columns] = numbers
+        return factors
 
-    def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """Return the gradient (P,) for the optimizer, from those by means (C, D) and precision factors (C, D, D)."""
-        diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
-        if self.spherical:
-            return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
-        entries = by_factors[:, self.rows, self.columns]
-        entries[:, self.diagonal] = diagonals
-        return np.concatenate([by_means.ravel(), entries.ravel()])
+    def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
+        scale = np.where(self.is_logarithm, factors[:, self.rows, self.columns], 1.0)
+        return by_factors[:, self.rows, self.columns] * scale
 
-    def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """Return bounds (lower, upper) of each number for L-BFGS-B: log(1/σ) <= `largest` for standard deviations σ."""
-        held = range(1) if self.spherical else self.diagonal
-        size = 1 if self.spherical else len(self.rows)
-        factor = [(None, largest if k in held else None) for k in range(size)]
-        free: list[tuple[float | None, float | None]] = [(None, None)] * (self.C * self.D)
-        return [*free, *factor * self.C]
 
-    def gaussians(self, vector: Floats) -> Gaussians:
-        """Return the Gaussians whose parameters are in the vector, with equal weights."""
-        means, factors = self.parameters(vector)
-        covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
-        return Gaussians(means, covariances)
+class _Spherical:
+    """Covariances σ² I; the only number of a component is log 1/σ."""
+
+    def __init__(self, D: int) -> None:
+        self.unit, self.is_logarithm = np.eye(D), np.array([True])
+
+    def restricted(self, covariance: Floats) -> Floats:
+        return np.trace(covariance) / len(self.unit) * self.unit
+
+    def numbers(self, components: Gaussians) -> Floats:
+        return -np.log(components.standard_deviations)[:, np.newaxis]
+
+    def factors(self, numbers: Floats) -> Floats:
+        return np.exp(numbers)[:, :, np.newaxis] * self.unit
+
+    def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
+        return np.einsum("cii,cii->c", by_factors, factors)[:, np.newaxis]
+
+
+SHAPES: dict[str, Callable[[int], CovarianceShape]] = {"full": _Full, "spherical": _Spherical}
 
 
 def descend(
-    X: Floats, weights: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
+    X: Floats, weights: Floats, start: Gaussians, shape: CovarianceShape, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
     """Minimize the weighted mean posterior loss of Gaussians on X by L-BFGS-B, beginning with `start`.
 
@@ -170,11 +180,15 @@ def descend(
     D, share = X.shape[1], weights / weights.sum()
     unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)
     X, start = (X - origin) / unit, Gaussians((start.means - origin) / unit, start.covariances / unit**2)
-    coordinates = _Coordinates(start.n_components, D, spherical)
     least_variance = max(reg_covar, np.finfo(float).tiny) / unit**2
 
+    def parameters(vector: Floats) -> tuple[Floats, Floats]:
+        """Return means (C, D) and factors L (C, D, D) of precisions L Lᵀ from the optimizer's vector."""
+        means, numbers = np.split(vector, [start.means.size])
+        return means.reshape(start.means.shape), shape.factors(numbers.reshape(start.n_components, -1))
+
     def objective(vector: Floats) -> tuple[float, NDArray[np.float64]]:
-        means, factors = parameters = coordinates.parameters(vector)
+        means, factors = parameters(vector)
         log_scale = np.log(np.einsum("cii->ci", factors)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
         total, by_means, by_factors = 0.0, np.zeros(means.shape), np.zeros(factors.shape)
         for rows in blocks(len(X), len(means) * D):
@@ -187,19 +201,23 @@ def descend(
             by_factors -= np.einsum("cn,cni,cnj->cij", slope, centered, scaled)
             inverse_diagonals = 1 / np.einsum("cii->ci", factors)
             by_factors += slope.sum(axis=1)[:, np.newaxis, np.newaxis] * inverse_diagonals[:, np.newaxis] * np.eye(D)
-        return total, coordinates.gradient(parameters, by_means, by_factors)
+        return total, np.concatenate([by_means.ravel(), shape.slopes(factors, by_factors).ravel()])
 
-    begin = coordinates.vector(start)
+    begin = np.concatenate([start.means.ravel(), shape.numbers(start).ravel()])
+    upper = np.where(shape.is_logarithm, -0.5 * np.log(least_variance), np.inf)
+    limits = np.concatenate([np.full(start.means.size, np.inf), np.tile(upper, start.n_components)])
     visited = [begin]
     found = minimize(
         objective,
         begin,
         jac=True,
         method="L-BFGS-B",
-        bounds=coordinates.bounds(-0.5 * np.log(least_variance)),
+        bounds=Bounds(-np.inf, limits),
         callback=lambda vector: visited.append(vector.copy()),
         options={"maxiter": max_iter, "gtol": np.sqrt(tol), "ftol": 0.0},
     )
-    ends = map(coordinates.gaussians, visited)
-    path = [Gaussians(origin + unit * each.means, unit**2 * each.covariances) for each in ends]
+    path = []
+    for means, factors in map(parameters, visited):
+        covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
+        path.append(Gaussians(origin + unit * means, unit**2 * covariances))
     return path, [objective(v)[0] + D * np.log(unit) for v in visited], bool(found.success)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.estimators.validation import check_choice, check_integer
-from cprime.theory.expectation import MeanEstimator, Quadrature, Sample
+from cprime.estimators.validation import check_choice
+from cprime.theory.expectation import expectation
 from cprime.theory.loss import partition_loss
 from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density, log_weights
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
@@ -73,12 +73,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         """Return component indices (n, C) by ascending density at each row. The order changes where densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
-    mean: MeanEstimator
-    if mixture.n_features == 1:
-        mean = Quadrature(mixture, mixture, order)
-    else:
-        mean = Sample.drawn(mixture, check_integer(n_samples, "n_samples", 2), random_state)
-    found = mean(relative_difference)
+    found = expectation(mixture, mixture, order, n_samples, random_state)(relative_difference)
 
     def square(values: Floats) -> Floats:
         result = np.zeros((C, C))
@@ -216,11 +211,7 @@ def variation_bounds(
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 
-    mean: MeanEstimator
-    if known.n_features == 1:
-        mean = Quadrature(known, mixture, pieces)
-    else:
-        mean = Sample.drawn(known, check_integer(n_samples, "n_samples", 2), random_state)
+    mean = expectation(known, mixture, pieces, n_samples, random_state)
     *misfits, between = (2 - 2 * mean(overlaps).values).tolist()
     distance = float(variation_distance(model, **options).distance[0, 1])
     uneven, kl = 2 * (1 - 2 * float(loss.shares.min())), loss.kl

@@ -1,4 +1,4 @@
-"""`cprime combine`: make one model file of the models of several shards of the data."""
+"""`cprime combine`: combine model files, fitted to different parts of a data set, into one model file."""
 
 import re
 from pathlib import Path
@@ -60,7 +60,10 @@ def combine(
 
 
 def _combined(paths: tuple[Path, ...], n_clusters: int | None, seed: int, threads: int | None) -> Any:
-    """Return the combined model; raise ValueError with the path of the model if a model cannot be combined."""
+    """Return the combined model of the model files `paths`.
+
+    Raise ValueError with the path of the file if a model cannot be combined.
+    """
     from cprime import combine as combine_models
     from cprime import load
 

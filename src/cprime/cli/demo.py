@@ -54,7 +54,11 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 @dataclass(frozen=True)
 class KMeansRun:
-    """Result of a k-means fit. course: seconds and squared error J after each iteration, or after the last one only."""
+    """Result of a k-means fit.
+
+    course: elapsed seconds and squared error J after each iteration, two arrays of shape (n_iter,); of shape (1,), with
+    the values after the last iteration, for scikit-learn
+    """
 
     name: str
     estimator: Any
@@ -74,7 +78,10 @@ class KMeansRun:
 
 @dataclass(frozen=True)
 class PatchModel:
-    """Fitted model of patches, its free energy and log-likelihood on held-out patches, and a denoised photograph."""
+    """Fitted model of image patches, with its free energy and log-likelihood on held-out patches.
+
+    restored: the second photograph, denoised by the model    psnr: its peak signal-to-noise ratio [decibels]
+    """
 
     name: str
     estimator: Any
@@ -108,7 +115,7 @@ class PatchModel:
 
 
 def demo(output: Path, *, small: bool, threads: int | None, as_json: bool) -> None:
-    """Run the command: make the fits, write models, pictures and a report to the folder `output`, print tables."""
+    """Run `cprime demo`: fit the models, write models, pictures and a report to the folder `output`, print tables."""
     begin = perf_counter()
     _require_extras()
     output.mkdir(parents=True, exist_ok=True)
@@ -156,7 +163,11 @@ def _half(image: np.ndarray) -> np.ndarray:
 
 
 def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[KMeansRun]:
-    """Fit k-means by scikit-learn, by cprime with the same start and number of iterations, and by cprime's defaults."""
+    """Fit k-means to X three times and return the results.
+
+    The fits are: scikit-learn's, cprime's from the same initial centers with as many iterations, and one with cprime's
+    default arguments.
+    """
     C, n_iter = scale.n_clusters, scale.n_iter
     first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
     peer = SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)
@@ -187,14 +198,18 @@ def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> flo
 
 
 def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[PatchModel]:
-    """Fit k-means and mixtures with C′ = 1 and 3 to the first photograph's patches; evaluate them on the second's."""
+    """Fit k-means and mixtures with C′ = 1 and C′ = 3 to patches of the first photograph; return one result each.
+
+    They are evaluated on patches of the second photograph. noisy: the second photograph with noise, to be denoised
+    """
     rng = np.random.default_rng(_SEED)
     seen, unseen = (patches(image, size=_SIZE).data for image in photographs)
     train = seen[np.sort(rng.choice(len(seen), scale.n_train, replace=False))]
     held_out = unseen[np.sort(rng.choice(len(unseen), scale.n_held_out, replace=False))]
     Y = patches(noisy, size=_SIZE).data
     common: dict[str, Any] = {"random_state": _SEED, "n_threads": threads}
-    # Gray levels are rounded, so reg_covar is below the least possible variance.
+    # Pixels are rounded to whole gray levels. A variance of 0.1 is of the size of the rounding errors, so this
+    # reg_covar changes the covariances little.
     mixtures = [
         GaussianMixture(scale.n_components, n_active=n_active, max_iter=scale.n_iter, reg_covar=0.1, **common)
         for n_active in (1, 3)
@@ -204,7 +219,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         bounds: list[tuple[int, float, float]] = []
 
         def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
-            now = standing.bounds(held_out)  # free energy and log-likelihood of the same parameters
+            now = standing.bounds(held_out)
             bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
         estimator.set_params(callbacks=[watch])

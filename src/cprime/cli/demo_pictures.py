@@ -19,8 +19,8 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # font size in points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
-_HIGH = 2.0  # curves whose first J is this many % above the lowest J have their label beside the first point
-_COLUMNS = 1.6  # number of columns divided by number of rows
+_HIGH = 2.0  # if the first J of a curve exceeds the lowest J by more than this many %, its label is beside the point
+_COLUMNS = 1.6  # number of columns of the codebook's picture divided by its number of rows
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,15 @@ class GapCurve:
 
 
 def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[GapCurve], titles: tuple[str, str]) -> None:
-    """Draw two panels to a file: J over seconds of the fits, and the gaps L − F over iterations."""
+    """Draw two panels to a PNG file: J over seconds for each fit, and the gaps L − F over iterations."""
     figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     best = min(float(descent.error.min()) for descent in descents)
     for descent, color in zip(descents, (BLACK, BLUE, VERMILION), strict=True):
         excess = 100 * (descent.error / best - 1)
         left.plot(descent.seconds, excess, color=color, linewidth=1.8, marker="o", markersize=4)
-        alone = len(excess) == 1  # the label is at the first point, because several curves may end together
+        alone = len(excess) == 1
+        # Labels are at the first points of the curves, because the last points of several curves may coincide.
         above = {"xytext": (0, 8), "va": "bottom", "ha": "center" if alone else "left"}
         beside = _BESIDE if excess[0] > _HIGH else _BESIDE | above
         name_curve(left, descent.name, (descent.seconds[0], excess[0]), color, **beside)

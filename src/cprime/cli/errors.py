@@ -15,12 +15,12 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 def one_line_errors(command: F) -> F:
-    """Make a command end with ``error: …`` on stderr and exit code 1 for errors that the user can correct.
+    """Decorate a command: errors that the user can correct end it with ``error: …`` on stderr and exit code 1.
 
-    These are a missing or unreadable file, wrong data, a missing optional package, too little memory, or a full disk:
-    no traceback is printed. Ctrl-C also ends the command with one line, ``interrupted`` and the message of the
-    KeyboardInterrupt, and exit code 130. If the pipe that reads the output is closed, the command ends silently with
-    exit code 1.
+    These errors are a missing or unreadable file, wrong data, a missing optional package, too little memory, or a full
+    disk. No traceback is printed for them. Ctrl-C also ends the command with one line, ``interrupted`` and the message
+    of the KeyboardInterrupt, and exit code 130. If the pipe that reads the output is closed, the command ends silently
+    with exit code 1.
 
     Any other exception is a defect of the program and keeps its traceback.
     """
@@ -78,7 +78,7 @@ def say(kind: str, message: str) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Return the message of an exception, without its error number."""
+    """Return the message of an exception; for an OSError, the file name and the reason without the error number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     if isinstance(error, MemoryError):

@@ -1,4 +1,4 @@
-"""Input data of a command as a source, with the requested columns, weights, missing values, and scaling."""
+"""Opening of a command's input data as a `Source`, with the requested columns, weights, filling and scaling."""
 
 import re
 import sys
@@ -22,8 +22,8 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete, compl
 from cprime.sources.spool import received
 
 STDIN = "-"
-_BUFFERS = 4  # number of chunks in memory at a time while data are read
-_LOOKED_AT = 1000  # number of rows that are read to detect an index column
+_BUFFERS = 4  # number of chunks that are in memory at the same time while data are read
+_LOOKED_AT = 1000  # number of first rows that are read to detect an index column or a constant column
 _ROWS_OF_INDEX = 3
 
 
@@ -49,7 +49,10 @@ class Request:
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any]) -> Self:
-        """Return the request for the options of a command; --column, --columns and repeated options are combined."""
+        """Return the request for the options `given` of a command.
+
+        The columns of --column, of --columns and of repeated options are combined.
+        """
         known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         columns = (*chain(*given["columns"]), *given["column"])
         separator = {"\\t": "\t", "tab": "\t"}.get(given["separator"], given["separator"])
@@ -72,11 +75,11 @@ class InputData:
 
 
 def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> InputData:
-    """Open the data at `path` and select rows and columns; missing values are not filled and nothing is scaled.
+    """Open the data at `path`, select rows and columns, and return them without filling of missing values or scaling.
 
     expected: names of the columns to take from a table if the request names no columns
 
-    Raises ValueError or OSError with a message that names the file and the problem.
+    Raise ValueError or OSError, with a message that names the file and the problem, if the data cannot be used.
     """
     try:
         stored = _stored(str(path), request)
@@ -108,9 +111,9 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Add to errors about missing values that are raised in this context a hint at the options that avoid them.
+    """Return a context manager that adds a hint to ValueErrors about missing values: the options that avoid the error.
 
-    fills: whether filling with column means is one of these options
+    fills: whether the command has the option to fill missing values with column means
     """
     try:
         yield
@@ -123,9 +126,12 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
 
 
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
-    """Open data for a fit: filled and scaled if requested, and held in memory if the data form one chunk.
+    """Open the data at `path` for a fit, and return them as a source, filled and scaled if requested.
 
-    max_memory: if given, chunks are small from the first pass on, and data are not held in memory
+    Data of a single chunk are stored in memory, unless `max_memory` is given.
+
+    max_memory: limit of memory such as "8GB", or None; a limit makes chunks so small that already the first pass
+    over the data respects the limit
     """
     source = opened(path, request).source
     if max_memory is not None and request.chunk_rows is None:
@@ -142,29 +148,32 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
 
 
 def held(source: Source) -> Source:
-    """Return the source, held in memory if it has a single chunk, so that its file is read only once."""
+    """Return the source, with its rows in memory if it has a single chunk, so that the file is read only once."""
     return MaterializedSource(source) if len(source.sizes) == 1 else source
 
 
 def as_of(estimator: Any, source: Source) -> Source:
-    """Return the source, filled and scaled like the training data, and switch this step off in the estimator."""
+    """Return the source with the filling and scaling that the fitted estimator applied to its training data.
+
+    This preparation is removed from the estimator, so that its methods do not apply it a second time.
+    """
     stored = estimator.__dict__.pop("preparation_", None)
     return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
 
 
 def _stored(path: str, request: Request) -> Source:
-    """Open the data at `path` with all rows and columns."""
+    """Open the data at `path` with all rows and columns, and return the source."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}
     if path != STDIN:
         return open_path(path, request.key, **options)
     file, spool = received(sys.stdin.buffer, "stdin", "standard input")
     source = spooled(file, spool, "standard input", lambda file: open_path(file, request.key, **options))
-    source._opened_with = None  # standard input cannot be read again
+    source._opened_with = None  # no path to open again, because standard input can be read only once
     return source
 
 
 def _as_options(message: str) -> str:
-    """Replace argument names in a message of the library by command line options."""
+    """Return an error message of the library with its argument names replaced by command line options."""
     message = message.replace(NUMERIC_COLUMNS, "--numeric takes the columns that are, --drop leaves some out")
     message = re.sub(r"\b(header|separator|key) (is for|names)", r"--\1 \2", message)
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
@@ -241,7 +250,7 @@ def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
 
 
 def centers_in(path: str) -> np.ndarray:
-    """Read the matrix in a file as initial centers."""
+    """Read the matrix in a file as initial centers (C, D)."""
     source = opened(path, replace(Request(), columns=None)).source
     X = source.read(0, source.n_rows)
     source.check_finite(X, 0)
@@ -249,7 +258,10 @@ def centers_in(path: str) -> np.ndarray:
 
 
 def chunk_figures(source: Source) -> dict[str, int]:
-    """Return the number of chunks, and the bytes of the largest (selected columns, in the precision of the file)."""
+    """Return the number of chunks of a source, and the size of the largest chunk in bytes.
+
+    The size is that of the selected columns in the precision of the file.
+    """
     rows = max(source.sizes, default=0)
     return {"n_chunks": len(source.sizes), "chunk_bytes": rows * source.n_features * source.stored.itemsize}
 

@@ -74,7 +74,7 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime fit`. Options and output are checked before any data are read."""
+    """Run `cprime fit`. The options and the output path are checked before any data are read."""
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
     if options.checkpoint is not None:
@@ -106,12 +106,13 @@ def fitted(
     quiet: bool,
     keep_partial: bool = False,
 ) -> dict[str, Any]:
-    """Fit the estimator to X with a progress bar, and return the figures of the summary.
+    """Fit the estimator to X with a progress bar, and return the figures of the summary by name.
 
-    If there is a checkpoint, Ctrl-C shows the command to resume.
+    For a source, the number and size of its chunks are printed before the fit and included in the figures. If a fit
+    with a checkpoint is interrupted by Ctrl-C, the error message has the command to resume it.
 
-    The number of chunks of a source is printed before the fit and included in the figures.
-    X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit and keeps the current model
+    X: a source or an array in memory    checkpoint: its folder, or None    output: path of the model file
+    keep_partial: whether Ctrl-C ends the fit normally, with the model of the last complete iteration
     """
     is_source = is_source_like(X)
     if is_source and not quiet:
@@ -142,7 +143,10 @@ class _Stop:
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[_Stop]:
-    """Yield a callback through which, if `wanted`, the first Ctrl-C ends the fit; a second Ctrl-C interrupts it."""
+    """Yield a callback for a fit; if `wanted`, it ends the fit after the first Ctrl-C, and a second Ctrl-C interrupts.
+
+    Without `wanted`, Ctrl-C has its usual effect.
+    """
     stop = _Stop()
     if not wanted:
         yield stop
@@ -169,14 +173,17 @@ def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
 
 
 def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
-    """Return the command that resumes an interrupted fit; an empty string if there is no checkpoint."""
+    """Return a message with the command that resumes an interrupted fit; an empty string if there is no checkpoint."""
     if checkpoint is None or not (checkpoint / checkpoints.FIT).exists():
         return ""
     return f"{shlex.join(['cprime', 'resume', str(checkpoint), '-o', str(output)])} goes on with it"
 
 
 def estimator_of(options: FitOptions) -> Any:
-    """Return the estimator for the options, without centers from a file; raise click.UsageError if options conflict."""
+    """Return an estimator, not yet fitted, with the arguments given by command line options.
+
+    Initial centers in a file are not read yet. Raise click.UsageError if options conflict.
+    """
     k_means = options.model == "kmeans"
     given: dict[str, Any] = {
         "search": options.search,
@@ -220,7 +227,7 @@ def estimator_of(options: FitOptions) -> Any:
 
 
 def _as_options(message: str) -> str:
-    """Replace argument names in a message by command line options."""
+    """Return an error message of the library with its argument names replaced by command line options."""
     for name in ("n_neighbors", "n_active", "search", "assignment", "spill"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
     return message.replace("n_components", "-k")

@@ -14,9 +14,10 @@ from cprime.sources.opening import SUFFIXES
 
 
 def info(name: str, request: Request, *, as_json: bool) -> None:
-    """Run `cprime info`.
+    """Run `cprime info` for the file or folder `name`.
 
-    A folder is a checkpoint or data; a file is data if it has the suffix of a data format, else a model.
+    A folder is described as a checkpoint or as data. A file is described as data if it has the suffix of a data format,
+    else as a model.
     """
     path = Path(name)
     if name == STDIN:

@@ -20,7 +20,7 @@ from cprime.selection.merging.merge import resolve_criterion
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """Options of `cprime merge`, one field each; n_clusters: None is the number that the merge tree suggests."""
+    """Options of `cprime merge`. n_clusters: number of clusters; None is the number that the merge tree suggests."""
 
     n_clusters: int | None
     criterion: str
@@ -53,7 +53,10 @@ def merge_model(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime merge`. Without data, or with --components, write the cluster of each component, else of each row."""
+    """Run `cprime merge`: write the cluster of each row of the data, or of each component of the model.
+
+    The clusters of components are written if there are no data (`path` is None), or for the option --components.
+    """
     if output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, *([] if path is None else [Path(path)])))
     estimator = load(model)
@@ -101,7 +104,7 @@ def merge_model(
 
 
 def _rows(tree: MergeTree, n_clusters: int, found: InputData, request: Request) -> Iterator[Columns]:
-    """Yield the cluster of each row, chunk by chunk, preceded by the row's identifier if there is one."""
+    """Yield the columns of the output for each chunk of rows: identifiers, if requested, and labels (clusters)."""
     clusters = tree.cut(n_clusters).astype(np.int32)
     assert tree.components is not None
     names = None if request.identifier is None else found.stored.row_names(request.identifier)

@@ -10,7 +10,7 @@ from cprime.cli.panels import Amount, Argument, Bound, Bytes, ColumnNames, Count
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
-MODELS_OF = {  # for each option that not all models have: the models that have it
+MODELS_OF = {  # for each option that only some models have: these models
     **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
     **dict.fromkeys(("metric", "size_max", "size_min"), ("kmeans",)),
     "n_factors": ("gmm",),
@@ -33,7 +33,10 @@ Decorator = Callable[[Any], Any]
 
 
 def option(*names: str, panel: str, **kwargs: Any) -> Decorator:
-    """Return a decorator for an option in a panel of the help; the default metavar follows from its type."""
+    """Return a decorator that adds an option to a command, in a panel (titled group) of the help.
+
+    The metavar, which stands for the value in the help, lists the choices, or is N for other types.
+    """
     kind = kwargs.get("type")
     if kwargs.get("default") is not None:
         kwargs.setdefault("otherwise", str(kwargs["default"]))

@@ -24,9 +24,10 @@ Columns = dict[str, Any]  # columns by name: NumPy or Arrow arrays of equal leng
 def check_output(
     path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...], checkpoint: Path | None = None
 ) -> None:
-    """Raise ValueError or OSError if `path` cannot be written; to be called before the work begins.
+    """Raise ValueError or OSError if the file `path` cannot be written. Commands call this before any computation.
 
-    checkpoint: a folder in which no result may be written
+    suffixes: file suffixes from which the output may choose    inputs: files that the output must not replace
+    checkpoint: folder of the fit's checkpoint, in which the output must not be
     """
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"the output {path} must end with {' or '.join(suffixes)}")
@@ -42,10 +43,11 @@ def check_output(
 
 @contextmanager
 def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]:
-    """Yield a function that appends rows to the file `output` ("-": stdout); its argument: columns of these by name.
+    """Yield a function that appends rows to the file `output`, where "-" is stdout.
 
-    The file appears once all n_rows are written. A .npy file contains the array (n_rows,) of a single column, else a
-    structured array; a table contains the columns.
+    The function is called with a dictionary from column names to arrays of equal length, the values of the new rows.
+    The file appears under its name once all n_rows rows are written. A .npy file contains an array (n_rows,): of plain
+    numbers for one column, or structured for several columns. Files of other formats contain a table.
     """
     if output == STDOUT:
         yield _CsvRows(sys.stdout, ",").write
@@ -102,7 +104,7 @@ class _NpyRows:
 
 
 class _TableRows:
-    """Writer of an Arrow or Parquet file with the schema of the first rows."""
+    """Writer of an Arrow or Parquet file; the first rows determine the columns and their types."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
@@ -135,7 +137,7 @@ _KINDS: dict[str, Any] = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows}
 
 
 def _texts(values: Any) -> list[Any]:
-    """Return the values of a column for text output; float32 numbers with all significant digits."""
+    """Return the values of a column as a list for text output; float32 numbers as text with all significant digits."""
     if isinstance(values, np.ndarray) and values.dtype == np.float32:
         return [f"{value:.9g}" for value in values.tolist()]
     return values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()

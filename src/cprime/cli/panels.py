@@ -218,7 +218,7 @@ class Size(click.ParamType):
         if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
             self.fail(f"{value!r} is no rows and columns, such as 1000000x768.")
         rows, columns = map(int, parts)
-        if rows * columns > sys.maxsize // 8:  # greatest number of values in an array of float64
+        if rows * columns > sys.maxsize // 8:  # a float64 array cannot have more values
             self.fail(f"{value!r} is no rows and columns of an array that can exist, such as 1000000x768.")
         return rows, columns
 

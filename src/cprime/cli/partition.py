@@ -1,9 +1,9 @@
 """Output of rows to a folder with one Parquet file for each nonempty cluster: cluster=17/part-0.parquet.
 
-The rows of a cluster come from all parts of the data. Therefore each block of rows is sorted by cluster and appended to
-one temporary Arrow file. This file is then memory-mapped, and the rows of one cluster after the other are gathered from
-it. Only one file is open for writing at any time, and memory use is that of one block, for any number of rows and
-clusters.
+The rows of a cluster may be anywhere in the data. Therefore the rows that are read at a time are sorted by cluster and
+appended to one temporary Arrow file. This file is then memory-mapped, and the rows of one cluster after the other are
+gathered from it. Only one file is open for writing at any time. Memory use is that of the rows that are read at a time,
+for any number of rows and clusters.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,9 @@ class Partition:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: Any = None
-        self._parts: list[NDArray[np.int64]] = []  # (m, 4): cluster, Arrow batch, first row, last row + 1
+        # One array for each Arrow batch, with one row for each cluster in this batch: the cluster, the index of the
+        # batch, the first row of the cluster in the batch, and its last row + 1.
+        self._parts: list[NDArray[np.int64]] = []
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
         """Append n rows: `labels` (n,) are their clusters, `columns` the columns to write, by name, n values each."""
@@ -53,7 +55,7 @@ class Partition:
         self._writer.write_batch(batch)
 
     def gather(self, folder: Path) -> None:
-        """Write the rows of each cluster to its own folder, in their original order."""
+        """Write one Parquet file in `folder` for each cluster, with the cluster's rows in their original order."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
 
@@ -68,7 +70,7 @@ class Partition:
                 path = folder / f"cluster={parts[first, 0]}" / "part-0.parquet"
                 path.parent.mkdir()
                 pieces = (batches[i][a:b] for _, i, a, b in parts[first:end].tolist())
-                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # values rarely repeat
+                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # because values rarely repeat
                     for group in _groups(pieces):
                         file.write_table(pa.Table.from_batches(group))
             del batches, pieces, group
@@ -80,7 +82,10 @@ class Partition:
 
 @contextmanager
 def partition(folder: Path) -> Iterator[Partition]:
-    """Yield a `Partition`; at the end, write its files to the new or empty folder, or none after an error."""
+    """Yield a `Partition` to which rows are written; at the end, write one file for each cluster to the folder.
+
+    The folder must not exist or must be empty. After an error, nothing is written to it.
+    """
     with filling(folder) as temporary:
         path = temporary / ".rows.arrow"
         rows = Partition(path)
@@ -89,7 +94,7 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # so that it is not flushed to disk with the folder
+        path.unlink()  # deleted before `filling` flushes all files of the folder to disk
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:

@@ -28,9 +28,9 @@ _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """Options of `cprime predict`, which select the columns to write beside the label.
+    """Options of `cprime predict`, which select the columns to write beside the label of each row.
 
-    folder: folder for the output by cluster, or None
+    folder: folder for one Parquet file per cluster, or None if no such files are written
     """
 
     proba: bool = False
@@ -73,7 +73,11 @@ class PredictOptions:
 
 
 def _probabilities(estimator: Any, X: NDArray) -> Columns:
-    """Return the probabilities of all components, or ids and probabilities of the active set in decreasing order."""
+    """Return the columns of the output with the responsibilities of each row of X, by name.
+
+    There is one column for each component. If the model has active sets of C′ < C components, there are C′ columns of
+    component indices and C′ columns of responsibilities, in decreasing order of the responsibility.
+    """
     C, H = len(centers(estimator)), getattr(estimator, "n_active_", None)
     if H in (None, C):
         return {f"proba_{c}": column for c, column in enumerate(np.asarray(estimator.predict_proba(X)).T)}
@@ -98,7 +102,7 @@ def predict(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime predict`. Read the columns on which the model was fitted, in the precision of the model."""
+    """Run `cprime predict`. The columns to which the model was fitted are read in the precision of the model."""
     if output is not None and output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, Path(path)))
     if wanted.folder is not None:
@@ -106,7 +110,7 @@ def predict(
         vacant_folder(wanted.folder)
     estimator = load(model)
     wanted.check(estimator)
-    # The columns are selected here, so the estimator gets plain arrays without column names.
+    # The columns are selected by this command. The estimator gets plain arrays, so it must not check column names.
     columns = estimator.__dict__.pop("feature_names_in_", None)
     if threads is not None:
         estimator.set_params(n_threads=threads)
@@ -154,7 +158,10 @@ def predict(
 
 
 def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[tuple[int, NDArray]]:
-    """Yield (index of the first row, rows): pieces of chunks, small enough for their results to fit into memory."""
+    """Yield the rows of the source in pieces, each as (index of its first row, rows (n, D)).
+
+    A piece is a chunk, or a part of a chunk that is so small that the results for its rows fit into memory.
+    """
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
     gaps = getattr(estimator, "missing", "error") == "marginal"
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
@@ -164,7 +171,7 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
 
 
 class _Rows:
-    """Columns that `cprime predict` writes besides its results: identifiers, row numbers, and data."""
+    """Columns that `cprime predict` writes beside the results of the model: identifiers, row numbers, and data."""
 
     def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier
@@ -182,14 +189,17 @@ class _Rows:
         return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
 
     def data(self, begin: int, X: NDArray) -> Columns:
-        """Return the columns of the data X by name, as before filling and scaling, in the precision of the model."""
+        """Return the data of the rows from `begin` on as columns by name, in the precision of the model.
+
+        The values are those of the file, before filling and scaling. X (n, D): these rows as passed to the model
+        """
         if self._source is None:
             return {}
         return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))
 
 
 def joined(*parts: Columns) -> Columns:
-    """Return all columns as one dictionary; raise ValueError if two have the same name."""
+    """Return the columns of all dictionaries `parts` as one dictionary; raise ValueError if two have the same name."""
     names = list(chain(*parts))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -200,7 +210,10 @@ def joined(*parts: Columns) -> Columns:
 
 
 def named(names: Callable[[int, int], Any], found: InputData, begin: int, end: int) -> Any:
-    """Return the identifiers of rows begin to end, where only the selected rows of the data are counted."""
+    """Return the identifiers of the rows begin ≤ n < end, where n counts only the selected rows of the data.
+
+    names: function that returns the identifiers of a range of rows of the file    found: the opened data
+    """
     if found.rows is None:
         return names(begin, end)
     rows = found.rows[begin:end]

@@ -28,14 +28,15 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime report`. page: arguments of `report_of` for the appearance of the page."""
+    """Run `cprime report`. page: keyword arguments of `report_of` that determine the appearance of the page"""
     check_output(output, (".html", ".htm"), (model, Path(path), *([] if compare is None else [compare])))
     begin = perf_counter()
     estimator, other = load(model), None if compare is None else load(compare)
     if threads is not None:
         estimator.set_params(n_threads=threads)
     names = getattr(estimator, "feature_names_in_", None)
-    source = opened(path, request, None if names is None else tuple(names)).source  # unscaled, for the model
+    # The rows are not filled or scaled here, because the methods of the estimator do this.
+    source = opened(path, request, None if names is None else tuple(names)).source
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     with hinted(fills=False):
         made = report_of(estimator, source, compare=other, names=called, **page)

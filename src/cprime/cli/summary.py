@@ -55,7 +55,7 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """Return the figures of a fitted estimator: sizes, convergence, J, σ², F …; None for those it lacks.
+    """Return figures of a fitted estimator by name: sizes, convergence, J, σ², F …; None for figures that it lacks.
 
     J is the sum of squared distances to the centers, σ² the variance, F the free energy.
     A mixture has no `inertia_`; its J is that of the last iteration, if known.
@@ -104,7 +104,10 @@ def centers(estimator: Any) -> np.ndarray:
 
 
 def sizes(counts: Any) -> dict[str, Any] | None:
-    """Return the least, median and greatest cluster size, and the number of empty clusters."""
+    """Return the least, median and greatest of the cluster sizes `counts` (C,), and the number of empty clusters.
+
+    The keys are least, median, greatest and empty. The result is None if `counts` is None.
+    """
     if counts is None:
         return None
     least, median, greatest = (float(value) for value in np.quantile(counts, (0, 0.5, 1)))
@@ -112,7 +115,7 @@ def sizes(counts: Any) -> dict[str, Any] | None:
 
 
 def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
-    """Return a description of the filling and scaling before data are passed to the model; None if there is none."""
+    """Return how a model fills and scales rows, as text. preparation: its values by name; None if there is none"""
     if preparation is None:
         return None
     done = {"fill": "missing values filled with means", "scale": "scaled to variance 1"}

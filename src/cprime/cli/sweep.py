@@ -1,4 +1,4 @@
-"""`cprime sweep`: fits for several numbers of clusters, and the best of them by a criterion."""
+"""`cprime sweep`: fit a model for several numbers of clusters, and select the best number by a criterion."""
 
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +36,11 @@ def sweep(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime sweep`: fit every number of clusters in turn, from new initializations and from the previous fit."""
+    """Run `cprime sweep`: fit the numbers of clusters `counts` in increasing order, and print their criteria.
+
+    Each fit starts from new initializations and from the fit of the previous number. criterion: name of the one that
+    selects the best number    output: path of the model file for the best number, or None
+    """
     if output is not None:
         check_output(output, MODEL_SUFFIXES, (Path(path),))
     estimator = estimator_of(options)

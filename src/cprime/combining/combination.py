@@ -20,7 +20,7 @@ from cprime.kernels import computing
 
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
 _ALIKE = {KMeans: ("metric",), GaussianMixture: ("covariance_type_", "equal_weights_")}
-_MOST_DESCENTS = 20  # most repetitions of k-means in the units of a new common covariance
+_MOST_DESCENTS = 20  # maximum number of runs of k-means of tied Gaussians, each after an update of their covariance
 
 
 def combine(
@@ -169,7 +169,7 @@ def _check_alike(first: Any, model: Any, i: int) -> None:
 
 
 def _is_equal(one: dict[str, Any] | None, two: dict[str, Any] | None) -> bool:
-    """Return whether two preparations of data are equal."""
+    """Return whether two preparations (filling and scaling) of data are equal; None is no preparation."""
     if one is None or two is None:
         return one is two
     return all(np.array_equal(np.asarray(one[name], float), np.asarray(two[name], float)) for name in one)
@@ -185,7 +185,7 @@ def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     sizes, totals = [len(model.counts_) for model in models], [float(model.counts_.sum()) for model in models]
     points = np.concatenate([model.cluster_centers_ for model in models])
     counts = np.concatenate([model.counts_ for model in models]).astype(np.float64)
-    errors = D * np.array([model.variance_ for model in models])  # mean squared distance of points to their centers
+    errors = D * np.array([model.variance_ for model in models])  # mean squared distance of points to centers
     if first.metric == "cosine":
         lengths = np.clip(1 - errors / 2, 1e-3, 1.0)  # mean cosine between points and their centers
         spread, lengths = np.repeat((1 / lengths**2 - 1) / max(D - 1, 1), sizes), np.repeat(lengths, sizes)
@@ -203,7 +203,10 @@ def _k_means(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
 
 
 def _inertia(model: Any) -> float:
-    """Return J of the training data; after `partial_fit`, estimate it from the variance in the last batch."""
+    """Return J, the sum of squared distances of the training data to their centers.
+
+    After `partial_fit`, J is estimated from the variance σ² in the last batch: J = σ² D N.
+    """
     history = getattr(model, "history_", None)
     if history is None or history["phase"][-1] != "online":
         return float(model.inertia_)
@@ -216,7 +219,9 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     dtype = np.result_type(*(model.means_ for model in models))
     totals = [float(model.counts_.sum()) for model in models]
     counts = np.concatenate([model.counts_ for model in models])
-    if not first.equal_weights_:  # the density has these weights; counts are those of one E-step later
+    # With free mixing weights, the components of a model's density have the weights π_c N. These differ from `counts_`,
+    # the sums of responsibilities of an E-step after the last M-step.
+    if not first.equal_weights_:
         counts = np.concatenate([model.weights * total for model, total in zip(parameters, totals, strict=True)])
     means = np.concatenate([model.centers for model in parameters]).astype(np.float64)
     kept = counts > 0
@@ -236,13 +241,21 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
 
 
 class _Tied:
-    """Components that share one covariance: weights (n,), means (n, D) and the covariance (D, D), or a variance."""
+    """Gaussian components that share one covariance: the components of all models to combine.
+
+    counts (n,): weights    means (n, D)    within: the covariance (D, D), or one variance () for all columns
+    """
 
     def __init__(self, counts: Doubles, means: Doubles, within: Doubles) -> None:
         self.counts, self.means, self.within = counts, means, within
 
     def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
-        """Return k unions with one covariance: k-means of the means, in the units of the covariance of the unions."""
+        """Return k unions of the components, with one common covariance.
+
+        A union has the common weight and mean of its components. The components are divided into unions by k-means of
+        their means, whitened with the common covariance. The unions change this covariance, so both are repeated until
+        no component changes its union.
+        """
         points = self._whitened(self.within)
         groups = cluster_points(points, self.counts, k, seed, n_threads)
         can_move = self.within.ndim > 0 and len(np.unique(points, axis=0)) > k

@@ -1,8 +1,8 @@
 """k-means of the centers of several models: the points are centers, their weights are sizes of clusters.
 
-k-means is the limit of a mixture of Gaussians with a common variance σ² (Lücke & Forster 2019). The density of this
-mixture has a known σ² for each model, so points can be drawn from it. Centers that are fitted to such points are closer
-to those of all data than centers that are fitted to centers, because clusters of different models overlap.
+k-means is the limit of a mixture of Gaussians with a common variance σ² (Lücke & Forster 2019). Each k-means model has
+a known σ², so it is a density from which points can be drawn. Centers fitted to drawn points are closer to the centers
+of a fit to all data than centers fitted to the centers of the models, because clusters of different models overlap.
 """
 
 from typing import NamedTuple
@@ -17,13 +17,13 @@ from cprime.estimators import KMeans
 from cprime.kernels import Dense
 
 _DRAWN = 1280  # number of points drawn for each cluster of the result
-_MOST_VALUES = 2**25  # most values of all drawn points
-_LEAST_DRAWN = 4  # least number of points drawn for each center; if they are too many, none are drawn
-_STARTS = 4  # number of starts of k-means on the means of a mixture
+_MOST_VALUES = 2**25  # maximum number of drawn points times dimensions
+_LEAST_DRAWN = 4  # least number of points drawn for each center; if this exceeds the maximum, none are drawn
+_STARTS = 4  # number of initializations of k-means on the means of a mixture
 
 
 class Clusters(NamedTuple):
-    """Clusters of weighted points: centers (k, D) and their weights (k,), and the center nearest to each point (n,)."""
+    """Clusters of n weighted points: centers (k, D), their weights (k,), and the index of each point's center (n,)."""
 
     centers: NDArray
     counts: Doubles
@@ -33,13 +33,14 @@ class Clusters(NamedTuple):
 def cluster_densities(
     points: NDArray, weights: Doubles, variances: Doubles, k: int, metric: str, seed: int, n_threads: int | None
 ) -> Clusters:
-    """Return clusters of the density that is a sum of spherical Gaussians, by k-means of points drawn from it.
+    """Return k clusters of a density, a weighted sum of spherical Gaussians, by k-means of points drawn from it.
 
     points (n, D): means of the Gaussians, at least k of them distinct    weights (n,): their weights, positive
     variances (n,): variance of a coordinate [data unit²]    metric: "euclidean" or "cosine"
-    Every point is drawn together with its reflection about the mean. So the center of a cluster that is well separated
-    is exactly the mean of the means in it. If exactly k means are distinct, they are the centers. Means are sorted, so
-    the result does not depend on their order. The order of the clusters is that of the first mean nearest to them.
+    Every point is drawn together with its reflection about the mean of its Gaussian. So the center of a well separated
+    cluster is exactly the mean of the Gaussians' means in it. If exactly k means are distinct, they are the centers.
+    Means are sorted, so the result does not depend on their order. The clusters are ordered by the first mean (lowest
+    index) that is nearest to their center.
     """
     distinct, of = np.unique(points, axis=0, return_inverse=True)
     of = of.reshape(-1)
@@ -61,11 +62,11 @@ def cluster_densities(
 
 
 def draw_points(means: NDArray, deviations: Doubles, k: int, seed: int) -> tuple[NDArray, int]:
-    """Return points drawn from spherical Gaussians, the same number for each, and this number.
+    """Draw the same number of points from each of n spherical Gaussians; return the points and this number.
 
     means (n, D)    deviations (n,): standard deviations [data units]    k: number of clusters that will be fitted
-    The points (n · number, D) contain one point for each Gaussian, then the next one for each, and so on. If these are
-    too many, the means are returned, with number 1.
+    The points (number · n, D) are ordered: first one point of every Gaussian, then a second one of every Gaussian, and
+    so on. If memory allows only few points, the means are returned, with number 1.
     """
     n, D = means.shape
     copies = 2 * (min(max(-(-_DRAWN * k // n), _LEAST_DRAWN), _MOST_VALUES // (n * D)) // 2)
@@ -82,7 +83,7 @@ def draw_points(means: NDArray, deviations: Doubles, k: int, seed: int) -> tuple
 def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threads: int | None) -> Ids:
     """Return clusters (n,) of weighted points by k-means, numbered in the order of their first points.
 
-    points (n, D): may be equal    weights (n,), positive
+    points (n, D), also equal ones; if at most k differ, equal points may be in different clusters    weights (n,) > 0
     """
     distinct, of = np.unique(points, axis=0, return_inverse=True)
     of = of.reshape(-1)
@@ -94,7 +95,10 @@ def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threa
 
 
 def _enough(groups: Ids, k: int) -> Ids:
-    """Return groups (n,) of which some are divided, so that there are k: the last of equal points become groups."""
+    """Return groups (n,) after splits of groups of equal points, so that there are k groups.
+
+    Each split removes the last point of the largest group, which becomes a group alone.
+    """
     groups = groups.copy()
     for j in range(int(groups.max()) + 1, k):
         sizes = np.bincount(groups)
@@ -103,14 +107,17 @@ def _enough(groups: Ids, k: int) -> Ids:
 
 
 def descend_points(points: Doubles, weights: Doubles, clusters: Ids, k: int, n_threads: int | None) -> Ids:
-    """Return the clusters (n,) to which Lloyd's algorithm converges from given ones; arguments as in cluster_points."""
+    """Return the clusters (n,) of points to which Lloyd's algorithm converges from the given `clusters` (n,).
+
+    points (n, D)    weights (n,) > 0    k: number of clusters
+    """
     means = mean_points(points, weights, clusters, k)
     fit = KMeans(k, init=means, search="full", exchange=False, tol=0.0, random_state=0, n_threads=n_threads)
     return fit.fit(points, sample_weight=weights).labels_.astype(np.int64)
 
 
 def mean_points(points: Doubles, weights: Doubles, clusters: Ids, k: int) -> Doubles:
-    """Return the weighted mean of the points of each cluster: (k, D). The mean of equal points is exactly the point."""
+    """Return the weighted mean of each cluster's points: (k, D). The mean of equal points is exactly this point."""
     firsts = points[np.unique(clusters, return_index=True)[1]]
     shares = weights / sums_by(clusters, weights, k)[clusters]
     shifts = shares[:, np.newaxis] * (points - firsts[clusters])

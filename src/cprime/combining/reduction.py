@@ -1,9 +1,10 @@
 """Reduction of a Gaussian mixture to fewer components: greedy joins, then regrouping of all components.
 
-The union of components keeps their common weight, mean and covariance ("merge of moments"). Joins are chosen by an
-upper bound of the increase of the Kullback-Leibler divergence (Runnalls 2007). Then each component moves to the union
-to which it has the least divergence, and the unions are computed again, until no component moves (Goldberger & Roweis
-2004). Each of these steps lowers Σ_i N_i KL(f_i ‖ g_c(i)), for components f_i of weight N_i and their unions g.
+A union of components is one Gaussian with their common weight, mean and covariance ("merge of moments"). First, pairs
+are joined one after the other; the pair is chosen by an upper bound of the increase of the Kullback-Leibler divergence
+(Runnalls 2007). Then each component moves to the union from which its divergence is least, and the unions are computed
+again, until no component moves (Goldberger & Roweis 2004). Each of these steps lowers Σ_i N_i KL(f_i ‖ g_c(i)), where
+N_i is the weight of component f_i, and g_c(i) its union.
 """
 
 import heapq
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from cprime.em.joins import sums_by
 from cprime.kernels import Dense
 
-_NEAR = 16  # number of near components with which a component may be joined
-_VALUES = 2**20  # number of entries of covariances that are computed at a time
+_NEAR = 16  # number of nearest components with which the join of a component is evaluated
+_VALUES = 2**20  # number of entries of covariance matrices that are computed at a time
 _MOST_REGROUPS = 100
 
 Doubles = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Gaussians:
         return len(self.counts)
 
     def whiten(self) -> Doubles:
-        """Return the means in units in which the mean covariance of a component is the identity: (n, D)."""
+        """Return the means (n, D) in coordinates in which the weighted mean of all covariances is the identity."""
         mean = np.tensordot(self.counts / self.counts.sum(), self.covariances, axes=1)
         if mean.ndim < 2:
             return self.means / np.sqrt(mean)
@@ -61,7 +62,7 @@ class Gaussians:
         bounds = np.searchsorted(groups[order], np.arange(n_groups + 1))
         for j in range(n_groups):
             members = order[bounds[j] : bounds[j + 1]]
-            if len(members) == 1:  # a component that is alone keeps its exact parameters
+            if len(members) == 1:  # a union of one component has exactly the parameters of this component
                 means[j], covariances[j] = self.means[members[0]], self.covariances[members[0]]
                 continue
             share = self.counts[members] / counts[j]
@@ -71,7 +72,10 @@ class Gaussians:
         return type(self)(counts, means, covariances)
 
     def _scatter(self, shares: Doubles, shifts: Doubles) -> Doubles:
-        """Return Σ_k s_k d_k d_kᵀ for shares s (m,) and shifts d (m, D), in the shape of one covariance."""
+        """Return Σ_k s_k d_k d_kᵀ for shares s (m,) and shifts d (m, D).
+
+        The result has the form of one covariance: the matrix (D, D), its diagonal (D,), or the mean of the diagonal ().
+        """
         if self.covariances.ndim == 3:
             return (shares[:, np.newaxis] * shifts).T @ shifts
         squares: Doubles = shares @ np.square(shifts)
@@ -82,10 +86,10 @@ class Gaussians:
         return _log_determinants(self.covariances, self.means.shape[1])
 
     def join_costs(self, a: Ids, b: Ids, logs: Doubles) -> Doubles:
-        """Return by how much the divergence from the mixture rises at most if a pair of components is united: (m,).
+        """Return upper bounds of the increase of the divergence from the mixture by a union of two components: (m,).
 
         The bound is ½ [w log|Σ| − w_a log|Σ_a| − w_b log|Σ_b|] of Runnalls (2007), eq. (20), for w = w_a + w_b.
-        a, b (m,): indices of the pairs    logs (n,): log |Σ| of every component
+        w: weights    a, b (m,): indices of the components of each pair    logs (n,): log |Σ| of every component
         """
         D, shape = self.means.shape[1], self.covariances.shape[1:]
         one, two = self.counts[a], self.counts[b]
@@ -99,14 +103,17 @@ class Gaussians:
         return 0.5 * (out - one * logs[a] - two * logs[b])
 
     def joined_covariances(self, a: Ids, b: Ids, shares: Doubles) -> Doubles:
-        """Return the covariances of the unions of pairs of components a, b (m,). shares (m,): shares of b in unions"""
+        """Return the covariances of the unions of m pairs of components.
+
+        a, b (m,): indices of the components of each pair    shares (m,): weight of b divided by the weight of the union
+        """
         share = shares.reshape(-1, *[1] * (self.covariances.ndim - 1))
         joined: Doubles = self.covariances[a] + share * (self.covariances[b] - self.covariances[a])
         joined += share * (1 - share) * _outer(self.means[b] - self.means[a], self.covariances.ndim - 1)
         return joined
 
     def divergences(self, others: "Gaussians") -> Doubles:
-        """Return the Kullback-Leibler divergence KL(f_i ‖ g_j) of each component from each of the others: (n, m)."""
+        """Return the Kullback-Leibler divergences KL(f_i ‖ g_j) of components f_i from the m components g_j: (n, m)."""
         n, D = self.means.shape
         logs = others.log_determinants() - self.log_determinants()[:, np.newaxis]
         if self.covariances.ndim == 3:
@@ -124,7 +131,10 @@ class Gaussians:
 
 
 def _outer(shifts: Doubles, ndim: int) -> Doubles:
-    """Return d dᵀ of each shift d (m, D) as a matrix (m, D, D), its diagonal (m, D), or its mean diagonal (m,)."""
+    """Return d dᵀ for each shift d (m, D).
+
+    ndim: 2 for matrices (m, D, D), 1 for their diagonals (m, D), 0 for the means of their diagonals (m,)
+    """
     if ndim == 2:
         return shifts[:, :, np.newaxis] * shifts[:, np.newaxis]
     squares = np.square(shifts)
@@ -141,12 +151,12 @@ def _log_determinants(covariances: Doubles, D: int) -> Doubles:
 
 
 def reduce(components: Gaussians, n_groups: int) -> Ids:
-    """Return the group of each component, (n,), in a reduction to n_groups unions; see the module's docstring."""
+    """Reduce n components to `n_groups` unions by greedy joins and regrouping; return each component's group (n,)."""
     return _regroup(components, _join(components, n_groups), n_groups)
 
 
 def in_order(groups: NDArray[np.integer]) -> Ids:
-    """Return groups (n,) with new numbers 0, 1, …, in the order of the first component of each group."""
+    """Return groups (n,) with new numbers 0, 1, …, in the order in which the groups first occur."""
     _, first, group = np.unique(groups, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -154,7 +164,10 @@ def in_order(groups: NDArray[np.integer]) -> Ids:
 
 
 def _regroup(components: Gaussians, groups: Ids, n_groups: int) -> Ids:
-    """Return the groups (n,) after components have moved to the union of least divergence, until none moves."""
+    """Move each component to the union from which its divergence is least, until none moves; return the groups (n,).
+
+    A union is never left empty. groups (n,): the group of each component at the start
+    """
     rows = np.arange(len(components))
     for _ in range(_MOST_REGROUPS if n_groups > 1 else 0):
         divergences = components.divergences(components.unite(groups, n_groups))
@@ -171,13 +184,14 @@ def _regroup(components: Gaussians, groups: Ids, n_groups: int) -> Ids:
 
 
 def _join(components: Gaussians, n_groups: int) -> Ids:
-    """Return the group of each component (n,) after greedy joins of near pairs, the cheapest pair first."""
+    """Join near pairs of components, the pair of least cost first, until `n_groups` are left; return groups (n,)."""
     n = len(components)
     joins = _Joins(components)
     for _ in range(n - n_groups):
         joins.join_cheapest()
     roots = np.arange(n)
-    for i, into in reversed(joins.pairs):  # a component joins another one that may be joined later
+    # Joins are read from the last to the first, so that the final group of `into` is known when i is assigned to it.
+    for i, into in reversed(joins.pairs):
         roots[i] = roots[into]
     return in_order(roots)
 
@@ -185,8 +199,8 @@ def _join(components: Gaussians, n_groups: int) -> Ids:
 class _Joins:
     """State of greedy joins: the components that are left, their near components, and a heap of the costs of pairs.
 
-    A union is stored at the index of the first of its two components. Pairs in the heap have the versions of both
-    components, so that costs of components that have changed since are recognized.
+    A union is stored at the index of one of its two components, whose version (number of joins) then increases. Entries
+    of the heap have the versions of both components, so that outdated costs are recognized.
     """
 
     def __init__(self, components: Gaussians) -> None:
@@ -195,11 +209,11 @@ class _Joins:
         self.whitened = components.whiten()
         self.is_left = np.ones(len(components), dtype=bool)
         self.version = [0] * len(components)
-        self.pairs: list[tuple[int, int]] = []  # (i, j): component i was united with j, and is stored there
+        self.pairs: list[tuple[int, int]] = []  # joins (i, j), in order: the union of i and j is stored at index j
         self._find_near()
 
     def _find_near(self) -> None:
-        """Find the near components of all components that are left, and the costs of these pairs."""
+        """Find the near components of each component that is left, and make the heap of the costs of these pairs."""
         ids = np.flatnonzero(self.is_left)
         points = np.ascontiguousarray(self.whitened[ids])
         found = Dense(points).nearest(points, min(_NEAR + 1, len(ids)))[0]
@@ -213,12 +227,12 @@ class _Joins:
         heapq.heapify(self.heap)
 
     def _costs(self, a: Ids, b: Ids) -> Iterator[tuple[float, int, int, int, int]]:
-        """Yield entries of the heap for pairs a, b (m,): cost, both components, and their versions."""
+        """Yield an entry of the heap for each pair of components a, b (m,): cost, both indices, and their versions."""
         for cost, i, j in zip(self.of.join_costs(a, b, self.logs).tolist(), a.tolist(), b.tolist(), strict=True):
             yield cost, i, j, self.version[i], self.version[j]
 
     def join_cheapest(self) -> None:
-        """Unite the pair of least cost. If no near pairs are left, near pairs are searched again."""
+        """Unite the pair of least cost, and add the costs of the union. Search new pairs if the heap is empty."""
         while True:
             if not self.heap:
                 self._find_near()
@@ -227,7 +241,8 @@ class _Joins:
                 break
         self._unite(i, j)
         candidates = np.array(sorted(self.near[i]), dtype=np.int64)
-        if len(candidates) > 2 * _NEAR:  # limits the costs that a union of many components needs
+        # A union inherits the near components of both; only the nearest remain, which limits the number of costs.
+        if len(candidates) > 2 * _NEAR:
             distances = np.square(self.whitened[candidates] - self.whitened[i]).sum(axis=1)
             order = np.argsort(distances, kind="stable")
             for other in candidates[order[2 * _NEAR :]].tolist():
@@ -240,7 +255,7 @@ class _Joins:
                 heapq.heappush(self.heap, entry)
 
     def _unite(self, i: int, j: int) -> None:
-        """Replace component i by its union with j, which is no longer left; j's near components become those of i."""
+        """Replace component i by its union with j, and remove j; near components of j become near components of i."""
         one, two = float(self.of.counts[i]), float(self.of.counts[j])
         share, shift = two / (one + two), self.of.means[j] - self.of.means[i]
         covariances = self.of.covariances

@@ -1,4 +1,4 @@
-"""Data sets of every installation (photographs in patches, generated clusters, Old Faithful), and readers of others.
+"""Data sets: photographs in patches, generated clusters, Old Faithful, and readers of files of public data sets.
 
 Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and further known quantities.
 """

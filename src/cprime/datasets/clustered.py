@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
-_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms of sizes and of spreads
+_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms of cluster sizes and of cluster spreads
 _BLOCK = 1 << 20  # numbers drawn at a time
 
 
@@ -21,9 +21,9 @@ def clusters(
 ) -> Bunch:
     """Generate spherical Gaussians of different sizes and spreads around centers drawn uniformly from a cube.
 
-    The number of points in a cluster (at least one) and its standard deviation are log-normal: they vary by the factors
-    exp(±0.7) and exp(±0.3) about their medians. Points are in random order. Besides the returned arrays, a few
-    megabytes and a few numbers per cluster are allocated.
+    The number of points in a cluster (at least one) and its spread (standard deviation) are log-normal: they vary by
+    the factors exp(±0.7) and exp(±0.3) about their medians. Points are in random order. Memory beyond the returned
+    arrays is a few megabytes and a few numbers per cluster.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _unit_gaussians(centers: np.ndarray, n_per_cluster: int, rng: np.random.RandomState) -> Bunch:
-    """Return the same number of points around each center, in the order of the centers."""
+    """Return points drawn from unit Gaussians, `n_per_cluster` for each of the centers (C, D), in their order."""
     _check_count("n_per_cluster", n_per_cluster)
     target = np.repeat(np.arange(len(centers)), n_per_cluster)
     data = centers[target] + rng.standard_normal((len(target), centers.shape[1]))

@@ -113,7 +113,10 @@ def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarr
 
 
 def _grey(image: np.ndarray, size: int) -> np.ndarray:
-    """Return one photograph as gray levels, (height, width) float32."""
+    """Return a photograph, gray or colored, as gray levels (height, width) float32; raise ValueError for other shapes.
+
+    size: side of a patch [pixels], the least height and width
+    """
     if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
         raise ValueError(f"image must have the shape (height, width) or (height, width, 3), got {image.shape}")
     if min(image.shape[:2]) < size:

@@ -1,4 +1,4 @@
-"""Real data: Old Faithful, which the package contains, and readers of public data sets in their original files."""
+"""Real data: Old Faithful, which is part of the package, and readers of the original files of public data sets."""
 
 import os
 from importlib import resources

@@ -21,12 +21,12 @@ class Kmeans:
     `use_super_kmeans`, `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs` have no effect, because
     everything is computed on the CPU by one method and NaN always raises an error.
 
-    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. Step i uses the first
-    int(d**(i/s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of the
-    previous step, with 0 in the added coordinates. The first step starts like a plain fit, the last one uses x itself.
-    Unlike in FAISS, `weights`, which also enter the covariance matrix, and sources are supported; spherical,
-    `init_centroids`, an array as init, and checkpoint are not supported. A callback that ends a fit ends only its step.
-    A value of 1 or less is a plain fit.
+    With progressive_dim_steps = s > 1 there are s fits (steps), of at most niter iterations each. Step i uses the first
+    int(d**(i/s)) principal coordinates of x, or columns of x if apply_pca=False. It starts from the centroids of the
+    previous step, with 0 in the added coordinates. The first step starts like a plain fit; the last one uses x itself.
+    Unlike in FAISS, x may be a source, and `weights` are supported, also in the covariance matrix of the principal
+    coordinates. Not supported are spherical=True, `init_centroids`, an array as init, and checkpoint. A callback that
+    ends a fit ends only its step. A value of 1 or less is a plain fit.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Kmeans:
         self.set_index()
 
     def set_index(self) -> None:
-        """Set `index` to an empty FAISS index that compares by inner product if spherical, else by distance."""
+        """Set `index` to an empty FAISS index: of inner products if cp.spherical, else of distances."""
         self.index = (faiss.IndexFlatIP if self.cp.spherical else faiss.IndexFlatL2)(self.d)
 
     def train(self, x: Any, weights: Any = None, init_centroids: Any = None) -> float:
@@ -137,7 +137,8 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            arguments.setdefault("exchange", True)  # from given centers, KMeans would not use exchange steps by default
+            # All steps but the first start from given centers, for which the default "auto" makes no exchange steps.
+            arguments.setdefault("exchange", True)
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
@@ -158,7 +159,7 @@ class Kmeans:
         return self.obj[-1]
 
     def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_StatsCallback"]:
-        """Fit `cprime.KMeans` to X with weights w; return the fitted estimator and the callback with its records."""
+        """Fit `cprime.KMeans` to X with weights w; return it and the callback that recorded its iterations."""
         given, stats = arguments.get("callbacks"), _StatsCallback()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
@@ -194,7 +195,7 @@ class _StatsCallback:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Return the records of the iterations of the selected initialization; the last `obj` is the final one."""
+        """Return FAISS's record of each iteration of the selected initialization; its last `obj` is the final one."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

@@ -1,4 +1,4 @@
-"""Training of FAISS's inverted files, coarse centers by this library and then the encoder; vectors in given lists."""
+"""Training of FAISS's inverted files (coarse centers, then the encoder), and adding of vectors to given lists."""
 
 import logging
 from typing import Any
@@ -16,7 +16,7 @@ logger = logging.getLogger("cprime")
 
 _ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify this number
 _TRANSFORM_POINTS = 2**16  # number of training points of a vector transform (such as PCA)
-_QUANTIZER_ALONE = 1  # value of the field quantizer_trains_alone if the quantizer is not a clustering
+_QUANTIZER_ALONE = 1  # value of FAISS's field quantizer_trains_alone if the coarse quantizer is not a clustering
 
 
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
@@ -24,11 +24,12 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
 
     The coarse centers are fitted by `cprime.KMeans` to all vectors. As in FAISS, they start from random vectors, so
     that lists have similar lengths. Initializations that spread the centers lead to long lists in dense regions, which
-    slow down queries more than the lower J (sum of squared distances) speeds them up. The encoder of the lists is
-    trained on as many random vectors as the index requires; if the index encodes residuals, the nearest center is
-    subtracted from each vector. Codebooks of `IndexIVFPQ` and
-    `IndexIVFPQFastScan` are trained by `cprime.KMeans`, other encoders by FAISS. If the index has
-    `do_polysemous_training`, FAISS renumbers the codes afterwards, which may take longer than everything else.
+    slow down queries more than the lower J (sum of squared distances) speeds them up.
+
+    The encoder of the lists is trained on as many random vectors as the index requires; if the index encodes residuals,
+    the nearest center is subtracted from each vector. Codebooks of `IndexIVFPQ` and `IndexIVFPQFastScan` are trained by
+    `cprime.KMeans`, other encoders by FAISS. If the index has `do_polysemous_training`, FAISS renumbers the codes
+    afterwards, which may take longer than everything else.
 
     Parameters
     ----------
@@ -100,10 +101,10 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
 def add_to_lists(index: Any, X: Any, labels: Any, ids: Any = None) -> None:
     """Add vectors to given lists of an inverted file of FAISS, in place of `index.add(X)`.
 
-    `index.add` puts every vector into the list of its nearest center. After `train_ivf(index, X, size_max="1.2x")` some
-    lists would be longer than allowed. With the labels of this fit they are not, because points of large clusters are
-    in lists of other centers near them. A search visits the lists of the `nprobe` centers that are nearest to a query,
-    so vectors in lists that are not the nearest are found as well.
+    `index.add` puts every vector into the list of its nearest center. After `train_ivf(index, X, size_max="1.2x")` this
+    would make some lists longer than allowed. The `labels_` of the fit respect the limit: they assign some points of
+    large clusters to other centers near them. A search in the index visits the lists of the `nprobe` centers that are
+    nearest to a query, so vectors that are not in the list of their nearest center are found as well.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def add_to_lists(index: Any, X: Any, labels: Any, ids: Any = None) -> None:
 
 
 def _checked_numbers(values: Any, name: str, n: int) -> NDArray[np.int64]:
-    """Return an array of n integers as contiguous int64; raise ValueError that names the argument for another one."""
+    """Return an array of n integers as contiguous int64; for other values raise ValueError that names the argument."""
     values = np.asarray(values)
     if values.shape != (n,) or values.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers of shape ({n},), got {values.dtype} of {values.shape}.")
@@ -168,7 +169,7 @@ def _checked_numbers(values: Any, name: str, n: int) -> NDArray[np.int64]:
 
 
 def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
-    """Replace the content of the coarse quantizer by these centers."""
+    """Replace the content of FAISS's coarse quantizer by the centers (C, d)."""
     quantizer = faiss.downcast_index(quantizer)
     quantizer.reset()
     if not quantizer.is_trained:
@@ -177,7 +178,10 @@ def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
 
 
 def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, Any]) -> None:
-    """Train the encoder of the vectors in the inverted lists on random rows of X, by cprime or by FAISS."""
+    """Train the encoder of the vectors in the inverted lists on random rows of X: product quantizers by cprime.
+
+    Other encoders are trained by FAISS. estimator: fitted k-means of the coarse centers
+    """
     if type(index) is faiss.IndexIVFFlat:
         return
     m = index.train_encoder_num_vectors()
@@ -197,7 +201,7 @@ def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, 
 
 
 def _train_transformed(index: Any, X: Any, weights: Any, kmeans: dict[str, Any]) -> KMeans:
-    """Train the index's vector transforms, then its inverted file on the transformed vectors."""
+    """Train the index's vector transforms, then its inverted file on the transformed vectors; return its k-means."""
     X = checked(X, index.d)
     if isinstance(X, Source):
         raise ValueError("an index with transforms needs vectors in memory: give an array, or train the index inside.")

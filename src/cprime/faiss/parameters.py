@@ -15,16 +15,16 @@ logger = logging.getLogger("cprime")
 
 ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables random sampling of the training points
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # `init` by FAISS's ClusteringInitMethod, except 0 (random points)
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # argument `init` for each ClusteringInitMethod of FAISS but 0, the default
 
 
 def fitted(
     cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any], start: str = "auto"
 ) -> KMeans:
-    """Return a fitted `KMeans` of C centers with FAISS's parameters `cp`, overridden by cprime's `arguments`.
+    """Fit a `KMeans` of C centers to X with FAISS's parameters `cp`, overridden by the `arguments` of `KMeans`.
 
     With cp.spherical, vectors are compared by inner products and centers have length 1.
-    start: initialization that is used if `cp` has FAISS's default
+    start: argument `init` of `KMeans` if `cp` has FAISS's default initialization
     """
     estimator = KMeans(C, **_arguments(cp, start) | arguments)
     if cp.spherical:
@@ -34,9 +34,9 @@ def fitted(
 
 
 def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
-    """Return points and weights, reduced to a random sample if `cp.max_points_per_centroid` requires one.
+    """Return points and weights: all, or those of a random sample if X exceeds `cp.max_points_per_centroid`.
 
-    Log the sampling, and warn if there are too few points.
+    Log that points are sampled, and warn if there are fewer than `cp.min_points_per_centroid` for each center.
     """
     n, limit, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:

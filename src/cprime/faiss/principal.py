@@ -26,14 +26,14 @@ class Coordinates:
 
     @classmethod
     def stored(cls, d: int) -> Self:
-        """Return the trivial system, whose coordinates are the d entries of a vector: mean 0, unit directions."""
+        """Return the trivial system, with mean 0 and unit directions: the coordinates of a vector are its d entries."""
         return cls(np.zeros(d), np.eye(d))
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
         """Return the system whose directions are the eigenvectors of X's covariance matrix, by decreasing variance.
 
-        One pass reads and validates X.
+        X (n, d) is read once, and validated at the same time. weights (n,) or None
         """
         with computing(n_threads):
             scatter = opened(KMeans(), X, weights).each(ScatterOf(full=True))
@@ -42,7 +42,7 @@ class Coordinates:
         return cls(scatter.mean, np.ascontiguousarray(vectors.T[::-1]))
 
     def first(self, X: Vectors, m: int) -> Vectors:
-        """Return the first m coordinates (n, m) of the vectors X; a source if X is a source, else an array."""
+        """Return the first m coordinates (n, m) of the vectors X (n, d): a source if X is a source, else an array."""
         if isinstance(X, Source):
             return _CoordinatesSource(X, self, m)
         return self._of(X, m)
@@ -64,7 +64,7 @@ class _CoordinatesSource(Source):
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # because all columns of `base` are read
+        self._chunk_rows = base.chunk_rows  # not larger chunks, because all columns of `base` are read
 
     def close(self) -> None:
         self._base.close()

@@ -69,7 +69,10 @@ def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
 
 
 def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
-    """Train the codebooks on the vectors X and store them in the quantizer `pq`; return the fitted estimators."""
+    """Train the codebooks on the vectors X, store them in the quantizer `pq`, and return one `KMeans` for each part.
+
+    kmeans: arguments of `cprime.KMeans`
+    """
     if len(X) < pq.ksub:
         raise ValueError(f"X must have at least 2^nbits={pq.ksub} rows, got {len(X)}.")
     found = [fitted(pq.cp, pq.ksub, part, None, kmeans) for part in _parts(pq, X)]
@@ -81,7 +84,7 @@ def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
 
 
 def polysemous(index: Any, X: np.ndarray) -> None:
-    """Let FAISS renumber the centers of each part so that near centers have near codes, if the index requires it."""
+    """Let FAISS renumber the centers of each codebook, so that the codes of near centers differ in few bits."""
     training, begin = index.polysemous_training or faiss.PolysemousTraining(), perf_counter()
     training.optimize_pq_for_hamming(index.pq, len(X), faiss.swig_ptr(X))
     logger.info(
@@ -91,7 +94,7 @@ def polysemous(index: Any, X: np.ndarray) -> None:
 
 
 def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:
-    """Yield the vectors of each of the quantizer's parts: consecutive columns of X."""
+    """Yield the vectors (n, d/M) of each of the quantizer's M parts, which are consecutive columns of X (n, d)."""
     for begin in range(0, pq.d, pq.dsub):
         columns = range(begin, begin + pq.dsub)
         if not isinstance(X, Source):

@@ -1,7 +1,7 @@
-"""k-means in an increasing number of dimensions, which initializes the fit in all dimensions.
+"""Initialization of k-means by fits (steps) in an increasing number of dimensions.
 
-The first coordinates are those of greatest variance (`Coordinates.principal`). The centroids of a step, with 0 in the
-added coordinates, initialize the next step, as in FAISS's `ProgressiveDimClustering`.
+A step uses the first coordinates of the vectors, those of greatest variance (`Coordinates.principal`). Its centroids,
+with 0 in the added coordinates, initialize the next step, as in FAISS's `ProgressiveDimClustering`.
 """
 
 import logging
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 def steps_of(cp: Any) -> int:
-    """Return the number of fits in increasing dimensions, including the last in all dimensions; 1 is plain k-means."""
+    """Return the number of fits (steps), including the last one, in all dimensions; 1 is plain k-means."""
     return max(1, int(getattr(cp, "progressive_dim_steps", 1)))
 
 
@@ -39,10 +39,10 @@ def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
 
 
 def dimensions(d: int, steps: int) -> list[int]:
-    """Return the number of dimensions of each step: powers of d rounded down in double precision, as in FAISS.
+    """Return the number of dimensions of each step: ⌊d^(i/s)⌋ in step i of s = `steps`.
 
-    Step i of s = `steps` has ⌊d^(i/s)⌋ dimensions. 32^(3/5), exactly 8, is rounded down to 7, as in FAISS. The last
-    number is d, and numbers may repeat.
+    Powers are computed in double precision, as in FAISS, so 32^(3/5), exactly 8, is rounded down to 7. The last number
+    is d, and numbers may repeat.
     """
     return [int(d ** (step / steps)) for step in range(1, steps + 1)]
 
@@ -54,9 +54,9 @@ def start_of_all(
     n_threads: int | None,
     fit: Callable[[Vectors, Floats | None], KMeans],
 ) -> Floats:
-    """Run k-means in increasing dimensions, except in all d; return initial centroids (k, d) of the fit in all.
+    """Run all steps but the last one, and return initial centroids (k, d) for the last step, in all d dimensions.
 
-    fit: function that fits k-means to vectors from given centroids, or from None in the first step
+    fit: function of vectors (n, m) and initial centroids (k, m), None in the first step, that returns a fitted `KMeans`
     """
     d, steps = int(X.shape[1]), steps_of(cp)
     coordinates = Coordinates.principal(X, weights, n_threads) if cp.apply_pca else Coordinates.stored(d)

@@ -1,4 +1,4 @@
-"""Vectors in FAISS's format, float32 rows, as arrays or as sources, which are read chunk by chunk."""
+"""Vectors as FAISS uses them, float32 rows: arrays, or sources, which are read chunk by chunk."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
 
 
 def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
-    """Return the increasing indices of m random rows out of n; all n indices if m ≥ n."""
+    """Return the increasing indices of m rows drawn at random from n rows; all n indices if m ≥ n."""
     if m >= n:
         return np.arange(n)
     generator = np.random.default_rng(seed if seed >= 0 else None)
@@ -50,10 +50,11 @@ def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
 
 
 def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
-    """Return vectors and weights (n,) for spherical k-means: each weight is multiplied by the length of its vector.
+    """Return vectors X and weights (n,) for spherical k-means: each weight is multiplied by the length of its vector.
 
-    So weighted cosines become the inner products that FAISS maximizes: Σ w x·μ = Σ w ‖x‖ cos(x, μ), μ a center.
-    Vectors of length 0 are accepted, as in FAISS: the weight is set to 0, and in an array the direction is arbitrary.
+    Then the sum of weighted cosines, which `KMeans` maximizes, equals the sum of inner products, which FAISS maximizes:
+    Σ w x·μ = Σ w ‖x‖ cos(x, μ), with centers μ. Vectors of length 0 are accepted, as in FAISS: their weight becomes 0,
+    and in an array they are replaced by an arbitrary direction.
     """
     lengths = np.empty(len(X))
     step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])

@@ -1,10 +1,9 @@
 """Choice of the number of clusters: criteria over a range of C, estimators that find C themselves, and merging.
 
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
-`stability` compares fits to halves of the data. `XMeans`
-and `GMeans` split and merge clusters until their criterion or test requires no further change. `merge` joins the
-components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package uses only
-the public methods of estimators.
+`stability` compares fits to halves of the data. `XMeans` and `GMeans` split and merge clusters until a criterion or a
+test requires no further change. `merge` joins the components of a fit and returns a `MergeTree`, which can be cut at
+any number of clusters. This package uses only the public methods of estimators.
 """
 
 from cprime.selection.display import SelectionDisplay

@@ -1,4 +1,4 @@
-"""Split of a cluster in two: by two-means started along the principal direction, or by a cut across that direction."""
+"""Split of a cluster in two: by k-means with two centers, or by a plane orthogonal to the principal direction."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Return whether all points coincide, up to the least squared distance that their data type can represent."""
+        """Return whether all points coincide, up to the least squared distance that their data type represents."""
         return self.points.extent()[1] < LEAST[self.points.dtype]
 
     def part(self, rows: NDArray) -> Self:
@@ -39,7 +39,10 @@ class Cell(NamedTuple):
 
 
 def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
-    """Return a `Cell` for each cluster: its rows of X in their order, and weights. labels (n,): cluster of each row"""
+    """Return a `Cell` (points with weights) for each cluster, with its rows of X in their order.
+
+    labels (n,): cluster of each row    weights (n,): weight of each row
+    """
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
     return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
@@ -53,7 +56,7 @@ def union(parts: Sequence[Cell]) -> Cell:
 
 
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """Return mean m (D,) of a cluster, and largest eigenvalue λ of its covariance with the eigenvector v (D,)."""
+    """Return the mean m (D,) of a cluster, the largest eigenvalue λ of its covariance, and its eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
     direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign of the eigenvector
@@ -61,9 +64,9 @@ def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float6
 
 
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
-    """Return the two parts of the cell on either side of a hyperplane, or None if one part is empty.
+    """Divide a cluster by a plane; return the cells on either side of it, or None if one of them is empty.
 
-    The hyperplane passes through the mean and is orthogonal to the principal direction.
+    The plane passes through the mean and is orthogonal to the principal direction (direction of largest variance).
     """
     mean, _, direction = principal(cell)
     above = cell.points.projected(direction, mean) > 0
@@ -71,16 +74,17 @@ def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
 
 
 def distinct(cell: Cell) -> NDArray[np.intp]:
-    """Return the rank (n,) of each point of a cluster along a fixed direction, from 0; equal points share a rank."""
+    """Return the rank (n,), from 0, of each point of a cluster along a fixed direction; equal points share a rank."""
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
     return np.unique(cell.points.projected(direction), return_inverse=True)[1]
 
 
 def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
-    """Split a cluster by two-means from the start m ± v √(2λ/π), with mean m and principal component (λ, v).
+    """Split a cluster by k-means with two centers; return a list of the two parts.
 
-    For a Gaussian, the means of its two halves lie at this start (Hamerly & Elkan 2004, section 3). Return a list of
-    the two parts, or of the cell alone if its points coincide or cannot be divided.
+    The initial centers are m ± v √(2λ/π), with the mean m and the largest eigenvalue λ of the covariance with its
+    eigenvector v: the means of the two halves of a Gaussian (Hamerly & Elkan 2004, section 3). If the points coincide
+    or cannot be divided, the list contains only the cluster itself.
     """
     if cell.is_one:
         return [cell]

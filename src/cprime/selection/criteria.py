@@ -1,20 +1,20 @@
 """Criteria for the choice of the number of clusters C: information criteria, and the elbow of the curve of J.
 
-The information criteria, in nats, take the mean log-likelihood L per point of a fit on a whole data set, or in its
-place the free energy F, a lower bound of L: "their free energies (Eqns. 19 and 20) provide likelihood approximations"
+The information criteria, in nats, are computed from the mean log-likelihood L per point of a fit, or from the free
+energy F, a lower bound of L, in its place: "their free energies (Eqns. 19 and 20) provide likelihood approximations"
 (Lücke & Forster, section 6). Lower is better.
 
-The elbow is searched in the curve of J, the sum of squared distances, over C. For data without clusters, J ∝ C^(−2/d)
-if C is large (Zador 1982): log J over log C is a straight line. For small C the curve is bent downwards, because the
-first cuts of a Gaussian or a cube gain least. Clusters bend the curve upwards, and sharply, at their number: up to this
-number each new center removes distances between clusters, beyond it only distances within clusters. (Sugar & James 2003
-observe the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters fill.)
+The elbow is searched in the curve of J, the sum of squared distances, over C. For data without clusters in d
+dimensions, J ∝ C^(−2/d) if C is large (Zador 1982), so log J over log C is a straight line. For small C the curve is
+bent downwards, because the first cuts of a Gaussian or a cube lower J least. Clusters bend the curve upwards, and
+sharply, at their number: up to this number each new center removes distances between clusters, beyond it only distances
+within clusters. (Sugar & James 2003 observe the same as a jump of J^(−d/2), for which d must be known.)
 
 The bend at C is the change of the slope d log J / d log C at this C. The largest bend is an elbow if two conditions
-hold. First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and
-spread, because the steep piece that ends in an elbow begins with a downward bend, which would mask the outlier. Second,
-the slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local optima make all bends
-noisy: they hide an elbow rather than create one.
+hold. First, it is an outlier among the bends by the test of Grubbs (1950). The lowest bend is left out of the mean and
+standard deviation in this test: the steep piece of the curve before an elbow begins with a downward bend, which would
+mask the outlier. Second, the slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local
+optima make all bends noisy, so they hide an elbow rather than create one.
 """
 
 import math
@@ -45,9 +45,9 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 
 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each row of n values, the largest one minus the mean of all but the largest and the least one.
+    """Return the outlier statistic (largest value − m) / s for each row of n values.
 
-    The unit is the standard deviation of the n − 2 values without the largest and the least.
+    m and s are the mean and the standard deviation of the n − 2 values without the largest and the least.
     """
     ordered = np.sort(values, axis=-1)
     others = ordered[..., 1:-1]
@@ -57,7 +57,7 @@ def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache
 def critical_value(n: int, alpha: float) -> float:
-    """Return the (1 − alpha) quantile, found by simulation, of the outlier statistic `excess` of n Gaussian numbers."""
+    """Return the (1 − alpha) quantile, by simulation, of the outlier statistic `excess` of n Gaussian numbers."""
     return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))
 
 
@@ -74,10 +74,8 @@ def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
 def share_gain(counts: NDArray[np.float64]) -> float:
     """Return log C − H(N_c/N) ≥ 0, the increase of F per point if mixing weights 1/C are replaced by N_c/N.
 
-    F is the free energy in nats, H the entropy.
-
-    counts (C,): N_c = Σ_n w_n q_nc, with point weights w and responsibilities q. For fixed q, Σ_c (N_c/N) log π_c is
-    the only term of F that depends on the mixing weights π.
+    F is the free energy in nats, H the entropy. For fixed responsibilities q, Σ_c (N_c/N) log π_c is the only term of F
+    that depends on the mixing weights π. counts (C,): N_c = Σ_n w_n q_nc, with point weights w and N = Σ_c N_c
     """
     shares = counts[counts > 0] / counts.sum()
     return math.log(len(counts)) + float((shares * np.log(shares)).sum())

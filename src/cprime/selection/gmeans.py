@@ -21,9 +21,9 @@ class GMeans(Splitter):
     centers. Before and after the splits, neighboring clusters whose union passes the test are merged, which repairs a
     Gaussian that earlier splits have divided. The search ends once a round repeats an earlier result.
 
-    Along the direction found by two-means even noise looks divided, the more so in high dimensions. Therefore the
-    direction is found on one half of the points and tested on the other half, then with the halves exchanged. The
-    p-value is twice the smaller of the two (Bonferroni).
+    Along a direction that k-means finds, even a Gaussian looks divided, the more so in high dimensions. Therefore the
+    direction is found on one half of a cluster's points and tested on the other half, then with the halves exchanged.
+    The p-value is twice the smaller of the two (Bonferroni).
 
     Parameters
     ----------
@@ -141,7 +141,10 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """Return the p-value of the test whether a cluster is one Gaussian; 1 if the cluster has too few points."""
+        """Return the p-value of the test of a cluster, with the hypothesis that it is one Gaussian.
+
+        The p-value is 1 if the cluster has too few points for the test.
+        """
         halves = in_halves(cell)
         tested = []
         for seen, held_out in (halves, halves[::-1]):
@@ -156,7 +159,7 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Return two halves of a cluster: points are ordered along a fixed direction and assigned alternately.
+    """Divide a cluster in two halves: points are sorted along a fixed direction and assigned to them alternately.
 
     Equal points belong to the same half.
     """

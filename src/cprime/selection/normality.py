@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-LEAST_WEIGHT = 8.0  # least sample size for which the formula of p-values is stated
-# p-values of the statistic A*, one row (least A*, a, b, c) per range: a + b A* + c A*² is log p for large A*, and
-# log(1 − p), p the significance level, for small statistics A* (D'Agostino & Stephens, Table 4.9).
+LEAST_WEIGHT = 8.0  # least sample size for which D'Agostino & Stephens give the formula of p-values
+# Coefficients for the p-value p of the statistic A*, one row (least A*, a, b, c) for each range of A*. The quadratic
+# a + b A* + c A*² is log p in `_TAILS` (large A*) and log(1 − p) in `_HEADS` (D'Agostino & Stephens, Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
-_LARGEST = 150.0  # A* at which log p, a quadratic function of A*, has its minimum
+_LARGEST = 150.0  # p-values of larger A* are those of this A*, near the minimum of the quadratic for log p
 
 
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:
     """Return the statistic A*, corrected for small samples, and its p-value under Gaussianity.
 
-    A² = −W − 1/W Σ_n [(S_n² − S_{n−1}²) log Φ(z_n) + ((W − S_{n−1})² − (W − S_n)²) log(1 − Φ(z_n))] with z_n
-    the sorted values, standardized, S_n the running sum of their weights, and W the sum of all weights. A weight of 2
-    is equivalent to the value occurring twice. A* = A² (1 + 0.75/W + 2.25/W²).
+    A² = −W − 1/W Σ_n [(S_n² − S_{n−1}²) log Φ(z_n) + ((W − S_{n−1})² − (W − S_n)²) log(1 − Φ(z_n))], where z_n are
+    the sorted, standardized values, S_n = Σ_{m≤n} w_m, and W is the sum of all weights w. A weight of 2 is equivalent
+    to the value occurring twice. A* = A² (1 + 0.75/W + 2.25/W²).
 
     values (n,) not all equal; weights (n,) positive
 
@@ -44,7 +44,7 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
 def p_value(statistic: float) -> float:
     """Return the probability that the corrected statistic A* of a Gaussian sample is at least `statistic`.
 
-    D'Agostino & Stephens, Table 4.9.
+    The formulas are those of D'Agostino & Stephens, Table 4.9.
     """
     A = min(statistic, _LARGEST)
     for least, a, b, c in _TAILS:

@@ -1,4 +1,4 @@
-"""Result of a sweep: fits and criteria for every number of components; results as text tables or data frames."""
+"""Result of a sweep (fits and criteria for every number of components), and conversion of results to tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _COLUMNS = (
     "seconds",
     "converged",
 )
-_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # omitted, so that a row fits into a line
+_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # omitted in the repr, so that a row fits into a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ _MOST_ROWS = 20  # largest number of rows that a text table shows
 
 
 def frame_of(columns: Mapping[str, Any], library: str) -> Any:
-    """Return a data frame of the named columns, all of equal length; library: "pandas" or "polars"."""
+    """Return a data frame of `columns`, arrays of equal length by name. library: pandas or polars"""
     check_choice(library, "library", ("pandas", "polars"))
     try:
         module = import_module(library)
@@ -202,7 +202,10 @@ def frame_of(columns: Mapping[str, Any], library: str) -> Any:
 
 
 def text_of(columns: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a text table: column names, then the rows; of more than 20 rows, the first and last ten."""
+    """Return the lines of a text table: the column names, then the rows, or the first and last ten of over 20 rows.
+
+    columns: arrays of equal length by name
+    """
     n_rows = len(next(iter(columns.values())))
     half = _MOST_ROWS // 2
     rows = range(n_rows) if n_rows <= _MOST_ROWS else [*range(half), None, *range(n_rows - half, n_rows)]

@@ -1,7 +1,7 @@
 """Base class of X-means and G-means: rounds of splits and merges, each followed by a fit of all data.
 
-A subclass makes the decisions: `_division` returns the centers into which a cluster is split, and `_better_joined`
-decides whether two clusters are merged. Points are always assigned to their nearest center.
+A subclass makes the decisions: `_division` returns the new centers of a cluster that is split, and `_better_joined`
+evaluates whether two clusters are merged. Points are always assigned to their nearest center.
 """
 
 import logging
@@ -42,14 +42,17 @@ class Splitter(NearestCenter, Clusterer):
     tol: float
     callbacks: Any
     _descends: bool
-    _log = __name__  # name of the logger for rounds; fits within a round use other loggers
+    _log = __name__  # name of the logger for the rounds; the fits within a round use other loggers
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return the priority of a cluster's split and its new centers (k, D), k <= most, or None for no split."""
+        """Return how urgent the split of a cluster is, and its new centers (k, D), k ≤ most, or None for no split."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """Return the advantage (such as lower BIC) of merging the cells `first` and `second`; merged if positive."""
+        """Return the advantage, such as the decrease of BIC, of a merge of two clusters; they are merged if positive.
+
+        both: the points of both clusters, as one cell
+        """
         raise NotImplementedError
 
     @restore_on_error
@@ -100,7 +103,10 @@ class Splitter(NearestCenter, Clusterer):
         resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
-        """Run rounds of splits and merges until a result repeats (if `_descends`: until the BIC stops falling)."""
+        """Run rounds of splits and merges, and set the fitted attributes.
+
+        The rounds end once a round repeats an earlier result or, if `_descends`, once the BIC does not fall.
+        """
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)
@@ -125,7 +131,7 @@ class Splitter(NearestCenter, Clusterer):
         self._set_rounds(fit, rows, converged)
 
     def _set_rounds(self, fit: Mixture, rows: list[tuple[int, float]], converged: bool) -> Self:
-        """Set the fitted attributes from the present fit; rows: number of clusters and criterion of each round."""
+        """Set the fitted attributes from the current fit. rows: number of clusters and criterion after each round"""
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
         self.cluster_centers_ = centers_of(fit, None)
@@ -137,7 +143,10 @@ class Splitter(NearestCenter, Clusterer):
         return self
 
     def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
-        """Fit k-means, or k-means-C′ (with n_active > 1 components per point), starting from these centers."""
+        """Fit k-means, or k-means-C′ if n_active = C′ > 1, from initial centers (C, D), and return the fit.
+
+        changes: arguments of the fit other than those of this estimator
+        """
         C = len(centers)
         centers = np.asarray(centers, dtype=data.points.dtype)
         common: dict[str, Any] = {
@@ -161,9 +170,9 @@ class Splitter(NearestCenter, Clusterer):
         return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
-        """Return the BIC of an isotropic mixture weighted by cluster sizes; free energy F replaces the log-likelihood.
+        """Return the BIC of the isotropic mixture with cluster sizes as weights; F replaces the log-likelihood.
 
-        The mixture has C·D coordinates, 1 variance and C − 1 free weights.
+        F is the free energy. The parameters are C·D coordinates, one variance and C − 1 free weights.
         """
         C, D = centers_of(fit, None).shape
         if fit.n_active_ == 1:
@@ -177,7 +186,7 @@ class Splitter(NearestCenter, Clusterer):
         return cells(data.points, data.weights, labels, len(centers))
 
     def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """Return the centers after all accepted splits, the most urgent ones first; None if no cluster is split."""
+        """Return the centers after all splits, the most urgent first while there is room; None if there is no split."""
         room = self.max_clusters - len(centers)
         wanted = []
         for c, cell in enumerate(self._clusters(data, centers)):
@@ -193,9 +202,9 @@ class Splitter(NearestCenter, Clusterer):
         return np.concatenate([centers[kept], *new]) if new else None
 
     def _join(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """Return the centers after merging pairs of neighboring clusters, best pairs first; None if nothing is merged.
+        """Return the centers after merges of neighboring clusters, the best pairs first; None if there is no merge.
 
-        The neighbor of a cluster is the cluster whose center is second nearest to most of its points.
+        The neighbor of a cluster is the one whose center is second nearest to most of its points.
         """
         C = len(centers)
         if self.min_clusters >= C or C == 1:

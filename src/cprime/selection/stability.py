@@ -69,8 +69,8 @@ class Stability:
     def best_n_clusters(self) -> int:
         """Return the largest number of clusters whose mean agreement is within one standard error of the greatest.
 
-        The largest such number is returned, because a fit of few clusters is often perfectly stable, for example if the
-        clusters form two distant groups.
+        The largest number is chosen, because a fit of few clusters is often perfectly stable although there are more
+        clusters, for example if the clusters form two distant groups.
         """
         best = int(self.mean.argmax())
         enough = self.mean >= self.mean[best] - np.nan_to_num(self.standard_error[best])

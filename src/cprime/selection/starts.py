@@ -1,4 +1,4 @@
-"""Starting centers for a fit by an exchange of centers of an existing fit, to leave a local optimum."""
+"""Initial centers for a new fit that leaves a local optimum: those of an existing fit after a merge and a split."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,11 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
     """Return centers after a merge of two clusters and a split of another one, or None if J would not fall.
 
     J is the sum of squared distances to the nearest center. The pair whose union raises J least is merged, and the
-    cluster whose split lowers J most is split. X (n, D), centers (C, D), labels (n,)
+    cluster whose split lowers J most is split. This corrects local optima in which two centers share one cluster while
+    two other clusters share one center (Ueda et al. 2000). The objective is J here, and J determines the free energy by
+    eq. (15) of Lücke & Forster.
 
-    The exchange corrects local optima in which two centers share one cluster while two other clusters share one center
-    (Ueda et al. 2000). The objective here is J, which determines the free energy by eq. (15) of Lücke & Forster.
+    X (n, D)    centers (C, D)    weights (n,)    labels (n,): cluster of each point
     """
     clusters = cells(X, weights, labels, len(centers))
     halves = [principal_halves(cluster) if len(cluster.points) > 1 else None for cluster in clusters]

@@ -25,7 +25,7 @@ from cprime.selection.results import ACCEPTED, Mixture, Sweep
 from cprime.selection.starts import exchanged
 from cprime.sources import Source, is_source_like, open_data
 
-_STARTS = (  # arguments whose shapes allow only one number of components
+_STARTS = (  # arguments with initial values, whose shapes allow only one number of components
     *("init", "init_params", "weights_init", "means_init", "precisions_init"),
     *("rates_init", "probabilities_init"),
 )
@@ -71,10 +71,10 @@ def sweep(
     to merge is merged and the best component to split is split, as long as the free energy rises. So one bad local
     optimum does not decide the result.
 
-    For data read from files, new centers and exchanges are found among 2¹⁷ random rows; the fits use all rows.
+    For data read from files, new centers, merges and splits are found among 2¹⁷ random rows; the fits use all rows.
 
-    With `holdout`, the fits are made without the held-out points and evaluated on these; one further run on all data
-    continues from there. All results except `held_out` refer to all data.
+    With `holdout`, the fits are made without the held-out points and evaluated on these points. One further fit to all
+    data then starts from the parameters of the best fit. All results except `held_out` refer to this further fit.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # parts of X may lack categories
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # a part of X may lack categories
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
@@ -164,7 +164,10 @@ def _check_estimator(estimator: Any) -> None:
 def _divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
-    """Divide the data at random; return the part to fit, and the held-out part (share `holdout`; None if that is)."""
+    """Divide the data at random; return the part to fit, and the held-out part, a fraction `holdout` of the rows.
+
+    If `holdout` is None, the held-out part is None.
+    """
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
@@ -184,7 +187,7 @@ def _best_fit(
     clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
-    if isinstance(best, DiscreteMixture):  # because moved centers may be invalid as parameters
+    if isinstance(best, DiscreteMixture):  # for which moved centers may be invalid parameters
         return best
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:
@@ -205,7 +208,7 @@ def _best_fit(
 def _in_memory(
     fit: Mixture, data: WeightedData, rng: np.random.RandomState
 ) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
-    """Return rows for improving start centers, their weights, and a function that labels these rows by a fit.
+    """Return rows among which new centers are found, their weights, and a function that returns a fit's labels.
 
     These are all rows if the data are in memory, or at most 2¹⁷ random rows if the data are read from files.
     """
@@ -214,16 +217,16 @@ def _in_memory(
 
 
 def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
-    """Return one fit with C components. `changes`: parameters for this fit only, such as start values."""
+    """Return a fit with C components. changes: arguments for this fit only, such as initial values"""
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
     return fit.set_params(**{name: getattr(template, name) for name in changes})
 
 
 def _everything(fit: Mixture) -> dict[str, Any]:
-    """Return the fitted parameters of a mixture or k-means as start values of another fit.
+    """Return the fitted parameters of a mixture or k-means as arguments with the initial values of another fit.
 
-    For mixtures with factor analyzers no precisions are returned; their factor loadings are initialized from the data.
+    For mixtures of factor analyzers no precisions are returned; the other fit initializes the loadings from the data.
     """
     fitted = {name: getattr(fit, name.removesuffix("init"), None) for name in fit.get_params() if name[-6:] == "s_init"}
     return fitted or start_from(fit, centers_of(fit, None))
@@ -234,7 +237,7 @@ def _free_energy(fit: Mixture) -> float:
 
 
 def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict[str, Any]:
-    """Return one row of a `Sweep`: the criteria and other results of one fit."""
+    """Return the entries of one fit in a `Sweep`, by name: the criteria and other results."""
     exact = "bic" in criteria or "aic" in criteria
     L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
     F, W, n_parameters = float(fit.lower_bound_), data.weight, model_of(fit).n_parameters

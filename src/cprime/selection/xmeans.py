@@ -10,8 +10,8 @@ from cprime.persistence import model_files
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
-_JUDGED_TOL = 1e-3  # least tolerance `tol` of the two-means fits that evaluate a split
-_LEAST_POINTS = 8  # least number of distinct points per part, if there are more than two parts, because BIC needs many
+_JUDGED_TOL = 1e-3  # least tolerance `tol` of the fits to one cluster's points that evaluate a split or a merge
+_LEAST_POINTS = 8  # least number of distinct points per part of a cluster, on average, for a split in over two parts
 
 
 @model_files.register
@@ -145,6 +145,9 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """Return by how much the BIC of a cluster's points falls if several new `centers` replace its single center."""
+        """Return the decrease of the BIC of a cluster's points if several centers replace its single center.
+
+        centers (k, D): initial centers of the fit to these points
+        """
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

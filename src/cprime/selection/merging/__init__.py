@@ -1,7 +1,7 @@
 """Merging of components into clusters: the components of a fit are joined, pair by pair, to any smaller number.
 
-`entropy.py` and `ward.py` choose the next pair, `tree.py` holds the resulting tree, `merge.py` contains the public
-function.
+`entropy.py` chooses the pairs by entropy, and `cprime.em.joins` by Ward's criterion. `tree.py` contains the resulting
+tree, `merge.py` the public function.
 """
 
 from cprime.selection.merging.merge import merge

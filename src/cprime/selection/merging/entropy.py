@@ -1,8 +1,8 @@
-"""Greedy joins of components: each join lowers the entropy of the assignment to clusters most.
+"""Greedy joins of components to clusters: each join is the one that lowers the entropy of the assignment most.
 
 Method of Baudry, Raftery, Celeux, Lo & Gottardo (2010). The share t_nk of point n in cluster k is the sum of the
-truncated responsibilities of the cluster's components. They sum to 1 over the C′ best components of the point and are
-not truncated again after a join. The entropy is −Σ_n w_n Σ_k t_nk log t_nk, and joining j and k lowers it by
+responsibilities of the cluster's components, which are truncated to the C′ best components of the point and sum to 1.
+They are not truncated again after a join. The entropy is −Σ_n w_n Σ_k t_nk log t_nk, and joining j and k lowers it by
 
     G_jk = Σ_n w_n g(t_nj, t_nk),    g(s, t) = s log((s + t)/s) + t log((s + t)/t) ≥ 0,
 
@@ -12,8 +12,9 @@ to which only points with a share in both contribute. g is increasing and concav
     h(s, t, u) = g(s, u) + g(t, u) − g(s + t, u)
                = s log(1 + tu/(sv)) + t log(1 + su/(tv)) + u log(1 + st/(uv)) ≥ 0,    v = s + t + u.
 
-The correction h involves only points that have shares in both i and j. A cluster whose best partner was i or j has the
-union as its best partner afterwards. So the best partners are updated without a new search.
+The correction h involves only points that have shares in both i and j. The best partner of a cluster is the one whose
+join lowers the entropy most. If it was i or j, it is the union of both afterwards. So the best partners are updated
+without a new search.
 """
 
 from collections.abc import Iterator
@@ -28,14 +29,15 @@ from cprime.em.joins import Joins, sums_by
 from cprime.kernels import grouped_order
 
 LEAST_SHARE = 1e-300  # smaller shares count as zero, so that ratios of shares are finite
-_VALUES = 2**21  # number of shares, or of pairs of shares, processed at a time
+_VALUES = 2**21  # number of shares, or of pairs of shares, that are processed at a time
 
 
 @dataclass(frozen=True)
 class SharedPoints:
-    """Points with responsibilities for several clusters.
+    """Points with positive responsibilities of at least two of their H best components.
 
-    ids (n, H): these clusters    shares (n, H): the responsibilities, 0 for unused slots    weights (n,): of the points
+    ids (n, H): indices of these components    shares (n, H): the responsibilities, 0 for unused columns
+    weights (n,): sample weights
     """
 
     ids: NDArray[np.int32]
@@ -44,7 +46,7 @@ class SharedPoints:
 
     @property
     def entropy(self) -> float:
-        """Return the entropy of the assignment, −Σ_n w_n Σ_h t_nh log t_nh with shares t, in nats."""
+        """Return the entropy of the assignment, −Σ_n w_n Σ_h t_nh log t_nh, with responsibilities t, in nats."""
         total = 0.0
         step = max(1, _VALUES // self.ids.shape[1])
         for begin in range(0, len(self.ids), step):
@@ -54,20 +56,20 @@ class SharedPoints:
 
 
 def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t), the entropy lost if two shares s, t > 0 are added."""
+    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t), by which the entropy falls if shares s, t > 0 are added."""
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
 def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return h = g(s, u) + g(t, u) − g(s + t, u) for shares s, t, u > 0; g: decrease of entropy by a join (`gain`)."""
+    """Return h = g(s, u) + g(t, u) − g(s + t, u) for shares s, t, u > 0, where g is the function `gain`."""
     total = s + t + u
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 
 
 def entropy_joins(points: SharedPoints, n_components: int) -> Joins:
-    """Join the two clusters whose union lowers the entropy most, until no two clusters share a point.
+    """Join the two clusters whose union lowers the entropy most, until no point has shares in two clusters.
 
-    Return the joins; their `changes` are the decreases of the entropy.
+    Return the joins in their order; their `changes` are the decreases of the entropy.
     """
     clusters = _Clusters(points, n_components)
     found = list(clusters.joined())
@@ -79,14 +81,15 @@ class _Clusters:
     """State of the clusters while they are joined; each cluster is identified by one of its components.
 
     of (C,): the cluster of each component
-    clusters, shares (n, H): the clusters of each point and its responsibilities for them; −1 and 0 for unused slots. If
-    two components of a point are joined, one slot gets the sum of the responsibilities
+    clusters, shares (n, H): the clusters in which a point has shares, and these shares; −1 and 0 for unused columns. If
+    two clusters of a point are joined, one column gets the sum of both shares
     entries: for each cluster, a list of arrays with the flat indices of its shares in `shares`
-    low, high, gains (P,): the components of each pair that shares a point, and the decrease of entropy by its join. If
-    joins turn several pairs into pairs of the same two clusters, one represents all; the others are no longer `alive`.
-    pairs: for each cluster, the indices of its pairs, including those no longer alive
-    best, partner (C,): the greatest decrease of entropy for each cluster (−1 if joined to another) and the
-    cluster that attains it
+    low, high, gains (P,): the two components of each pair with shares of the same point, and the decrease of entropy by
+    their join. If joins turn several pairs into pairs of the same two clusters, one represents all of them
+    alive (P,): False for the pairs that another pair represents
+    pairs: for each cluster, the indices of its pairs, including those that are not alive
+    best (C,): for each cluster, the greatest decrease of entropy by a join, −1 if it was joined to another one
+    partner (C,): the cluster whose join causes this decrease
     """
 
     def __init__(self, points: SharedPoints, n_components: int) -> None:
@@ -113,7 +116,7 @@ class _Clusters:
             np.minimum.at(self.partner, mine[greatest], other[greatest])
 
     def joined(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Join the best pair repeatedly and yield each pair with the decrease of entropy by its join."""
+        """Repeat joins of the pair that lowers the entropy most; yield each pair and the decrease of entropy."""
         for _ in range(len(self.of) - 1):
             a = int(self.best.argmax())
             b, change = int(self.partner[a]), float(self.best[a])
@@ -125,7 +128,7 @@ class _Clusters:
             yield (a, b), change
 
     def _join(self, a: int, b: int) -> None:
-        """Merge cluster b into cluster a, and update all pairs with them; b has fewer shares of points than a."""
+        """Merge cluster b into cluster a, which has no fewer shares of points, and update all pairs with a or b."""
         corrections = self._corrections(a, b)
         self.of[self.of == b] = a
         numbers = np.concatenate([self.pairs[a], self.pairs[b]])
@@ -137,7 +140,7 @@ class _Clusters:
 
         C = len(self.of)
         gains = sums_by(others, self.gains[numbers], C) + corrections
-        one = np.empty(C, dtype=np.int64)  # index of the pair that represents all pairs with the same other cluster
+        one = np.empty(C, dtype=np.int64)  # for each other cluster, the index of one of its pairs with a or b
         one[others] = numbers
         others = others[one[others] == numbers]
         numbers, gains = one[others], gains[others]
@@ -153,15 +156,16 @@ class _Clusters:
         self.best[others[better]], self.partner[others[better]] = gains[better], a
 
     def _corrections(self, a: int, b: int) -> NDArray[np.float64]:
-        """Add the shares of points in cluster b to those in a; return a correction of a's gains for each cluster: (C,).
+        """Move the shares of points from cluster b to a, and return a correction for each cluster k: (C,).
 
-        It is G_ab,k − (G_ak + G_bk) for cluster k. G_jk: decrease of entropy by a join of j and k; ab: union of a and b
+        The correction is G_ab,k − (G_ak + G_bk), where G_jk is the decrease of entropy by a join of clusters j and k,
+        and ab is the union of a and b.
         """
         H = self.shares.shape[1]
         places = np.concatenate(self.entries[b])
         rows = places // H
         clusters = self.clusters.take(rows, axis=0)
-        in_a = np.flatnonzero(clusters == a)  # flat indices; a row has at most one slot for a
+        in_a = np.flatnonzero(clusters == a)  # flat indices, at most one in each row
         both = in_a // H
         self.entries[a].append(np.delete(places, both))
         self.n_entries[a] += len(self.entries[a][-1])
@@ -184,14 +188,18 @@ class _Clusters:
 
 
 def _grouped(values: NDArray, groups: NDArray[np.int32], counts: NDArray) -> list[NDArray]:
-    """Return the values of each group as one array, in their original order."""
+    """Return one array for each group with the group's values in their original order.
+
+    groups (n,): group of each value    counts: number of values of each group
+    """
     return np.split(values[grouped_order(groups, len(counts))], np.cumsum(counts)[:-1])
 
 
 def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
-    """Return the decrease of entropy by a join, for all pairs of components that share a point.
+    """Return the decrease of entropy by the join of each pair of components that share a point.
 
-    The result is a sparse upper triangular matrix (C, C).
+    Two components share a point if both have a positive responsibility for it. The result is a sparse, upper triangular
+    matrix (C, C).
     """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
@@ -209,10 +217,11 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return all pairs of components that share a point, and the point's part of the entropy lost by joining the pair.
+    """Return the pairs of one component of each point with m others, and the decrease of entropy at this point.
 
-    The result is three arrays (smaller id, greater id, w g(s, t)). A pair consists of the point's component in `ids`
-    (n,), of share s (n,), and one of `others` (m, n), of share t (m, n), both positive; w: weight of the point.
+    The result is three arrays (smaller id, greater id, w g(s, t)) with one entry for each pair of positive shares.
+    ids, s (n,): a component of each point and its share    others, t (m, n): other components and their shares
+    weights (n,): weights w of the points
     """
     both = (s > 0) & (t > 0)
     low, high = np.minimum(ids, others), np.maximum(ids, others)
@@ -223,15 +232,15 @@ def _gains_beside(
 
 
 def _most_values(n_components: int) -> int:
-    """Return how many values one call of `_summed` can sum, limited by its int64 sort keys and by memory."""
+    """Return the maximum number of values in a call of `_summed`, limited by its int64 sort keys and by memory."""
     return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 
 def _summed(low: NDArray, high: NDArray, values: NDArray, n_components: int) -> csr_array:
     """Return the sum of the values of each pair of components (low, high), as a sparse matrix (C, C).
 
-    Sort int64 keys whose high bits are the pair and whose low bits are the index of the value. This is faster than
-    sorting pairs, and it keeps the order of summation.
+    Values are sorted by int64 numbers whose high bits are the pair and whose low bits are the index of the value. This
+    is faster than sorting pairs, and the values of a pair are added in their original order.
     """
     C, bits = n_components, len(values).bit_length()
     keys = np.sort((low.astype(np.int64) * C + high) << bits | np.arange(len(values)))

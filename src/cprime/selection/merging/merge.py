@@ -14,7 +14,7 @@ from cprime.selection.merging.entropy import entropy_joins
 from cprime.selection.merging.shares import shares_of
 from cprime.selection.merging.tree import MergeTree
 
-LEAST_KEPT, MOST_KEPT = 5, 16  # limits of the number of components per row that count in the entropy if n_active="auto"
+LEAST_KEPT, MOST_KEPT = 5, 16  # limits of n_active="auto", the number of components of a row in the entropy
 
 
 def merge(
@@ -65,13 +65,14 @@ def merge(
     -----
     The responsibilities are the truncated posterior q_nc = p(c, x_n) / Σ_{c'∈K(n)} p(c', x_n) of one E-step over all
     components, where K(n) contains the C′ components of greatest joint probability; q is 0 outside K(n), and rows sum
-    to 1. K(n) is found once, for the components, so a join adds entries of q and does not truncate again: t_nk =
-    Σ_{c∈k} q_nc. For an estimator without a probability model, for example `FuzzyKMeans`, the C′ greatest entries of
-    ``predict_proba`` are divided by their sum; entries that the fit has truncated stay 0. The gains of pairs that share
-    points take N·C′² operations, and each join updates only the gains of overlapping clusters. Memory is of the order
-    N·C′, for rows with more than one component. Clusters that share no point are joined last, by Ward's criterion of
-    their means and weights. A component of weight 0 is joined to the nearest one before all other joins by Ward's
-    criterion.
+    to 1. K(n) is found once, for the components: a join adds entries of q, t_nk = Σ_{c∈k} q_nc, and does not truncate
+    them again. For an estimator without a probability model, for example `FuzzyKMeans`, the C′ greatest entries of
+    ``predict_proba`` are divided by their sum; entries that the fit has truncated stay 0.
+
+    The decreases of entropy by joins of pairs that share points take N·C′² operations, and each join updates only those
+    of overlapping clusters. Memory is of the order N·C′, for rows with more than one component. Clusters that share no
+    point are joined last, by Ward's criterion of their means and weights. A component of weight 0 is joined to the
+    nearest one before all other joins by Ward's criterion.
 
     References
     ----------
@@ -108,7 +109,7 @@ def merge(
 
 
 def resolve_criterion(criterion: str, fitted: Any) -> str:
-    """Return the criterion that "auto" selects for this fit; return other values unchanged."""
+    """Return the criterion, "entropy" or "ward"; for "auto", the one that suits the class of the fit."""
     if criterion != "auto":
         return criterion
     return "entropy" if hasattr(fitted, "means_") else "ward"
@@ -140,7 +141,10 @@ def _by_entropy(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight
 
 
 def _completed(joins: Joins, centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Append joins of the clusters that share no point, by Ward's criterion; these joins do not change the entropy."""
+    """Return the joins followed by joins of the remaining clusters, which share no point, by Ward's criterion.
+
+    The added joins do not change the entropy. centers (C, D), weights (C,): of the components
+    """
     C = len(centers)
     of = np.arange(C)
     for a, b in joins.pairs:
@@ -164,7 +168,10 @@ def _by_ward(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight: A
 
 
 def _counted(fitted: Any, X: Any, sample_weight: Any, n_components: int) -> tuple[Any, NDArray[np.float64]]:
-    """Return the component of each row (None if unknown) and the weight of each component (C,)."""
+    """Return the component of each row (n,), None if unknown, and the weight of each component (C,).
+
+    They are those of X or, if X is None, of the training data of the fit.
+    """
     if X is not None:
         if isinstance(fitted, Clusterer):
             seen = shares_of(fitted, X, sample_weight, 1, n_components)

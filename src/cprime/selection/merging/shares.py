@@ -1,4 +1,4 @@
-"""Truncated responsibilities of all rows, from one E-step over the data; stored if a row has several components."""
+"""Truncated responsibilities of all rows, from one E-step; stored only for rows with several components."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,11 @@ _VALUES = 2**22  # number of probabilities computed at a time
 
 
 class ComponentShares(NamedTuple):
-    """Best component of each row (n,), weight of each component (C,), and the rows with several components."""
+    """Truncated responsibilities of n rows.
+
+    components (n,): best component of each row    weights (C,): sum of the weighted responsibilities of each component
+    several: the rows that have several components with positive responsibility
+    """
 
     components: NDArray[np.int32]
     weights: NDArray[np.float64]
@@ -30,9 +34,9 @@ class ComponentShares(NamedTuple):
 
 @dataclass(frozen=True)
 class SeenShares:
-    """Pass over the data that computes, for each row, the truncated posterior of its n_kept best components.
+    """Job over the data that computes, for each row, the truncated posterior of its n_kept best components.
 
-    The posterior is eq. (5) of Lücke & Forster.
+    The posterior is eq. (5) of Lücke & Forster. Results for the chunks are lists of one `ComponentShares`.
     """
 
     model: Model
@@ -50,7 +54,10 @@ class SeenShares:
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> ComponentShares:
-    """Return `ComponentShares` from responsibilities `shares` (n, H) of rows for components ids (n, H), best first."""
+    """Return `ComponentShares` of n rows.
+
+    ids (n, H): the best components of each row, the best first    shares (n, H): their responsibilities
+    """
     weights = np.ones(len(ids)) if sample_weight is None else sample_weight
     sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
     has = shares >= LEAST_SHARE

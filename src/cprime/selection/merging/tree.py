@@ -1,12 +1,12 @@
 """Tree of joined components, which can be cut at any number of clusters.
 
 `drop` finds the first join that removes clearly less entropy than the joins before it. Components of one cluster
-overlap throughout, so the entropy removed changes little from join to join: about as a power of the number n of
-clusters. Distinct clusters overlap only in their tails, so the first join across clusters removes less by a factor. For
-each join, compute how far the log of the removed entropy lies below the minimum so far, per unit of log n. Compare this
-slope with the mean of the absolute slopes of the m joins before. If the slopes were exponentially distributed, one
-would exceed r times that mean with probability (1 + r/m)^−m, and any one in a tree of C − 1 joins with at most C times
-that probability.
+overlap throughout, so the removed entropy changes little from join to join: about as a power of n, the number of
+clusters. Distinct clusters overlap only in their tails, so the first join of two distinct clusters removes much less
+entropy, smaller by a factor. The test of a join computes how far the log of its removed entropy lies below the minimum
+so far, divided by the change of log n. This slope is compared with the mean of the absolute slopes of the m joins
+before. If the slopes were exponentially distributed, one slope would exceed r times that mean with probability
+(1 + r/m)^−m, and at least one of the slopes of a tree of C − 1 joins with at most C times that probability.
 """
 
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ class MergeTree:
 
     @cached_property
     def increase_(self) -> NDArray[np.float64]:
-        """Return the total increase of J by all joins down to n clusters, at index n − 1: (n_components,).
+        """Return the total increase of J by the joins from C to n clusters, at index n − 1: (n_components,).
 
         Raises AttributeError if the criterion is "entropy".
         """
@@ -197,8 +197,8 @@ class MergeTree:
         """Return the number of clusters that the joins suggest, or None if no number stands out.
 
         For "entropy" it is the number before the first join that removes significantly less entropy than all joins
-        before it. The test: the slope of the log of the removed entropy over log n, for n clusters, is too steep for an
-        exponential distribution whose mean is that of the slopes at the joins before. For "ward" it is the elbow of
+        before it. The test uses the slope of the log of the removed entropy over log n, for n clusters: it is too steep
+        for an exponential distribution whose mean is the mean slope at the joins before. For "ward" it is the elbow of
         `increase_`, found as in `Sweep.elbow`, up to half the number of components.
 
         Parameters
@@ -226,8 +226,9 @@ class MergeTree:
         """Return the tree in SciPy's format, for `scipy.cluster.hierarchy.dendrogram`.
 
         For "ward", the height of a join is √(2 ΔJ), which is SciPy's own height if all weights are 1. For "entropy" it
-        is log(H/ΔH), where H is the entropy of all components and ΔH is the decrease by the join, but never below the
-        height of the join before. Each join of clusters that share no point is 1 higher than the one before.
+        is log(H/ΔH), where H is the entropy of the assignment to components and ΔH its decrease by the join, but never
+        below the height of the join before. Each join of clusters that share no point, for which ΔH = 0, is 1 higher
+        than the one before.
 
         Returns
         -------
@@ -241,27 +242,27 @@ class MergeTree:
 
     @cached_property
     def heights(self) -> NDArray[np.float64]:
-        """Return the heights of the joins as used in `to_linkage`: (n_components − 1,), non-decreasing."""
+        """Return the heights of the joins in a dendrogram, as in `to_linkage`: (n_components − 1,), non-decreasing."""
         if self.entropy is None:
             return np.maximum.accumulate(np.sqrt(2 * self.changes))
         n_met = int(np.count_nonzero(self.changes > 0))
-        logs = np.log(self.changes[:n_met])  # logs first, because the quotient of the entropies may underflow
+        logs = np.log(self.changes[:n_met])  # log H − log ΔH, because the quotient H/ΔH may overflow
         met = np.maximum.accumulate(np.maximum(np.log(self.entropy) - logs, 0.0)) if n_met else logs
         return np.append(met, met.max(initial=0.0) + np.arange(1, len(self.changes) - n_met + 1))
 
 
 def drop(removed: NDArray[np.float64], entropy: float, alpha: float) -> int | None:
-    """Return the number of clusters before the first join that removes too little entropy at significance `alpha`.
+    """Return the number of clusters before the first join that removes significantly less entropy than those before.
 
-    Return None if there is no such join.
-    removed (C − 1,): entropy removed by each join of C components; values below the rounding error of the total
-    `entropy` are replaced by this error
+    Return None if there is no such join at significance level `alpha`. The module's docstring describes the test.
+    removed (C − 1,): entropy removed by each join of C components; values below the rounding error of `entropy`, the
+    entropy of the components, are replaced by this error
     """
     C = len(removed) + 1
     if not entropy > 0:
         return None
     logs = np.log(np.maximum(removed, np.finfo(np.float64).eps * entropy))
-    sizes = np.log(np.arange(C, 1, -1))  # number of clusters before each join
+    sizes = np.log(np.arange(C, 1, -1))  # log of the number of clusters before each join
     steps = -np.diff(sizes)
     slopes = np.abs(np.diff(logs)) / steps
     falls = (np.minimum.accumulate(logs)[:-1] - logs[1:]) / steps

@@ -1,7 +1,7 @@
 """Figures of fits and of the theory, in the style of scikit-learn's displays: `Display.from_estimator(estimator, …)`.
 
-Needs matplotlib: ``pip install cprime[plots]``. Every display stores the drawn data as attributes, and `plot` draws it
-again, optionally on other axes. Without an Axes, pyplot makes a figure as wide as a printed column.
+Needs matplotlib: ``pip install cprime[plots]``. Every display stores the drawn data as attributes. Its method `plot`
+draws them again, optionally on other axes. If no Axes is given, pyplot makes a figure as wide as a journal column.
 """
 
 try:

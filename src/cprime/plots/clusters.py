@@ -28,8 +28,8 @@ class ClustersDisplay:
     """Points in the colors of their clusters, the centers, and ellipses of the covariances.
 
     Ellipses are drawn at Mahalanobis distances 1 and 2 from a center; in the plane these contain 39 % and 86 % of a
-    component. Up to six clusters have a color each; if there are more, neighboring clusters differ in color. Data of
-    more than two dimensions are projected by P (2, D), and so are the covariances, exactly: P Σ Pᵀ. Both axes
+    component. Up to six clusters have a color each; if there are more, neighboring clusters differ in color. Points of
+    more than two dimensions are projected on a plane by a matrix P (2, D), and a covariance Σ becomes P Σ Pᵀ. Both axes
     have the same scale if the ranges of the points differ by at most a factor of 3.
 
     Parameters

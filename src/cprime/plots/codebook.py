@@ -10,12 +10,12 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-_LEAST_SIDE = 16  # minimum side of a center's picture in pixels, so that the white space between pictures looks thin
+_LEAST_SIDE = 16  # least side of a tile in pixels, so that the white space between tiles looks thin
 _GAP = 2
 
 
 class CodebookDisplay:
-    """Centers of image patches, or the colors of a palette, as tiles on one sheet.
+    """Centers that are images, or colors of a palette, drawn as small pictures (tiles) on one sheet.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class CodebookDisplay:
         return self
 
     def _sheet(self, columns: int) -> NDArray[np.float64]:
-        """Return one image (height, width, 3) of all tiles on a white sheet, separated by white space."""
+        """Return one image (height, width, 3) with values from 0 to 1: all tiles, separated by white space."""
         low, high = self.limits
         tiles = np.clip((self.tiles - low) / max(high - low, np.finfo(np.float64).tiny), 0, 1)
         if tiles.ndim == 3:
@@ -142,7 +142,7 @@ class CodebookDisplay:
 
 
 def _columns(count: int, about: float) -> int:
-    """Return the number of columns, near `about`, that leaves the fewest empty places in a sheet of `count` tiles."""
+    """Return the number of columns, from about to 1.5 · about, with the fewest empty places for `count` tiles."""
     choices = range(max(1, round(about)), max(1, round(1.5 * about)) + 1)
     return min(choices, key=lambda columns: (-count % columns, columns))
 

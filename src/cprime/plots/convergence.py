@@ -19,7 +19,7 @@ class ConvergenceDisplay:
     """Convergence curves: free energy F, log-likelihood L ≥ F with the gap L − F shaded, and J.
 
     A value at iteration t belongs to the parameters after t iterations and is computed in the following E-step; t = 0
-    is the start. Values of an exchange step of k-means belong to the parameters at its end.
+    is the initialization. The values of an exchange step of k-means belong to the parameters at the end of this step.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # omits missing values (NaN)
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # without missing values (NaN)
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

@@ -1,4 +1,4 @@
-"""Display of the partition loss, an expected −log density, as the sum of its terms."""
+"""Display of the partition loss, the expected −log density of a hard assignment, as the sum of its terms."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -13,7 +13,7 @@ from cprime.sources.checked import checked
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import MixtureDensity
 
-# For each attribute of a `PartitionLoss` that is a term of the sum: the label of its bar, and its sign in the sum.
+# For each attribute of a `PartitionLoss` that is a term of the sum: the label of its bar, and the sign of the term.
 _PARTS = {
     "modeling": ("Σ w KL(Q‖P)", 1),
     "entropy": ("H(Q)", 1),
@@ -28,8 +28,8 @@ class DecompositionDisplay:
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F(x)|x))
 
-    Component b has the density P_b and the share w_b of the points. Q is the sampling density, Q_b its part in b, F(x)
-    the component to which x is assigned, and H an entropy.
+    Component b has the density P_b and the share w_b of the points. Q is the density of the data, Q_b the density of
+    the points that are assigned to b, F(x) the component to which x is assigned, and H an entropy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Access to estimators for the displays: centers, covariances, and the parameters at each iteration."""
+"""Access of the displays to estimators: checks of arguments, and the parameters at each iteration of a fit."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from cprime.sources.foreign import plain
 
 @dataclass(frozen=True)
 class FromStart(Full):
-    """Full search with one E-step before the first M-step, so that the fit's history includes the start."""
+    """Full search with an E-step before the first M-step, so that the fit's history has the initial parameters."""
 
     warmup: ClassVar[int] = 1
 
@@ -32,9 +32,10 @@ def check_fitted(estimator: Any) -> None:
 
 
 def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
-    """Return X, of any in-memory type that estimators accept, as an array with as many features as the estimator.
+    """Return X, of any in-memory type that estimators accept, as a dense array (n, D).
 
-    NaN is allowed if the estimator treats it as a missing value (`missing="marginal"`).
+    D is the estimator's number of features. NaN is allowed if the estimator treats it as a missing value
+    (`missing="marginal"`). Raise an error for other data. name: name of X in error messages
     """
     X = plain(X, name)
     if hasattr(X, "columns"):
@@ -60,7 +61,7 @@ def impute_missing(X: NDArray, estimator: Any) -> NDArray:
 
 
 def check_point(x: Any, estimator: Any) -> NDArray:
-    """Return one point (D,) as an array of one row (1, D), validated."""
+    """Return one point x, of shape (D,) or (1, D), as a validated array (1, D)."""
     x = plain(x, "x")
     shape = np.shape(x)
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
@@ -69,9 +70,10 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
-    """Return a copy of the estimator that predicts with the parameters of `model`; its fit history is unchanged.
+    """Return a copy of the estimator that predicts with the parameters of `model`.
 
-    For k-means, σ² = J/(DN) is computed from J, the sum of squared distances in X: eq. (14) of Lücke & Forster.
+    For k-means, σ² = J/(DN) is computed from J, the sum of squared distances of the rows X to the nearest centers:
+    eq. (14) of Lücke & Forster. The fit history is not changed.
     """
     view = without_names(estimator)
     if isinstance(estimator, KMeans):
@@ -87,9 +89,9 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
 
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
-    """Fit a clone; return the clone, its parameters in all iterations, and whether these include the start.
+    """Fit a clone; return it, its parameters after each iteration, and whether these begin with the initial ones.
 
-    If there are several initializations, the parameters are those of the selected initialization.
+    If there are several initializations, the parameters are those of the selected one.
     """
     refit = clone(estimator)
     if getattr(estimator, "neighbors_", None) is None:

@@ -14,14 +14,17 @@ from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-_SAME_SCALE = 3  # two axes have the same scale if the ratio of their ranges is at most this number
-_FAR = 1000.0  # distance, relative to the span of the centers, of auxiliary points that close the outer Voronoi cells
+_SAME_SCALE = 3  # the axes have the same scale if the ratio of their ranges is at most this number
+_FAR = 1000.0  # distance of four auxiliary points that bound the outer Voronoi cells, relative to the centers' range
 _CORNERS = 73  # number of vertices of an ellipse
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Projection on a plane: origin (D,) [data units], orthonormal directions (2, D), and an axis label of each."""
+    """Projection on a plane.
+
+    origin (D,) [data units]    directions (2, D): orthonormal    names: axis label of each direction
+    """
 
     origin: NDArray[np.float64]
     directions: NDArray[np.float64]
@@ -82,19 +85,19 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Return height / width of the range of points (n, 2); None if it is too extreme for axes of equal scale."""
+    """Return height / width of the rectangle of points (n, 2); None if too extreme for axes of equal scale."""
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 
 
 def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
-    """Set the same scale on both axes, unless the ranges of the points `places` (n, 2) differ too much for that."""
+    """Set the same scale on both axes, unless the ranges of the points `places` (n, 2) differ by over a factor of 3."""
     if proportion(places) is not None:
         axes.set_aspect("equal", adjustable=adjustable)
 
 
 def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = None) -> None:
-    """Draw points (n, 2): small ones if there are many, and as pixels (rasterized) in files of vector graphics."""
+    """Draw points (n, 2), smaller if there are many. In files of vector graphics they are pixels (rasterized)."""
     if size is None:
         size = float(np.clip(900 / max(len(points), 1), 0.6, 9))
     axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, linewidths=0, alpha=0.6, rasterized=True)
@@ -103,7 +106,7 @@ def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = N
 def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1.0) -> None:
     """Draw centers (C, 2) on top of the figure: as crosses with a white edge, or as dots if there are many.
 
-    share: marker area relative to that in a panel of full size
+    share: area of the markers relative to the usual area, for small panels
     """
     few = len(centers) <= MANY
     size = share * (45 if few else float(np.clip(900 / len(centers), 2, 14)))
@@ -116,7 +119,7 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
 def draw_boundaries(axes: Axes, centers: NDArray) -> None:
     """Draw faint boundaries of the regions nearest to each of the centers (C, 2), without a change of axis limits."""
     middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
-    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # to bound the outer Voronoi cells
+    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     diagram = Voronoi(np.vstack([centers, far]))
     ridges = [
         diagram.vertices[ends]
@@ -130,9 +133,9 @@ def draw_boundaries(axes: Axes, centers: NDArray) -> None:
 def draw_ellipses(
     axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any, **options: Any
 ) -> None:
-    """Draw ellipses at the given standard deviations from centers (C, 2), for covariances (C, 2, 2), as one collection.
+    """Draw ellipses around centers (C, 2) for covariances (C, 2, 2).
 
-    deviations: None is 1 and 2, or 2 with thin lines if there are many components
+    deviations: radii in standard deviations; None is 1 and 2, or 2 with thin lines for more than 30 components
     options: further arguments of matplotlib's LineCollection
     """
     many = len(centers) > MANY

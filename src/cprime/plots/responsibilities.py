@@ -13,7 +13,7 @@ from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _SHOWN = 20
-_CROWDED = 40  # labels below the bars are rotated if all together have at least this number of characters
+_CROWDED = 40  # the labels below the bars are rotated if they have more than this number of characters in total
 
 
 class ResponsibilitiesDisplay:

@@ -17,9 +17,9 @@ _COLUMNS = 2
 
 
 class SearchStep(NamedTuple):
-    """A partial E-step of one point: its active set K before the step, and its search space G.
+    """A partial E-step of one point.
 
-    G is the union of the neighbor lists G_c of the components c in K.
+    kept: the active set K before the step    space: the search space, K and the components in the neighbor lists of K
     """
 
     kept: NDArray[np.intp]
@@ -29,15 +29,16 @@ class SearchStep(NamedTuple):
 class SearchSpaceDisplay:
     """Search space of a point: its active set K, the neighbor lists of K, and all other components.
 
-    G is the union of the neighbor lists of all components in K. A partial E-step evaluates only the components in G;
-    the C′ best of these become the next K. The panels show E-steps at fixed parameters until K no longer changes.
+    The search space is the union of K and the neighbor lists of all components in K. A partial E-step evaluates only
+    the components in the search space; the C′ best of these become the next K. The panels show E-steps at fixed
+    parameters until K no longer changes.
 
     Parameters
     ----------
     point : array-like of shape (2,)
     centers : array-like of shape (n_components, 2)
     neighbors : ndarray of shape (n_components, G)
-        Neighbor lists, padded with −1.
+        Neighbor list of each component, of at most G component indices, padded with −1.
     looks : list of SearchStep
         The E-step shown in each panel.
     names : tuple of two str, default=("", "")
@@ -103,7 +104,7 @@ class SearchSpaceDisplay:
         kept : array-like of int or None, default=None
             Initial K; None is the `n_active_` best of all components, as after a converged search.
         neighbors : array-like of shape (n_components, G) or None, default=None
-            Neighbor lists G_c; None uses those of the estimator.
+            Neighbor list of each component; None uses those of the estimator.
         max_steps : int, default=4
             Maximum number of E-steps to show.
         projection : {"auto", "principal"} or two ints, default="auto"
@@ -164,7 +165,7 @@ class SearchSpaceDisplay:
         return self
 
     def _key(self, axes: Any) -> None:
-        """Write the legend of the colors in one line below the panel."""
+        """Write a legend of the colors in one line below the panel `axes`."""
         place, beside = (0.0, 0.0), "axes fraction"
         for text, color in (("point", BLACK), ("kept", GREEN), ("looked at", BLUE), ("others", GREY)):
             options = {"xytext": (6, 0) if beside != "axes fraction" else (0, -2), "textcoords": "offset points"}
@@ -214,7 +215,7 @@ def _components(kept: ArrayLike, C: int, name: str) -> NDArray[np.intp]:
 def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[SearchStep]:
     """Return the `SearchStep`s of one point, beginning with the active set `kept`, until this set no longer changes.
 
-    lists (C, G): neighbor lists    costs (C,): a number for each component, least for the point's best component
+    lists (C, G): neighbor lists, padded with −1    costs (C,): cost of each component for the point, lower is better
     """
     looks: list[SearchStep] = []
     while len(looks) < max_steps:

@@ -27,9 +27,9 @@ class ProjectedGaussians(NamedTuple):
 
 
 class Cycle(NamedTuple):
-    """An E-step and the following M-step.
+    """One iteration of a fit: an E-step and the following M-step.
 
-    number: iteration, from 1    before, after: the parameters before the E-step and after the M-step
+    number: iteration, from 1    before, after: the parameters before the E-step and after the M-step, in the plane
     responsibilities (n, C): result of the E-step
     """
 
@@ -40,7 +40,7 @@ class Cycle(NamedTuple):
 
 
 class StepsDisplay:
-    """Panels that show the start and then, alternately, E-steps and M-steps.
+    """Panels that show the initial parameters and then, alternately, E-steps and M-steps.
 
     In the panel of an E-step, the color of a point is the mean of the component colors, weighted by its
     responsibilities. The panel of an M-step shows the new centers and, for mixtures, covariances. For k-means with two
@@ -197,7 +197,7 @@ class StepsDisplay:
         scale_axes(axes, places, "box")
 
     def _places(self) -> NDArray:
-        """Return the positions (m, 2) of all points and of the centers in all steps, which set the axis limits."""
+        """Return the positions (m, 2) of all points and of all centers in all steps; they determine the axis limits."""
         centers = [at.centers for cycle in self.cycles for at in (cycle.before, cycle.after)]
         return np.vstack([self.points, *centers])
 
@@ -214,7 +214,7 @@ def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:
 
 
 def _shown(n_iter: int) -> list[int]:
-    """Return the numbers of at most four of n_iter iterations to show, more closely spaced at the beginning."""
+    """Return at most four of the iterations 1 … n_iter to show, more closely spaced at the beginning."""
     if n_iter <= _CYCLES:
         return list(range(1, n_iter + 1))
     return sorted({round(place) for place in np.geomspace(1, n_iter, _CYCLES)})

@@ -1,4 +1,4 @@
-"""Common appearance of the displays: the width of a column, the creation of panels, and cluster colors.
+"""Common appearance of the displays: column width, creation of panels (axes of a figure), and cluster colors.
 
 Colors and the frames of panels are in `cprime._utils.style`, because the figures of `reproduction/` use them too.
 """
@@ -17,9 +17,9 @@ from cprime._utils.style import COLORS
 COLUMN = 89 / 25.4  # width in inches of one column of a journal
 GREY = "#808080"
 TEXT = 8  # font size in points
-MANY = 30  # with more clusters than this, lines are thin and colors soft
-_CLUSTER_COLORS = COLORS[:-1]  # without black, the color of other marks
-_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # for many clusters, used repeatedly
+MANY = 30  # if there are more clusters, lines are thin and colors soft
+_CLUSTER_COLORS = COLORS[:-1]  # all but black, because other marks are black
+_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # for more than 30 clusters
 
 
 def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) -> tuple[Figure, NDArray]:
@@ -45,11 +45,11 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 
 
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
-    """Return a color (red, green, blue) for each of the centers (C, D): (C, 3); centers of equal color lie far apart.
+    """Return a color (red, green, blue) for each of the centers (C, D): (C, 3), from 0 to 1.
 
-    Centers are colored one after the other: each gets the color whose nearest center so far is farthest away. So
-    neighbors differ, and up to six clusters all differ. For more than 30 clusters the palette is smaller and softer,
-    because colors then only separate neighboring clusters.
+    Up to six clusters have different colors. Further centers are colored one after the other, each with the color whose
+    nearest center so far is farthest away. So neighboring clusters differ in color. For more than 30 clusters the
+    palette is smaller and softer, because colors then only separate neighboring clusters.
     """
     palette = np.array([to_rgb(color) for color in (_CLUSTER_COLORS if len(centers) <= MANY else _SOFT_COLORS)])
     chosen = np.arange(len(centers)) % len(palette)
@@ -62,7 +62,7 @@ def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
 
 
 def bare(axes: Axes) -> None:
-    """Remove ticks and grid, for panels in which coordinates do not matter."""
+    """Remove ticks and grid from axes whose coordinates have no meaning."""
     axes.set_xticks([])
     axes.set_yticks([])
     axes.grid(False)

@@ -1,7 +1,8 @@
 """Report of a fitted model as one HTML page to view, mail and print: `estimator.report(X).save("report.html")`.
 
-`evidence.py` reads the rows. One file for each section computes plain values from the rows. `drawing` converts the
-values to SVG and pictures. `page.py` fills the HTML template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
+`evidence.py` reads the rows. One file for each section of the page computes plain values from the rows. `drawing`
+converts the values to SVG and pictures. `page.py` fills the HTML template. Needs Jinja2 and Pillow:
+``pip install cprime[report]``.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Cards (sections) of the report: each has a heading, a sentence or two, a drawing or two, and possibly a table."""
+"""Cards (sections) of the report. A card has a heading, a short text, drawings, and possibly a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +16,16 @@ from cprime.report.evidence import ReportData
 from cprime.report.gap import BoundGap, Estimate
 
 _BY_BARS = 30
-_ROUNDING = 1e-6  # a gap L − F of log-likelihood and free energy below this fraction of L counts as zero
+_ROUNDING = 1e-6  # the gap L − F of log-likelihood and free energy counts as zero below this fraction of |L|
 _RANKED = "clusters, the largest first"
 
 
 @dataclass(frozen=True)
 class Card:
-    """Card (section) of the report. id: HTML id    heads, rows: column heads and rows of the card's table, or empty"""
+    """Card (section) of the report.
+
+    id: HTML id    drawings: SVG    heads, rows: column heads and rows of the card's table; empty without a table
+    """
 
     id: str
     title: str
@@ -33,7 +36,10 @@ class Card:
 
 
 def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
-    """Return the cards (sections) of the report for which the estimator and the computed values have results."""
+    """Return the cards (sections) of the report, without those for which there are no results.
+
+    values: results of the other files of this package, by name; None where a result does not exist
+    """
     found = [
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None, evidence.estimator),
         _search(evidence.estimator, values["course"]),
@@ -87,7 +93,10 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
 
 
 def _loss(found: dict[str, Any]) -> str:
-    """Return a sentence on how much J or F loses by the approximate search. found: certificate of the fit's search"""
+    """Return a sentence that says how much worse J or F is because of the approximate search.
+
+    found: certificate of the fit's search, with estimates and 95 % intervals by name
+    """
     if "relative_excess" in found:
         low, high = found["relative_excess_interval"]
         return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."

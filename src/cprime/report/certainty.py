@@ -1,4 +1,4 @@
-"""Certainty of a mixture: the greatest responsibility of each row, and the rows with the least certain assignment."""
+"""Certainty of assignments by a mixture: the greatest responsibility of each row, and the least certain rows."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ _LEAST_CERTAIN = 8
 
 @dataclass(frozen=True)
 class AmbiguousRow:
-    """A row with an uncertain assignment.
+    """A row whose assignment is uncertain.
 
     row: its index in the data    first, second: its two best components    shares: responsibilities of these two
     """
@@ -30,8 +30,8 @@ class Certainty:
     """Distribution of the greatest responsibility of each row.
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
-    mean: mean of the greatest responsibility    sure: weight fraction of rows in which the greatest exceeds 0.95
-    doubts: the rows with the least certain assignments
+    mean: mean of the greatest responsibility    sure: fraction of the rows, by weight, for which it exceeds 0.95
+    doubts: the eight rows whose greatest responsibility is lowest
     """
 
     counts: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: ReportData) -> Certainty | None:
-    """Return the certainty of the rows' assignments; None for k-means and for a single component (always certain)."""
+    """Return the certainty of the rows' assignments; None for k-means, and if there is only one component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

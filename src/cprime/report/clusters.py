@@ -21,11 +21,11 @@ class Clusters:
     """Properties of all C clusters.
 
     shown (m,): indices of the clusters in the report, the largest first, at most `MOST_SHOWN`
-    sizes (C,): sum of the weights of the rows
-    spread (C,): root of the squared deviation from the center, averaged over rows and features, in the
-        unit of distances; NaN if no row was examined
+    sizes (C,): sum of the weights of a cluster's rows
+    spread (C,): root mean square of the deviations from the center, over rows and features, in `ReportData.unit`;
+        NaN if no row of the cluster was examined
     typical (C, 3): the three rows nearest to the center, as positions among the examined rows, padded with −1
-    neighbors (C, G): neighboring clusters, the nearest first, padded with −1
+    neighbors (C, G): the at most G = 8 neighboring clusters, the nearest first, padded with −1
     z (C, D): (center − mean of all rows) / standard deviation of all rows, 0 if the deviation is 0
     """
 
@@ -61,7 +61,7 @@ def _typical(evidence: ReportData) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
-    """Return neighbor lists (C, G) of the clusters: those of the fit's search, or else the nearest centers."""
+    """Return the at most 8 neighbors of each cluster: from the fit's search, or else the nearest centers."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]
@@ -69,7 +69,10 @@ def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
 
 
 def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return, for each cluster, the indices of the features with the greatest absolute z-scores: (C, at most 3)."""
+    """Return the indices of the at most 3 features with the greatest absolute z-scores for each cluster: (C, 3).
+
+    z (C, D): z-scores; if D < 3, the result has D columns
+    """
     n = min(_FEATURES, z.shape[1])
     top = np.argpartition(-np.abs(z), n - 1, axis=1)[:, :n]
     order = np.argsort(-np.abs(np.take_along_axis(z, top, axis=1)), axis=1, kind="stable")
@@ -77,7 +80,7 @@ def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def short(name: str) -> str:
-    """Shorten a long feature name for use in phrases, with an ellipsis at the end."""
+    """Return a feature name for use in phrases: a long one is cut, with an ellipsis at its end."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 

@@ -9,18 +9,19 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime.report.evidence import ReportData, log_sum
 
-_MOST = 12  # maximum number of clusters per side that are drawn individually
-_SAME = 0.9  # least Jaccard index at which two clusters count as the same
+_MOST = 12  # maximum number of clusters of each model that are drawn individually
+_SAME = 0.9  # least Jaccard index at which clusters of both models count as the same
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Comparison of two models on the same rows.
 
-    flows (a, b): weight of the rows in each pair of a cluster of the first and one of the second model
-    left, right: cluster index of each row and of each column of `flows`; the last, −1, stands for all other clusters
-    rand: adjusted Rand index of the examined rows    same: number of clusters that both models have
-    error: J per row of both models    free_energy: F of both [nats per point], None if a model has no densities
+    flows (a, b): weight of the rows that are in a cluster of the first model and in a cluster of the second one
+    left, right: cluster index of each row and of each column of `flows`; a last index −1 stands for all other clusters
+    n_left, n_right: numbers of clusters of the models    rand: adjusted Rand index of the examined rows
+    same: number of clusters that both models have    error: J per row of both models
+    free_energy: F of both models [nats per point], None if one of them has no densities
     """
 
     flows: NDArray[np.float64]
@@ -35,7 +36,7 @@ class Comparison:
 
 
 def comparison(first: ReportData, second: ReportData) -> Comparison:
-    """Return the comparison of two models on the same rows. first, second: `ReportData` of each model"""
+    """Return the comparison of two models. first, second: results of each model for the same rows"""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
     rows, columns = first.weights_by_cluster, second.weights_by_cluster
@@ -79,10 +80,10 @@ def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
 
 
 def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
-    """Return an order of the second model's clusters, drawn on the right, that reduces crossings of the flows.
+    """Return an order (b,) of the second model's clusters, drawn on the right, with few crossings of flows.
 
-    Right clusters are sorted by the mean position of the left clusters from which their rows come.
-    flows (a, b): weights    right: cluster indices; −1, for all other clusters, stays last
+    They are sorted by the mean position of the first model's clusters, on the left, from which their rows come.
+    flows (a, b): weights of the rows    right (b,): cluster indices; −1, for all other clusters, stays last
     """
     total = flows.sum(axis=0)
     middle = np.arange(len(flows)) @ flows / np.where(total > 0, total, 1)

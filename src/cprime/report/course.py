@@ -11,11 +11,12 @@ from cprime.report.evidence import ReportData
 
 @dataclass(frozen=True)
 class ConvergenceHistory:
-    """Convergence history with one entry per iteration.
+    """Convergence history of a fit, arrays with one entry for each iteration (or mini-batch).
 
     seconds: elapsed time since the start of the first iteration    lower_bound: F [nats per point]
     error: J, the sum of squared distances to the centers, None if the fit did not compute it
-    evaluations: evaluated distances as a fraction of all N·C; N is estimated from the data if the fit has no labels
+    evaluations: number of evaluated distances as a fraction of all N·C; if the fit has no labels, N is that of the
+        report's data
     by_batch: whether each entry is a mini-batch, so that J and F refer to different points
     lowers_error: whether the fit minimizes J
     """
@@ -29,7 +30,7 @@ class ConvergenceHistory:
 
 
 def course(evidence: ReportData) -> ConvergenceHistory | None:
-    """Return the convergence history of the fit; None if the estimator has no `history_` with J."""
+    """Return the convergence history of the fit; None if the estimator has no `history_` with the error J."""
     history: Any = getattr(evidence.estimator, "history_", None)
     if history is None or "quantization_error" not in (history.dtype.names or ()) or not len(history):
         return None

@@ -21,12 +21,15 @@ _PRODUCTS = 2 * 10**10  # maximum number of multiplications to compare all exami
 _VALUES = 2**26  # maximum number of values (rows times features) held in memory
 _LEAST_ROWS = 10_000
 _LONGEST = 80  # maximum number of characters of a feature name on the page
-_MORE = 2  # number of stored components per row beyond the C′ active ones
+_MORE = 2  # number of components stored for each row beyond the C′ active ones
 
 
 @dataclass(frozen=True)
 class Best:
-    """Best components of each row: indices ids (n, H) of the H ≤ C′ + 2 best, and their log p(c, x) (n, H) [nats]."""
+    """The H best components of each of n rows, H = C′ + 2 or less.
+
+    ids (n, H): indices, the best component first    log_joint (n, H): log p(c, x) [nats]
+    """
 
     ids: NDArray[np.int32]
     log_joint: NDArray[np.float64]
@@ -82,19 +85,19 @@ class ReportData:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether the model fits a variance of each column, so that the units of columns have no effect."""
+        """Return whether the model has a variance for each column, so that the units of columns have no effect."""
         return self.model is not None and self.model.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
-        """Return the unit of distances along each feature (D,): 1, or its standard deviation if `scale_free`."""
+        """Return the unit of distances for each feature (D,): 1, or its standard deviation if `scale_free`."""
         if not self.scale_free:
             return np.ones(len(self.mean))
         return np.sqrt(np.where(self.variances > 0, self.variances, 1))
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Return the squared distance of each row to its cluster's center: (n,), each feature in its `unit`."""
+        """Return the squared distance of each row to the center of its cluster, (n,), in squares of `unit`."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -154,7 +157,7 @@ def _best(model: Model, X: Rows, n_kept: int) -> Best:
 
 
 def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log Σ_c p(c, x): (n,), from log p(c, x) of each row's components: (n, H)."""
+    """Return log Σ_c p(c, x) (n,) for the components c in each row of `log_joint` (n, H), which has log p(c, x)."""
     return posterior(np.ascontiguousarray(log_joint)).log_sum
 
 
@@ -173,7 +176,10 @@ def _products(estimator: Any, centers: NDArray) -> int:
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """Return increasing indices of the rows to examine, always the same. products: multiplications per row"""
+    """Return the increasing indices of the rows to examine: all, or a random sample that is always the same.
+
+    products: number of multiplications to compare a row with all components
+    """
     N = data.n_points
     if isinstance(max_rows, str):
         if max_rows != "auto":

@@ -15,8 +15,9 @@ _MOST_VALUES = 120_000
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """z-scores z (m, d) of the clusters with indices `clusters` (m,) for the features with indices `features` (d,).
+    """Table of z-scores, in the order of the page.
 
+    z (m, d): z-scores    clusters (m,), features (d,): indices of the rows and columns of z
     n_features: number of all features, shown or not
     """
 
@@ -27,7 +28,7 @@ class Fingerprints:
 
 
 def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
-    """Return the z-scores of the shown clusters. Of many features, only those that differ most are included."""
+    """Return the z-scores of the shown clusters. Of many features, only those with the largest mean z² are included."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]
     d = min(D, _MOST_FEATURES, max(_MOST_VALUES // len(z), 1))

@@ -38,7 +38,7 @@ class BoundGap:
 
 
 def gap(evidence: ReportData) -> BoundGap | None:
-    """Return free energy F, log-likelihood L and the gap L − F; None if C′ = C or the model has no densities."""
+    """Return free energy F, log-likelihood L and the gap L − F for a sample; None if C′ = C or without densities."""
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None

@@ -1,4 +1,4 @@
-"""Data whose rows are images: pictures (tiles) of the centers and of typical rows."""
+"""Pictures of the centers and of typical rows, for data whose rows are images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _MOST_FACTORED = 12  # maximum number of clusters whose factors (factor analyzer
 
 @dataclass(frozen=True)
 class Images:
-    """Pictures (tiles) of shape (height, width), or (height, width, 3). limits: values drawn as black and as white
+    """Pictures of the m shown clusters, each of shape (height, width) or (height, width, 3).
 
-    centers (m, …): centers of the m shown clusters
+    limits: values drawn as black and as white    centers (m, …): centers of the clusters
     typical (m, …): the row nearest to each center, black if no row of the cluster was examined
     factors (k, H + 1, …): center and factors of the first k clusters, from 0 to 1; a factor value of 0 is drawn as 0.5.
         None if components have no factors
@@ -31,7 +31,7 @@ class Images:
 
 
 def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
-    """Return `image_shape` as two or three ints whose product is the number of features; raise an error if invalid."""
+    """Return the image shape as two or three ints whose product is the number of features; else raise an error."""
     if isinstance(shape, str) or not isinstance(shape, Sequence | np.ndarray):
         raise TypeError(f"image_shape must be (height, width) or (height, width, 3), got {shape!r}.")
     found = tuple(check_integer(side, "image_shape", 1) for side in shape)
@@ -45,7 +45,10 @@ def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
 
 
 def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> Images:
-    """Return the pictures of the centers and typical rows of the given clusters, in the order of `clusters`."""
+    """Return the pictures of centers and typical rows of the clusters in the report, in the order `clusters.shown`.
+
+    shape: (height, width), or (height, width, 3)
+    """
     centers = evidence.centers[clusters.shown]
     nearest = clusters.typical[clusters.shown, 0]
     typical = np.where((nearest >= 0)[:, np.newaxis], evidence.X[nearest], centers.min())
@@ -57,7 +60,10 @@ def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> 
 
 
 def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
-    """Return pictures of centers and factors; a component's factors are divided by their largest absolute value."""
+    """Return pictures (k, H + 1, …) of the center and the H factors of k components; None if there are no factors.
+
+    The factors of a component are divided by their largest absolute value. centers (m, …)    limits: black, white
+    """
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:
         return None

@@ -17,11 +17,11 @@ from cprime.neighbors import exact_lists
 _FEW = 60
 _NEIGHBORS = 12
 _STEPS = 120
-_EARLY = 40  # number of first steps, which have stronger attraction between neighbors
+_EARLY = 40  # number of first steps of t-SNE, in which attraction between neighbors is stronger
 _MAJORISATIONS = 120
 _APART = 150  # maximum number of rounds in which overlapping circles are moved apart
-_RANKS = 0.25  # weight of the rank along an axis in a position; the coordinate has the other part
-_BEYOND = 0.1  # largest distance of outliers from the range between the 1 % and 99 % quantiles, relative to this range
+_RANKS = 0.25  # weight of the rank of a coordinate in a position; the coordinate itself has the weight 0.75
+_BEYOND = 0.1  # maximum distance of outliers from the interval of 1 % and 99 % quantiles, relative to its length
 _MARGIN = 8.0  # distance between circles and the edge of the sheet
 _COVERED = 0.3  # fraction of the sheet covered by all circles
 _LARGEST = 0.16  # largest radius, relative to the height of the sheet
@@ -31,13 +31,13 @@ _ROWS = 250  # number of centers whose forces are computed at a time
 def layout(
     centers: NDArray[np.float64], sizes: NDArray[np.float64], width: float, height: float
 ) -> NDArray[np.float64]:
-    """Return positions and radii (C, 3) on a sheet: x, y, and the radius of a circle whose area follows the size.
+    """Return x, y and radius of a circle for each cluster on a sheet of size width × height: (C, 3).
 
-    Radii have a lower limit, so that every circle is visible.
+    The areas of the circles are proportional to the sizes. Radii have a lower limit, so that every circle is visible.
     centers (C, D), in the units used for distances    sizes (C,)
     """
     C = len(centers)
-    with threadpool_limits(1, user_api="blas"):  # because one BLAS thread is faster for many small products
+    with threadpool_limits(1, user_api="blas"):  # one thread of BLAS is faster for many small products
         plane = _principal(centers)
         if C > 2:
             plane = _by_distances(centers, plane) if C <= _FEW else _by_neighbors(centers, plane)
@@ -49,7 +49,10 @@ def layout(
 
 
 def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the points projected on their principal plane: (C, 2), longer axis first, signs such that skew ≥ 0."""
+    """Return the points projected on their principal plane, (C, 2), the axis of larger variance first.
+
+    Signs are such that the third moment along each axis is not negative. Equal points are placed on a circle.
+    """
     centred = points - points.mean(axis=0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     plane = centred @ axes[:2].T
@@ -62,7 +65,7 @@ def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_distances(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positions (C, 2) whose distances fit those of the centers by least squares. plane: first positions"""
+    """Return positions (C, 2) with nearly the distances of the centers, by least squares. plane: initial positions"""
     target, C = cdist(centers, centers), len(centers)
     for _ in range(_MAJORISATIONS):
         found = cdist(plane, plane)
@@ -103,10 +106,10 @@ def _attraction(centers: NDArray[np.float64]) -> coo_array:
 
 
 def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray, float]:
-    """Return the terms of the gradient of t-SNE at positions y (C, 2) for pair weights p (C, C).
+    """Return the terms of the gradient of t-SNE at positions y (C, 2), `place`, for weights p (C, C) of pairs.
 
     They are attractions Σ_j p_ij q_ij (y_i − y_j) (C, 2), repulsions Σ_j q_ij² (y_i − y_j) (C, 2), and the normalizer
-    Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²).
+    Σ_{i≠j} q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²).
     """
     i, j = p.coords
     difference = place[i] - place[j]
@@ -127,9 +130,9 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Return positions (C, 2) scaled to fill the sheet along each axis.
+    """Return positions (C, 2) that fill a sheet of size width × height along each axis.
 
-    A position is the weighted mean of coordinate and rank, so that outliers compress the other positions less."""
+    A position is the weighted mean of a coordinate and its rank, so that outliers compress the others less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -144,7 +147,7 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
 
 
 def _spread_out(place: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Return positions after moving overlapping circles apart within the sheet; larger circles move less."""
+    """Move overlapping circles apart within the sheet, larger ones less; return x, y and radius of each: (C, 3)."""
     place = place + 1e-3 * np.random.default_rng(0).standard_normal(place.shape)
     least = radii[:, np.newaxis] + _MARGIN
     most = np.array([width, height]) - least

@@ -11,15 +11,15 @@ from cprime.estimators.quality import advice, certificate_text
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
-_TINY = 1 / 20  # a cluster is tiny if its size, relative to the mean size, is below this
-_SAME = 1e-3  # two centers closer than this, in units of the cluster's spread, coincide
-_ALL = 0.99  # fraction of the total variance that counts as the whole variance
+_TINY = 1 / 20  # a cluster is tiny if its size is below this fraction of the mean size
+_SAME = 1e-3  # two centers coincide if their distance is at most twice this fraction of the mean spread
+_ALL = 0.99  # fraction of the total variance from which on a column has the state "poor"
 _MOST = 0.9
-_AS_FITTED = 0.1  # relative difference of J per row from that of the fit, above which a check reports it
+_AS_FITTED = 0.1  # largest relative difference of J per row from that of the fit that counts as equal
 
 
 class State(StrEnum):
-    """State of a check: good, worth a look, or poor."""
+    """State of a check of a model: good, worth a look, or poor."""
 
     GOOD = "good"
     LOOK = "look"
@@ -133,9 +133,9 @@ def _tiny(evidence: ReportData) -> Light:
 
 
 def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return, for each center, index and distance of the nearest other center, (C,) each; (0,) for one center.
+    """Return the index and the distance of the nearest other center for each center, (C,) each.
 
-    Distances are in the units of `evidence.unit`.
+    Both are empty if there is only one center. Distances are in `evidence.unit`.
     """
     centers = np.ascontiguousarray(evidence.centers / evidence.unit)
     nearest = exact_lists(centers, 2)
@@ -164,7 +164,7 @@ def _duplicates(evidence: ReportData) -> Light | None:
 
 
 def _columns(evidence: ReportData) -> Light | None:
-    """Check whether one column dominates the variance, which matters if columns have different units."""
+    """Check whether one column has most of the variance, which is a problem if columns have different units."""
     total = evidence.variances.sum()
     if len(evidence.names) == 1 or total <= 0:
         return None
@@ -204,7 +204,7 @@ def _collapsed(evidence: ReportData) -> Light | None:
 
 
 def _as_fitted(evidence: ReportData) -> Light | None:
-    """Check whether the examined rows' mean squared distance to the centers is within 10 % of that of the fit."""
+    """Check whether J per row, the mean squared distance to the centers, is within 10 % of that of the fit."""
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:
         return None

@@ -44,7 +44,7 @@ class Report:
     certainty : Certainty or None
         For mixtures: the greatest responsibilities, and the rows in which they are lowest.
     gap : BoundGap or None
-        Increase of F with C′ + 2 and with all C components; None if C′ = C.
+        Increase of F by C′ + 2 and by all C active components; None if C′ = C.
     comparison : Comparison or None
         Comparison with another model.
     provenance : Provenance
@@ -107,7 +107,7 @@ def report_of(
     max_rows: Any = "auto",
     names: Names | None = None,
 ) -> Report:
-    """Make the report of a fitted estimator on data; the arguments are those of the method `report`.
+    """Return the report of a fitted estimator on data X; the arguments are those of the estimators' method `report`.
 
     names: names of data and models on the page; None uses names derived from their types
     """

@@ -33,7 +33,7 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # with more cells or columns, z-scores are shown as a picture
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # if there are more cells or columns, z-scores are shown as a picture
 _Z_UNIT = 16  # the page's script receives z-scores as integers, in units of 1/16
 
 
@@ -58,7 +58,9 @@ def render(
 ) -> str:
     """Return the HTML page of a report as one string.
 
-    places (m, 3): x, y and radius of the shown clusters    begin: start time of the report, from `perf_counter`
+    evidence, other: results of the model and of the compared model, or None    pictures: None if rows are not images
+    places (m, 3): x, y and radius of the shown clusters    values: results of the other files by name
+    begin: start time of the report, from `perf_counter`
     """
     found: Clusters = values["clusters"]
     features = deviant(found.z)
@@ -97,7 +99,7 @@ def render(
 
 
 def _in_rows(tiles: NDArray) -> Sheet:
-    """Return one picture, values 0 to 1, of k rows of m tiles each; tiles (k, m, …): the small pictures."""
+    """Return one picture of k rows of m tiles (small pictures) each. tiles (k, m, …): their values, from 0 to 1"""
     return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 
@@ -153,7 +155,7 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
 
 
 def _relative(found: Clusters) -> NDArray[np.float64]:
-    """Return the sizes of the clusters in the report, divided by the largest size."""
+    """Return the sizes of the clusters in the report divided by the largest size: (m,)."""
     sizes = found.sizes[found.shown]
     return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
 
@@ -230,7 +232,10 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data that the page's script needs for hovering and clicking. table: rows of the clusters' table"""
+    """Return the data that the page's script needs when the reader points at a cluster or clicks on it.
+
+    table: rows of the table of clusters    prints: z-scores in the order of the page
+    """
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}
@@ -271,7 +276,7 @@ def _short_number(value: Any) -> str:
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """Return a picture of many tiles as a dictionary for the page's script. uri: None if the page has it"""
+    """Return a picture of many tiles as a dictionary for the page's script. uri: None if it is in the page already"""
     return {
         "uri": uri,
         "width": found.width,

@@ -1,4 +1,4 @@
-"""Information to repeat a fit: code and seed, and the versions and the machine that the fit used."""
+"""Information to repeat a fit: code and seed, versions of packages, and the machine of the report."""
 
 import os
 import platform
@@ -18,7 +18,11 @@ from cprime.kernels import instruction_set
 
 @dataclass(frozen=True)
 class Provenance:
-    """Information to repeat a fit. code: Python code    seed: a sentence    versions, machine: (name, value) pairs"""
+    """Information to repeat a fit.
+
+    code: Python code    seed: a sentence on the random numbers    versions, machine: (name, value) pairs
+    made: time of the report
+    """
 
     code: str
     seed: str
@@ -50,7 +54,7 @@ def provenance(estimator: Any, data_name: str | None) -> Provenance:
 
 
 def changed_params(estimator: Any) -> dict[str, Any]:
-    """Return the estimator's arguments that differ from their defaults."""
+    """Return the estimator's arguments that differ from their defaults, by name."""
     defaults = signature(type(estimator)).parameters
     found = estimator.get_params(deep=False)
     return {name: value for name, value in found.items() if not _equal(value, defaults[name].default)}
@@ -61,7 +65,7 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def _code(estimator: Any, data_name: str | None) -> str:
-    """Return Python code that repeats the fit. Values without a short literal are variables with a comment."""
+    """Return Python code that repeats the fit. An argument without a short literal is a variable with a comment."""
     kind = type(estimator).__name__
     home = "cprime.selection" if kind in ("XMeans", "GMeans") else "cprime"
     given, arguments = [], []

@@ -1,4 +1,4 @@
-"""Conversion of numbers and names into inline SVG and pictures, with escaped text; independent of estimators.
+"""Conversion of numbers and names to inline SVG and pictures, with escaped text; independent of estimators.
 
-Colors are classes of the style sheet, so that they follow the reader's choice of light or dark mode.
+SVG elements have classes of the page's style sheet in place of colors, which depend on the light or dark mode.
 """

@@ -1,4 +1,4 @@
-"""Map of the clusters: circles, or the centers themselves if these are images."""
+"""Map of the clusters: a circle for each cluster, or a picture of its center if rows are images."""
 
 import numpy as np
 from markupsafe import Markup
@@ -12,7 +12,7 @@ LEVELS = 7
 
 
 def levels(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the color level 0 … 6 of each value (m,), −1 for NaN, and the six quantiles that separate levels."""
+    """Return the color level 0 … 6 of each value (m,), −1 for NaN, and the six quantiles that separate the levels."""
     known = values[np.isfinite(values)]
     if not len(known):
         return np.full(len(values), -1), np.empty(0)
@@ -31,7 +31,8 @@ def bubbles(
     """Return the map of the clusters as SVG.
 
     places (m, 3): x, y, radius of each cluster, the largest first    ids (m,): cluster indices
-    spread (m,): values for the colors    sheet: tiles in the order of `places`, or None to draw circles
+    spread (m,): values for the colors    sheet: picture with a tile for each cluster, in the order of `places`, or None
+    label: description for screen readers
     """
     of, _ = levels(spread)
     marks, names = [], []
@@ -57,7 +58,7 @@ def bubbles(
 
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
-    """Return SVG of the i-th tile of a sheet in a frame around (x, y) with the area of a square of side 2 · half."""
+    """Return SVG of the i-th tile of a sheet, framed, with center (x, y) and the area of a square of side 2 · half."""
     left, top = sheet.place(i)
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio

@@ -40,7 +40,7 @@ def written(value: float) -> str:
 
 
 def labelled(values: Sequence[float]) -> list[str]:
-    """Format increasing axis values as short texts; if texts are equal, write differences from the first value."""
+    """Format increasing axis values as short texts; if two would be equal, as differences from the first value."""
     names = [written(value) for value in values]
     if len(set(names)) == len(names):
         return names
@@ -49,7 +49,7 @@ def labelled(values: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Panel with axes from x[0] to x[1] and from y[0] to y[1]; log_y: whether the y axis is logarithmic."""
+    """Chart area with axes from x[0] to x[1] and from y[0] to y[1]. log_y: whether the y axis is logarithmic"""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -67,7 +67,7 @@ class Frame:
         return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
 
     def axes(self, x_label: str, x_ticks: Sequence[float] | None = None) -> Markup:
-        """Return SVG of faint lines at round numbers of y, of the tick labels, and of the name of the x axis."""
+        """Return SVG of the axes: faint lines at round numbers of y, tick labels, and the name of the x axis."""
         parts = []
         heights = self._y_ticks()
         for value, name in zip(heights, labelled(heights), strict=True):
@@ -121,7 +121,10 @@ def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span:
 
 
 def ranked(label: str, values: NDArray, mean: float, x_label: str) -> Markup:
-    """Return an SVG area of decreasing values with a dotted line at their mean; log y axis if they differ much."""
+    """Return an SVG drawing of decreasing values as an area, with a dotted line at their mean.
+
+    The y axis is logarithmic if the first value is more than 50 times the median.
+    """
     n, least = len(values), float(values[values > 0].min()) if (values > 0).any() else 1.0
     log = bool(values[0] > 50 * max(float(np.median(values)), least))
     low = least * 0.8 if log else 0.0

@@ -1,4 +1,4 @@
-"""Pictures as data URIs: sheets of tiles for rows that are images, and tables of z-scores with one pixel per value."""
+"""Pictures as data URIs: sheets of tiles (small pictures of rows), and z-scores with one pixel per value."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-_MOST_BYTES = 260_000  # maximum number of values (a byte each) in a sheet of tiles, before compression
+_MOST_BYTES = 260_000  # maximum size of a sheet of tiles in bytes, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
-_LIMIT = 3.0  # z-scores beyond ±3 have the color of ±3
-_STEPS = 7  # number of colors on each side of the middle one
+_LIMIT = 3.0  # z-scores beyond ±3 have the colors of ±3
+_STEPS = 7  # number of colors for positive z-scores, and for negative ones
 _LIGHT = ((11, 83, 148), (246, 244, 239), (178, 74, 10))
 _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Picture that consists of tiles, row by row.
+    """Picture that consists of tiles (small pictures of rows of data), row by row.
 
     uri: the picture as a data URI    width, height: of the picture [pixels]    tile_width, tile_height: of a tile
-    columns: tiles per row        reduced: whether the tiles have a lower resolution than the data rows
+    columns: tiles per row    reduced: whether the tiles have a lower resolution than the rows of data
     """
 
     uri: str
@@ -39,9 +39,9 @@ class Sheet:
 
 
 def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = None) -> Sheet:
-    """Make a sheet of tiles (m, height, width) in gray, or (m, height, width, 3); limits: values drawn black and white.
+    """Return a sheet of tiles of shape (m, height, width), gray, or (m, height, width, 3).
 
-    columns: tiles per row; None makes the sheet approximately square
+    limits: values drawn as black and as white    columns: tiles per row; None makes the sheet approximately square
     """
     low, high = limits
     pixels = np.clip((tiles - low) / ((high - low) or 1.0) * 255, 0, 255).round().astype(np.uint8)
@@ -71,7 +71,7 @@ def heat(z: NDArray[np.float64], dark: bool) -> str:
 
 
 def palette(dark: bool) -> NDArray[np.int64]:
-    """Return the colors of z-scores from −3 to 3: (15, 3), 0 … 255."""
+    """Return the colors (red, green, blue) of 15 z-scores from −3 to 3: (15, 3), values 0 … 255."""
     low, middle, high = (np.array(color) for color in (_DARK if dark else _LIGHT))
     share = np.linspace(0, 1, _STEPS + 1)[:, np.newaxis] ** 0.85
     below = middle + (low - middle) * share

@@ -13,7 +13,7 @@ _LEAST_SHARE = 1 / 2000  # fraction of the total below which a flow is not drawn
 def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[str], rest: list[bool]) -> Markup:
     """Return an SVG drawing of flows (a, b) between the clusters named `left` (a) and those named `right` (b).
 
-    rest (a,): whether an entry of `left` combines many clusters
+    rest (a,): whether an entry of `left` stands for many clusters
     """
     height = max(240.0, 34.0 * max(len(left), len(right)))
     total = flows.sum() or 1.0
@@ -60,7 +60,10 @@ def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[
 
 
 def _places(shares: NDArray[np.float64], height: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return offset and height of each of n bars in a column of this height: (n,) each. shares (n,): their sizes"""
+    """Return the offset and the height of each of n bars, (n,) each, in a column of total height `height`.
+
+    shares (n,): sizes of the bars, with sum 1
+    """
     heights = shares * (height - _GAP * (len(shares) - 1))
     starts = np.concatenate([[0.0], np.cumsum(heights + _GAP)[:-1]])
     return starts, heights

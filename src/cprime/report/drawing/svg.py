@@ -12,7 +12,10 @@ def number(value: float) -> str:
 
 
 def element(name: str, *children: Any, **attributes: Any) -> Markup:
-    """Return ``<name …>children</name>``; in attribute names _ becomes -, a trailing _ is dropped; None is omitted."""
+    """Return the element ``<name …>children</name>`` with escaped children and attributes.
+
+    In names of attributes, _ becomes - and a trailing _ is dropped. Attributes with the value None are omitted.
+    """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(number(value) if isinstance(value, float) else value)}"'
         for key, value in attributes.items()

@@ -4,7 +4,7 @@ Each class is a subclass of scikit-learn's class of the same name. Arguments, th
 representations are inherited; `fit`, `predict` and similar methods call cprime's estimators and kernels. Cases that
 cprime does not support run scikit-learn's own code and log one line to the logger "cprime".
 
-`patch` replaces the names in scikit-learn, for programs that are not to be edited; so does
+`patch` replaces the classes in scikit-learn's modules by these classes, for programs that are not to be edited. So does
 ``python -m cprime.sklearn program.py``.
 """
 

@@ -1,6 +1,6 @@
 """Run an unchanged program with this library's estimators: ``python -m cprime.sklearn program.py arguments``.
 
-``-m module arguments`` runs a module, like Python's own option.
+With ``-m module arguments`` it runs a module, like Python's own option -m.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""`BisectingKMeans` with scikit-learn's signature: scikit-learn's tree, with each split by k-means of this library."""
+"""`BisectingKMeans` with scikit-learn's signature; each split of a cluster is computed by k-means of this library."""
 
 from functools import partial
 from typing import Any, Self
@@ -66,8 +66,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # one column suffices, because only the number of rows is checked
-            self.__dict__.pop("_X_mean", None)  # remove the mean that a previous fit to dense data has stored
+            self._check_params_vs_input(X[:, :1])  # this method checks only the number of rows, so one column suffices
+            self.__dict__.pop("_X_mean", None)  # the mean of a previous fit to dense data
             rows = X
             if not sp.issparse(X):
                 self._X_mean, rows = Centered.from_rows(X)
@@ -80,7 +80,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         return self
 
     def _set_leaves(self, tree: Any, X: Any, sample_weight: NDArray | None) -> None:
-        """Set the fitted attributes from a complete tree, whose leaves are the clusters."""
+        """Set the fitted attributes from the tree after all splits, whose leaves are the clusters."""
         leaves = list(tree.iter_leaves())
         labels, centers = np.empty(X.shape[0], dtype=np.int32), np.empty((len(leaves), X.shape[1]), dtype=X.dtype)
         for label, leaf in enumerate(leaves):
@@ -99,10 +99,13 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         return super().predict(as_matrix(X))
 
     def _cut(self, leaf: Any, X: Any, norms: NDArray, weights: NDArray, random_state: np.random.RandomState) -> None:
-        """Split a leaf (cluster) of the tree in two, by the best of `n_init` initializations of k-means."""
+        """Split a leaf (cluster) of the tree in two, by the best of `n_init` runs of k-means.
+
+        X (n, D), norms (n,), weights (n,): rows of all clusters, their squared norms and weights
+        """
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
-        data = weighted(X, None if (weights == 1).all() else weights)  # `fit` replaces None by ones
+        data = weighted(X, None if (weights == 1).all() else weights)  # only ones stand for no weights
         settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
         plan = em.FitPlan(1, Full(), em.Lloyd(settings))
         best: tuple[float, NDArray, NDArray] | None = None

@@ -1,8 +1,8 @@
-"""Initialization with random draws bit-identical to scikit-learn's: greedy k-means++ (Arthur & Vassilvitskii 2007).
+"""Greedy k-means++ (Arthur & Vassilvitskii 2007) with the same random draws as scikit-learn, in less time.
 
 For few rows, scikit-learn spends most of the time on argument checks and dispatch in many small calls. This file
-computes the same products and draws without such overhead. It does so only for float64 arrays, because versions of
-scikit-learn treat other data types differently.
+computes the same products and draws without this overhead. It does so only for float64 arrays, because the versions of
+scikit-learn differ in how they treat other data types.
 """
 
 import math
@@ -19,11 +19,11 @@ from cprime._utils.random import check_random_state, seeded
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # with at most so many equal probabilities p, rounding errors of cumulative sums are below p/2
+_MOST_EVEN = 2**20  # up to so many equal probabilities p, the rounding error of their cumulative sums is below p/2
 
 
 class Draws:
-    """Mixin for a k-means class of scikit-learn that computes the same initial centers in less time."""
+    """Mixin for a k-means class of scikit-learn that computes scikit-learn's initial centers in less time."""
 
     n_clusters: int
     init: Any
@@ -39,7 +39,7 @@ class Draws:
         init_size: int | None = None,
         n_centroids: int | None = None,
     ) -> NDArray:
-        """Return the same initial centers as scikit-learn's method of this name, from the same random generator."""
+        """Return the initial centers (C, D) that scikit-learn's method of this name returns for these arguments."""
         if not draws_here(X, init, sample_weight):
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
@@ -50,9 +50,9 @@ class Draws:
         return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context manager that yields the random generator for `random_state`.
+        """Return a context manager that yields the random generator for `self.random_state`.
 
-        It is a new one if `init` is a function, because the function may store it.
+        If `init` is a function, the generator is not reused by later fits, because the function may store it.
         """
         return (
             drawing(self.random_state)
@@ -69,16 +69,20 @@ def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """Return a context manager that yields the random generator for `random_state`, to use only in its `with` block."""
+    """Return a context manager that yields a random generator; it must be used only in the `with` block.
+
+    random_state: as in scikit-learn; an int is the seed
+    """
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
 
 
 class Choice:
-    """Equivalent of `RandomState.choice` with probabilities, prepared for many draws.
+    """Draws of row indices with probabilities in proportion to weights (n,), like `RandomState.choice`.
 
-    A call maps uniform random numbers in [0, 1) to row indices, with probabilities in proportion to weights (n,).
+    The cumulative probabilities are computed once, for many calls. A call maps uniform random numbers in [0, 1) to row
+    indices.
     """
 
     def __init__(self, weights: NDArray):
@@ -90,7 +94,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # correct, or off by one because of rounding
+        rows = (uniform * len(shares)).astype(np.intp)  # correct up to ±1, because of rounding errors
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)
@@ -98,21 +102,22 @@ class Choice:
 
 
 class Greedy:
-    """scikit-learn's greedy k-means++ for given rows, for any number of initializations.
+    """scikit-learn's greedy k-means++ for given rows, prepared for any number of initializations.
 
-    Each of the C centers is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n,
-    where w_n is the weight of row n and d_n its distance to the nearest center so far.
+    Each of the C centers but the first is the best of 2 + ⌊ln C⌋ rows, which are drawn with probabilities in proportion
+    to w_n d_n². w_n is the weight of row n, d_n its distance to the nearest center so far. The best row is the one that
+    makes Σ_n w_n d_n² least.
     X (n, D)    squares (n,): ‖x_n‖²    weights (n,)
     """
 
     def __init__(self, X: NDArray[np.float64], squares: NDArray[np.float64], weights: NDArray[np.float64]):
         self.X, self.squares, self.weights = X, squares, weights
         self._columns, self._column = X.T, weights[:, np.newaxis]
-        self._shares = (weights / weights.sum()).cumsum()  # cumulative probabilities, as in RandomState.choice
+        self._shares = (weights / weights.sum()).cumsum()  # cumulative probabilities, with the rounding of NumPy
         self._shares /= self._shares[-1]
 
     def centers(self, n_clusters: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
-        """Return C = n_clusters centers (C, D), drawn from the rows."""
+        """Return the centers (C, D) of one initialization, C = n_clusters of the rows."""
         weights, last, n_trials = self.weights, len(self.X) - 1, 2 + int(math.log(n_clusters))
         chosen = [int(self._shares.searchsorted(random_state.random_sample(), side="right"))]
         nearest = self._distances(chosen)
@@ -130,7 +135,7 @@ class Greedy:
         return self.X[chosen]
 
     def _distances(self, rows: Any) -> NDArray[np.float64]:
-        """Return squared distances from the given rows to all rows: (m, n)."""
+        """Return squared distances (m, n) of the m rows with the given indices to all n rows."""
         places = self.X[rows]
         found: NDArray[np.float64] = places @ self._columns
         found *= -2

@@ -14,12 +14,12 @@ from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import logger
 from cprime.sources import as_matrix
 
-_theirs = cluster.kmeans_plusplus  # scikit-learn's own function, also after `patch`
+_theirs = cluster.kmeans_plusplus  # scikit-learn's own function, which `patch` replaces in its module
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
-    """Return a decorator that gives a function the signature of `other`."""
+    """Return a decorator that makes `inspect.signature` of a function return the signature of `other`."""
 
     def signed(function: F) -> F:
         function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
 
 @signed_as(cluster.k_means)
 def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter: bool = False, **params: Any) -> tuple:
-    """Fit `KMeans` with the given arguments.
+    """Fit `cprime.sklearn.KMeans` with the given arguments, those of `sklearn.cluster.k_means`, and return the results.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter
 
 @signed_as(cluster.kmeans_plusplus)
 def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, NDArray]:
-    """Choose initial centers by greedy k-means++, for small data with the same random draws as scikit-learn.
+    """Choose initial centers by greedy k-means++; for small data, with the same random draws as scikit-learn.
 
     Returns
     -------

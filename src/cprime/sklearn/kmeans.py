@@ -24,30 +24,30 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Up to this number of products (rows · features · clusters · log clusters), scikit-learn's own initialization and a
-# full search are used, because these take only some hundredths of a second.
+# Up to this number of products (rows · features · clusters · log clusters), fits have scikit-learn's initialization and
+# compare all rows with all centers, because this takes only some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
 def is_small(X: Any, n_clusters: int) -> bool:
-    """Return whether these rows are so few that scikit-learn's own k-means++ is fast and is used."""
+    """Return whether the rows X (n, D) are so few that the initialization is scikit-learn's k-means++."""
     return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
 def are_centers(init: Any) -> bool:
-    """Return whether `init` is an array rather than a name or a function."""
+    """Return whether the argument `init` is an array of centers rather than a name or a function."""
     return not isinstance(init, str) and not callable(init)
 
 
 def given_centers(estimator: Any, X: Any) -> NDArray:
-    """Return the initial centers that were passed as `init`, validated, in the data type of the rows."""
+    """Return the initial centers that were passed as `init`, validated, in the data type of the rows X."""
     centers = check_array(estimator.init, dtype=X.dtype, copy=True, order="C")
     estimator._validate_center_shape(X, centers)
     return centers
 
 
 class Centered(NamedTuple):
-    """The mean of the rows (D,), and the rows minus their mean, as in scikit-learn's initialization."""
+    """Rows (n, D) minus their mean (D,), which scikit-learn's initialization uses, and this mean."""
 
     mean: NDArray
     rows: NDArray
@@ -59,16 +59,17 @@ class Centered(NamedTuple):
 
     @property
     def variances(self) -> NDArray:
-        """Return the variances of the columns, bit-identical to `numpy.var` without its two additional passes: (D,)."""
+        """Return the variances of the columns (D,), bit-identical to `numpy.var`, without another mean."""
         return np.add.reduce(self.rows * self.rows, axis=0) / len(self.rows)
 
 
 def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
-    """Run scikit-learn's check of parameters against the data, and set `_tol` to `tol` times the mean variance.
+    """Check the parameters against the data as scikit-learn does, and set `_tol`, the absolute tolerance.
 
-    of_columns (D,): variance of each column
+    `_tol` is `tol` times the mean variance of the columns. of_columns (D,): variance of each column
     """
-    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # only checks the number of rows
+    # This method of scikit-learn checks only the number of rows, but would also compute the variances.
+    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))
     estimator._tol = np.mean(of_columns) * estimator.tol
 
 
@@ -81,8 +82,9 @@ def start_of(
 ) -> Any:
     """Return the argument `init` for cprime's estimator: centers, a function, or the name of a cprime method.
 
-    The function draws centers as scikit-learn does, or is the user's `init`. As in scikit-learn, k-means++ and the
-    user's function use centered data (mean 0) if the data are dense, and unchanged data if they are sparse.
+    A function draws centers as scikit-learn does, or calls the user's function `init`. As in scikit-learn, k-means++
+    and the user's function get centered data (mean 0) if the data are dense, and unchanged data if they are sparse.
+    centered: the centered rows X, or None if these have not been computed
     """
     init = estimator.init
     if are_centers(init):
@@ -90,7 +92,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # "random" only draws row indices
+    if isinstance(init, str) and init == "random":  # scikit-learn's method only draws indices, so it gets these as rows
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -114,14 +116,17 @@ def start_of(
 
 
 class Printer:
-    """Callback that writes scikit-learn's `verbose=1` output for every initialization to standard output."""
+    """Callback that writes scikit-learn's output for `verbose=1` to standard output."""
 
     def __init__(self, least_shift: float):
         self.least_shift = least_shift
         self._before: NDArray | None = None
 
     def starting(self, init: Any) -> Callable[..., NDArray] | Any:
-        """Return a function that computes centers by `init` and then prints scikit-learn's message about them."""
+        """Return `init` with scikit-learn's message about the initialization.
+
+        A function is replaced by one that also prints the message; for other values, it is printed at once.
+        """
 
         def centers_of(*args: Any, **kwargs: Any) -> NDArray:
             centers = init(*args, **kwargs)
@@ -202,7 +207,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
-        """Fit the centers to rows X that have been validated."""
+        """Fit the centers to validated rows X with weights (n,) or None; return the estimator."""
         centered = None
         if self.tol == 0 or sp.issparse(X):
             self._check_params_vs_input(X)
@@ -225,7 +230,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # no callbacks, for pickling
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # for pickling
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
@@ -233,10 +238,10 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         return self
 
     def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
-        """Return the `random_state` of cprime's estimator.
+        """Return the argument `random_state` of cprime's estimator.
 
-        The value is 0 for a full search, which draws nothing, and a copy of the random generator if the initialization
-        draws from that generator.
+        It is 0 for few rows, because the full search draws nothing, and a copy of the generator if `init` is a function
+        that draws from this generator.
         """
         if is_small(X, self.n_clusters):
             return 0

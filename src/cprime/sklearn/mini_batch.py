@@ -129,7 +129,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return the best of `n_init` sets of initial centers: least sum of squared distances from a random sample."""
+        """Return the best of `n_init` sets of initial centers: that of least J of a random sample of the rows."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
@@ -161,7 +161,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return np.array(centers, dtype=X.dtype, order="C")
 
     def _first_model(self, centers: NDArray) -> TiedSpherical:
-        """Return the model with the given initial centers, and set the counts of the clusters to 0."""
+        """Return the model with the given initial centers, and set the counts (weights) of the clusters to 0."""
         self._counts = np.zeros(self.n_clusters)
         self._n_since_last_reassign = 0
         self._n_threads = resolve_threads(None)
@@ -170,9 +170,9 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _step(
         self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[TiedSpherical, float]:
-        """Update the centers, which are running means, by one batch, then move centers of low weight.
+        """Update the centers, which are running means, by one batch of rows X, then move centers of low weight.
 
-        Return the model and J, the weighted sum of squared distances of the batch before the update.
+        Return the model and J, the weighted sum of squared distances of the batch to the centers before the update.
         """
         data = weighted(X, weights)
         data.begin(keep=False)
@@ -213,5 +213,5 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
 
 def _model(centers: NDArray) -> TiedSpherical:
-    """Return a cprime model with the given centers for an update step; the model's variance has no effect."""
+    """Return a cprime model with the given centers for an update step, in which its variance has no effect."""
     return TiedSpherical(centers, 1.0, variance_floor(centers))

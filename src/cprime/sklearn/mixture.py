@@ -31,7 +31,7 @@ from cprime.sklearn.nearest import hand_over, squared
 from cprime.sklearn.parameters import CheckedOnce, with_generator
 from cprime.sources import as_matrix, unmasked
 
-# Names of the fitted attributes, which are those of scikit-learn.
+# Fitted attributes, with the same names in scikit-learn and in cprime.
 _FOUND = (
     *("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     *("converged_", "n_iter_", "lower_bound_", "lower_bounds_"),
@@ -39,17 +39,21 @@ _FOUND = (
 
 
 def _of_another_library(X: Any) -> bool:
-    """Return whether X is an array of another library (not NumPy) and scikit-learn would compute with this library."""
+    """Return whether X is an array of a library other than NumPy, and scikit-learn would compute with that library."""
     return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn, with the argument xp (array namespace) that it requires from version 1.8 on."""
+    """Call a method of scikit-learn, with the argument xp (array namespace) that versions from 1.8 on require."""
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
 class _OneStart(cprime.GaussianMixture):
-    """Mixture for one of several runs; its fit gives no convergence warning, because only the best run needs one."""
+    """cprime's mixture for one of several runs, without a convergence warning, which only the best run may need.
+
+    _before: free energy of a previous fit that is continued (warm start), else ∞
+    _from: model with the initial parameters, None for cprime's own initialization
+    """
 
     _before: float = np.inf
     _from: Model | None = None
@@ -66,9 +70,9 @@ class _OneStart(cprime.GaussianMixture):
         pass
 
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
-        """Return the fitted mixture as a plain `cprime.GaussianMixture` without its initialization and generator.
+        """Return the fitted mixture as a `cprime.GaussianMixture`, without the attributes of this class.
 
-        random_state: value that the result's parameter of this name has
+        random_state: the argument of this name in the result, in place of the random generator
         """
         mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
@@ -133,7 +137,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
-        """Fit the mixture; return labels (n,) if scikit-learn's own code computed the fit, else None."""
+        """Fit the mixture to the rows X; return labels (n,) if scikit-learn's own code made the fit, else None."""
         X = as_matrix(X)
         for name in ("means_init", "weights_init", "precisions_init"):
             unmasked(getattr(self, name), name)
@@ -164,7 +168,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return None
 
     def _best(self, X: NDArray, random_state: np.random.RandomState) -> _OneStart:
-        """Return the cprime mixture of the best of `n_init` runs, and print scikit-learn's messages about the runs."""
+        """Return cprime's mixture of the best of `n_init` runs; if `verbose`, print scikit-learn's messages."""
         goes_on, best = self.warm_start and hasattr(self, "converged_"), None
         for run in range(1 if goes_on else self.n_init):
             self._print_verbose_msg_init_beg(run)
@@ -212,7 +216,10 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
-        """Set initial parameters as scikit-learn does, with the same random draws, but with cprime's k-means."""
+        """Set the attributes with the initial parameters to those of scikit-learn.
+
+        Random draws are the same, but k-means is computed by cprime.
+        """
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):
             _with_namespace(self._initialize_parameters, X, random_state)
@@ -224,7 +231,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         self._initialize(X, responsibilities)
 
     def _model(self, reg_covar: float = 0.0) -> Model:
-        """Return cprime's model with the parameters in the fitted attributes."""
+        """Return cprime's model with the parameters in this estimator's attributes."""
         weights, factors = (
             np.asarray(self.weights_, dtype=np.float64),
             {"precisions_cholesky_": self.precisions_cholesky_},
@@ -248,7 +255,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
     def sample(self, n_samples: int = 1) -> Any:
         """Draw points (n_samples, n_features) and their components (n_samples,) as scikit-learn does."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # as float64: float32 weights may sum to over 1
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # float32 weights may have a sum above 1
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 
@@ -264,7 +271,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
     def predict_proba(self, X: Any) -> Any:
         """Return the posterior probability of every component for each row: (n_samples, n_components).
 
-        Rows sum to 1.
+        Each row of the result sums to 1.
         """
         found = self._rows(X)
         if found is None:

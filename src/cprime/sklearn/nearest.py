@@ -27,19 +27,19 @@ _PIECE = 2**20  # number of values of narrow types (uint8, float16 …) that are
 
 
 def hand_over(estimator: Any, why: str) -> None:
-    """Log that scikit-learn's own code runs instead of cprime's, and why."""
+    """Log that scikit-learn's own code runs instead of cprime's. why: the reason, for the log line"""
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
 def squared(X: Any) -> Rows:
-    """Return the rows X unchanged; raise an error if their squares would overflow the data type."""
+    """Return X as `Rows`; raise an error if the data type cannot represent squares of the values."""
     X = as_rows(X)
     check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
-    """Return validated rows, dense or sparse, together with their nonnegative weights if `sample_weight` is given."""
+    """Return rows, dense or sparse, with their weights (n,) or None as `Data`, over which jobs can be run."""
     rows = as_rows(X)
     return local(rows, check_weights(sample_weight, rows.given()))
 
@@ -50,9 +50,10 @@ def as_given(X: Any) -> Any:
 
 
 def variances(X: Any) -> NDArray:
-    """Return the variances of the columns (D,), bit-identical to `numpy.var` of all rows, computed in pieces.
+    """Return the variances of the columns (D,), bit-identical to `numpy.var`, without a converted copy of X.
 
-    `numpy.var` adds one row after the other, except for a single column. So a single column is computed at once.
+    `numpy.var` adds one row after the other, so the rows can be converted piece by piece. A single column is an
+    exception: its values are added in another order, so it is converted at once.
     """
     rows = as_rows(X)
     n, D = rows.shape
@@ -80,9 +81,10 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
     def _training_data(
         self, X: Any, sample_weight: Any, reset: bool = True, keeps: Callable[[Any], bool] = lambda X: False
     ) -> tuple[Any, NDArray | None]:
-        """Return the arguments of `fit` after scikit-learn's checks: an array, CSR, or rows of a narrow type.
+        """Return rows and weights after scikit-learn's checks. Rows are an array, CSR, or of a narrow type.
 
-        keeps: whether rows of a narrow type (uint8, float16 …) stay in this type in memory; results do not change
+        keeps: function of X that returns whether rows of a narrow type (uint8, float16 …) stay in this type in memory,
+        with the same results
         """
         dtypes = [np.float64, np.float32]
         X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")
@@ -101,7 +103,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
         return X, sample_weight
 
     def _rows(self, X: Any) -> tuple[Rows, NDArray]:
-        """Return validated rows for a prediction, and the centers in the data type of the rows."""
+        """Return validated rows (n, D) for a prediction, and the centers (C, D) in the data type of the rows."""
         check_is_fitted(self)
         X = as_matrix(X)
         kind = narrow_type(X)

@@ -1,4 +1,4 @@
-"""Cache of scikit-learn's parameter checks, because the checks would take a tenth of the time of a small fit."""
+"""Cache of successful parameter checks of scikit-learn, which would take a tenth of the time of a small fit."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,7 @@ _valid: set[tuple] = set()
 
 
 def with_generator(method: Method) -> Method:
-    """Wrap an estimator's method so that `random_state` may be a NumPy Generator, which scikit-learn refuses.
+    """Decorate an estimator's method so that `random_state` may be a NumPy Generator, which scikit-learn refuses.
 
     While the method runs, `random_state` is a RandomState that shares the Generator's state.
     """
@@ -36,7 +36,7 @@ def with_generator(method: Method) -> Method:
 
 
 class CheckedOnce:
-    """Mixin for an estimator of scikit-learn that checks equal parameter values only once."""
+    """Mixin for an estimator of scikit-learn that does not check the same parameter values again."""
 
     _parameter_constraints: dict[str, Any]
 
@@ -47,7 +47,7 @@ class CheckedOnce:
         if not all(kind in _SIMPLE for kind in kinds):
             super()._validate_params()  # type: ignore[misc]
             return
-        seen = (type(self), *kinds, *values)  # the key has the types too, because 1, 1.0 and True are equal
+        seen = (type(self), *kinds, *values)  # with the types, because 1, 1.0 and True are equal
         if seen in _valid:
             return
         super()._validate_params()  # type: ignore[misc]

@@ -15,10 +15,9 @@ def patch() -> None:
     """Replace scikit-learn's names by those of `cprime.sklearn`, until `unpatch`.
 
     ``from sklearn.cluster import KMeans`` then imports this library's class, and scikit-learn's own modules use this
-    class.
-    Modules outside scikit-learn that imported a name before still use the original, so call `patch` first. The modules
-    that define scikit-learn's classes are not changed, so pickles of both kinds can be read. A second call has no
-    effect.
+    class. Modules outside scikit-learn that imported a name before still use the original, so call `patch` first. The
+    modules that define scikit-learn's classes are not changed, so pickles of both libraries' estimators can be read. A
+    second call has no effect.
 
     Examples
     --------
@@ -58,7 +57,7 @@ def unpatch() -> None:
 
 
 def _users(name: str, theirs: object) -> list[ModuleType]:
-    """Return scikit-learn's modules in which `name` is the object `theirs`, except the one that defines it."""
+    """Return scikit-learn's modules in which `name` is the object `theirs`, except the module that defines it."""
     home = getattr(theirs, "__module__", None)
     return [
         module

@@ -105,7 +105,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
-        data = weighted(X, None if (weights == 1).all() else weights)  # only ones stand for no weights
+        data = weighted(X, None if (weights == 1).all() else weights)  # None if all are 1
         settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
         plan = em.FitPlan(1, Full(), em.Lloyd(settings))
         best: tuple[float, NDArray, NDArray] | None = None

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 LEAST_WEIGHT = 8.0  # least sample size for which D'Agostino & Stephens give the formula of p-values
+
 # Coefficients for the p-value p of the statistic A*, one row (least A*, a, b, c) for each range of A*. The quadratic
 # a + b A* + c A*² is log p in `_TAILS` (large A*) and log(1 − p) in `_HEADS` (D'Agostino & Stephens, Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))

@@ -317,11 +317,11 @@ def test_labels_that_cannot_be_finished_keep_the_old_file(fails, model, write, X
     output = tmp_path / "l.npy"
     output.write_bytes(b"old")
 
-    def fail(rows, columns):
-        rows._rows._file.write(b"half")
+    def fail(writer, rows):
+        writer._file.write(b"half")
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(outputs._NpyRows, "write", fail)
+    monkeypatch.setattr(outputs.NpyWriter, "write", fail)
     assert fails("predict", model, tmp_path / "train.csv", "-o", output) == f"{output}: Input/output error"
     assert output.read_bytes() == b"old"
 

@@ -28,7 +28,7 @@ def app() -> None:
 
 
 @app.command()
-@opt.data_argument()
+@opt.data_argument
 @option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
@@ -131,7 +131,7 @@ def resume(
 
 @app.command()
 @opt.model_argument
-@opt.data_argument()
+@opt.data_argument
 @opt.reading
 @opt.identifier
 @opt.missing_of_model
@@ -196,7 +196,7 @@ def predict(
 @option(
     "--criterion",
     panel="Model",
-    type=opt.choice("auto", "entropy", "ward"),
+    type=click.Choice(["auto", "entropy", "ward"]),
     default="auto",
     help="Merge the components that overlap most (entropy, mixtures) or increase J least (ward, kmeans).",
 )
@@ -256,7 +256,7 @@ def info(path: str, as_json: bool, **given: Any) -> None:
 
 @app.command()
 @opt.model_argument
-@opt.data_argument()
+@opt.data_argument
 @opt.reading
 @opt.weighting
 @opt.missing_of_model
@@ -314,7 +314,7 @@ def report(
 
 
 @app.command()
-@opt.data_argument()
+@opt.data_argument
 @option(
     "-k",
     "--n-components",
@@ -340,7 +340,7 @@ def report(
 @option(
     "--criterion",
     panel="Model",
-    type=opt.choice("bic", "aic", "free_energy_bic", "held_out"),
+    type=click.Choice(["bic", "aic", "free_energy_bic", "held_out"]),
     default="bic",
     help="Criterion for the best number; held_out is the likelihood of a fifth of the rows, which are not fitted.",
 )

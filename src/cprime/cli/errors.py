@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -28,7 +28,7 @@ def one_line_errors(command: F) -> F:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_, **__: say("warning", str(message))
             handler = _Lines(level=logging.WARNING)
             logger = logging.getLogger("cprime")
             logger.addHandler(handler)
@@ -91,14 +91,3 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         say("note" if record.levelno < logging.WARNING else record.levelname.lower(), record.getMessage())
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    say("warning", str(message))

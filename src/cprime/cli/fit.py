@@ -207,7 +207,7 @@ def estimator_of(options: FitOptions) -> Any:
         "assignment": options.assignment,
         "n_active": options.n_active,
         "missing": options.missing if options.missing == "marginal" else None,
-        "init" if k_means else "init_params": None if _is_file(options.init) else options.init,
+        "init" if k_means else "init_params": None if Path(options.init or "").suffix else options.init,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("n_active") == "all":
@@ -233,15 +233,10 @@ def _as_options(message: str) -> str:
     return message.replace("n_components", "-k")
 
 
-def _is_file(init: str | None) -> bool:
-    return init is not None and bool(Path(init).suffix)
-
-
 def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
     """Set the matrix in the file `init` as the initial centers; do nothing if `init` is not a file."""
-    if not _is_file(init):
+    if init is None or not Path(init).suffix:
         return
-    assert init is not None
     X: np.ndarray = centers_in(init)
     if X.shape[1] != n_features:
         raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")

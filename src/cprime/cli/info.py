@@ -50,13 +50,14 @@ def _of_data(path: str, request: Request) -> dict[str, object]:
 
 def _of_model(path: Path) -> dict[str, object]:
     estimator = load(path)
+    params = estimator.get_params(deep=False)
+    for name, value in params.items():
+        if not isinstance(value, bool | int | float | str | None):
+            params[name] = f"array {value.shape}" if hasattr(value, "shape") else repr(value)
     return {
         **summary(estimator),
         "cprime_version": read_header(path)["cprime_version"],
-        "params": {
-            name: f"array {value.shape}" if hasattr(value, "shape") else _plain(value)
-            for name, value in estimator.get_params(deep=False).items()
-        },
+        "params": params,
         "bytes": path.stat().st_size,
     }
 
@@ -92,7 +93,3 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
         "quantization_error": None if fit is None or math.isnan(fit.error) else fit.error,
         "free_energy": None if fit is None else fit.bound,
     }
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)

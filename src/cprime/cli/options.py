@@ -49,10 +49,6 @@ def argument(name: str, **kwargs: Any) -> Decorator:
     return click.argument(name, cls=Argument, **kwargs)
 
 
-def choice(*values: str) -> click.Choice:
-    return click.Choice(values)
-
-
 def together(*decorators: Decorator) -> Decorator:
     """Combine several options into one decorator, in the order in which the help shows them."""
 
@@ -64,10 +60,7 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def data_argument(name: str = "data") -> Decorator:
-    return argument(name, metavar="DATA", type=str, explained=DATA_HELP)
-
-
+data_argument = argument("data", metavar="DATA", type=str, explained=DATA_HELP)
 model_argument = argument("model", metavar="MODEL", type=PATH, explained="A file written by `cprime fit`.")
 
 key = option(
@@ -132,7 +125,7 @@ weighting = option(
 missing = option(
     "--missing",
     panel="Data",
-    type=choice("error", "drop", "mean", "marginal"),
+    type=click.Choice(["error", "drop", "mean", "marginal"]),
     default="error",
     help="Treatment of missing values: error; drop leaves out such rows; mean inserts the column means, also in "
     "`predict`; marginal fits the observed values.",
@@ -140,7 +133,7 @@ missing = option(
 missing_of_model = option(
     "--missing",
     panel="Data",
-    type=choice("error", "drop"),
+    type=click.Choice(["error", "drop"]),
     default="error",
     help="Treatment of missing values: error, or drop such rows. A model fitted with --missing mean inserts its means.",
 )
@@ -153,7 +146,7 @@ scale = option(
 dtype = option(
     "--dtype",
     panel="Data",
-    type=choice("float32", "float64"),
+    type=click.Choice(["float32", "float64"]),
     otherwise="float32 if it represents the data exactly",
     help="Floating-point type of the computation.",
 )
@@ -163,14 +156,14 @@ mixture = together(
         "-m",
         "--model",
         panel="Model",
-        type=choice(*MODELS),
+        type=click.Choice(MODELS),
         default="kmeans",
         help="Model: k-means, a Gaussian mixture (gmm), or a mixture of t distributions.",
     ),
     option(
         "--metric",
         panel="Model",
-        type=choice("euclidean", "cosine"),
+        type=click.Choice(["euclidean", "cosine"]),
         otherwise="euclidean",
         help="kmeans: distance.",
     ),
@@ -187,7 +180,7 @@ mixture = together(
     option(
         "--covariance-type",
         panel="Model",
-        type=choice(*COVARIANCES),
+        type=click.Choice(COVARIANCES),
         otherwise="full",
         help="mixtures: form of the covariance matrices.",
     ),
@@ -210,14 +203,14 @@ mixture = together(
     option(
         "--weights",
         panel="Model",
-        type=choice("free", "equal"),
+        type=click.Choice(["free", "equal"]),
         otherwise="free",
         help="mixtures: whether mixing weights are estimated (free) or 1/C (equal).",
     ),
     option(
         "--assignment",
         panel="Model",
-        type=choice("soft", "hard", "posterior"),
+        type=click.Choice(["soft", "hard", "posterior"]),
         otherwise="soft",
         help="mixtures: responsibilities of the active components: soft as in EM, hard, or drawn from the posterior.",
     ),
@@ -226,7 +219,7 @@ searching = together(
     option(
         "--search",
         panel="Search",
-        type=choice(*SEARCHES),
+        type=click.Choice(SEARCHES),
         otherwise="auto",
         help="Candidates for each point: all components (full, bounded) or neighbors of its best ones.",
     ),
@@ -241,7 +234,7 @@ searching = together(
     option(
         "--final-assignment",
         panel="Search",
-        type=choice("auto", "exact", "found"),
+        type=click.Choice(["auto", "exact", "found"]),
         otherwise="auto",
         help="Labels after a partial search: the best of all components (exact) or the best found.",
     ),

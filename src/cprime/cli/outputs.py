@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -52,10 +52,16 @@ def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]
     if output == STDOUT:
         yield _CsvRows(sys.stdout, ",").write
         return
-    path = Path(output)
-    with replacing(path) as temporary, ExitStack() as stack:
-        rows = _KINDS.get(path.suffix.lower(), _TableRows).opened(temporary, n_rows, stack)
-        yield rows.write
+    suffix = Path(output).suffix.lower()
+    with replacing(output) as temporary, ExitStack() as stack:
+        if suffix == ".npy":
+            writer = NpyWriter(stack.enter_context(temporary.open("wb")), n_rows)
+            yield lambda columns: writer.write(_npy_rows(columns))
+        elif suffix in (".csv", ".tsv"):
+            file = stack.enter_context(temporary.open("w", encoding="utf-8", newline=""))
+            yield _CsvRows(file, "\t" if suffix == ".tsv" else ",").write
+        else:
+            yield _TableRows(temporary, stack).write
 
 
 class _CsvRows:
@@ -65,11 +71,6 @@ class _CsvRows:
         self._writer = csv.writer(file, delimiter=separator, lineterminator="\n")
         self._begun = False
 
-    @classmethod
-    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
-        file = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
-        return cls(file, "\t" if path.suffix.lower() == ".tsv" else ",")
-
     def write(self, columns: Columns) -> None:
         if not self._begun:
             self._writer.writerow(columns)
@@ -77,30 +78,20 @@ class _CsvRows:
         self._writer.writerows(zip(*map(_texts, columns.values()), strict=True))
 
 
-class _NpyRows:
-    """Writer of a .npy file: an array of a single column, or a structured array of several columns."""
-
-    def __init__(self, file: Any, n_rows: int) -> None:
-        self._rows = NpyWriter(file, n_rows)
-
-    @classmethod
-    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
-        return cls(stack.enter_context(path.open("wb")), n_rows)
-
-    def write(self, columns: Columns) -> None:
-        arrays = {name: np.asarray(values) for name, values in columns.items()}
-        for name, values in arrays.items():
-            if values.dtype.kind not in "biuf":
-                raise ValueError(
-                    f"a .npy file cannot hold the column {name!r}, which is text: write a .csv or .parquet file"
-                )
-        if len(arrays) == 1:
-            self._rows.write(arrays["label"])
-            return
-        rows = np.empty(len(arrays["label"]), [(name, array.dtype) for name, array in arrays.items()])
-        for name, values in arrays.items():
-            rows[name] = values
-        self._rows.write(rows)
+def _npy_rows(columns: Columns) -> np.ndarray:
+    """Return n rows for a .npy file as an array (n,): plain for a single column, structured for several columns."""
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    for name, values in arrays.items():
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"a .npy file cannot hold the column {name!r}, which is text: write a .csv or .parquet file"
+            )
+    if len(arrays) == 1:
+        return arrays["label"]
+    rows = np.empty(len(arrays["label"]), [(name, array.dtype) for name, array in arrays.items()])
+    for name, values in arrays.items():
+        rows[name] = values
+    return rows
 
 
 class _TableRows:
@@ -109,10 +100,6 @@ class _TableRows:
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
         self._table: Any = None
-
-    @classmethod
-    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
-        return cls(path, stack)
 
     def write(self, columns: Columns) -> None:
         import pyarrow as pa
@@ -131,9 +118,6 @@ def _arrow_writer(path: Path, schema: Any) -> Any:
     from pyarrow import ipc
 
     return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
-
-
-_KINDS: dict[str, Any] = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows}
 
 
 def _texts(values: Any) -> list[Any]:

@@ -54,10 +54,6 @@ class PredictOptions:
             option = "distance" if self.folder is None else "partition-by-cluster"
             raise ValueError(f"--{option} needs a k-means or a mixture, the model is a {kind}")
 
-    def n_bytes(self, estimator: Any) -> int:
-        """Return the approximate number of bytes written per row."""
-        return 8 * (3 + self.proba * len(centers(estimator)))
-
     def columns(self, estimator: Any, X: NDArray) -> Columns:
         """Return the columns of the output for rows X (n, D), by name: the label and the requested results."""
         found: Columns = {}
@@ -164,9 +160,10 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
     """
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
     gaps = getattr(estimator, "missing", "error") == "marginal"
+    n_bytes = 8 * (3 + wanted.proba * len(centers(estimator)))  # approximate size of the results for a row
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
         source.check_finite(X, begin, gaps=gaps)
-        for a, b in cuts(0, end - begin, wanted.n_bytes(estimator)):
+        for a, b in cuts(0, end - begin, n_bytes):
             yield begin + a, X[a:b]
 
 

@@ -47,16 +47,15 @@ def combine(
     """Combine models of shards to one model, without the data."""
     from time import perf_counter
 
-    from cprime.cli.fit import report
     from cprime.cli.outputs import MODEL_SUFFIXES, check_output
-    from cprime.cli.summary import summary
+    from cprime.cli.summary import print_summary, summary
 
     check_output(output, MODEL_SUFFIXES, models)
     start = perf_counter()
     combined = _combined(models, n_clusters, seed, threads)
     combined.save(output)
     seconds = {"combine": perf_counter() - start}
-    report({**summary(combined), "seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
+    print_summary({**summary(combined), "seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
 
 
 def _combined(paths: tuple[Path, ...], n_clusters: int | None, seed: int, threads: int | None) -> Any:

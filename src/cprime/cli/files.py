@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -74,16 +74,16 @@ class InputData:
     rows: np.ndarray | None = None
 
 
-def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> InputData:
+def opened(path: str | Path, request: Request, expected: Sequence[str] | np.ndarray | None = None) -> InputData:
     """Open the data at `path`, select rows and columns, and return them without filling of missing values or scaling.
 
-    expected: names of the columns to take from a table if the request names no columns
+    expected: names of the columns to take from a table if the request names no columns, or None
 
     Raise ValueError or OSError, with a message that names the file and the problem, if the data cannot be used.
     """
     try:
         stored = _stored(str(path), request)
-        source = stored.select(_columns(stored, request, expected))
+        source = stored.select(_columns(stored, request, None if expected is None else tuple(expected)))
         if request.chunk_rows is not None:
             source = source.with_chunk_rows(request.chunk_rows)
         source = open_data(source)

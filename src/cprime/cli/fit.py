@@ -93,7 +93,7 @@ def fit(
         figures.update(estimator.bounds(source)._asdict())
         seconds["bounds"] = perf_counter() - start
     estimator.save(output)
-    report(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
+    print_summary(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
 
 
 def fitted(
@@ -162,14 +162,6 @@ def _stopping(wanted: bool) -> Iterator[_Stop]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
-    """Print the summary of a fitted model that has been written to a file."""
-    if as_json:
-        print_json(figures)
-    elif not quiet:
-        print_summary(figures)
 
 
 def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
@@ -282,4 +274,4 @@ def resume(
         figures = fitted(estimator, X, weights, folder, output, quiet=quiet)
         figures["seconds"] = seconds | figures["seconds"]
     estimator.save(output)
-    report(figures | {"output": output}, as_json=as_json, quiet=quiet)
+    print_summary(figures | {"output": output}, as_json=as_json, quiet=quiet)

@@ -6,7 +6,6 @@ from pathlib import Path
 from cprime import load
 from cprime.cli.errors import say
 from cprime.cli.files import STDIN, Request, chunk_figures, opened
-from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
 from cprime.persistence import checkpoints
 from cprime.persistence.model_files import read_header
@@ -28,10 +27,7 @@ def info(name: str, request: Request, *, as_json: bool) -> None:
         figures = _of_data(name, request)
     else:
         figures = _of_model(path)
-    if as_json:
-        print_json(figures)
-    else:
-        print_summary(figures)
+    print_summary(figures, as_json=as_json)
 
 
 def _of_data(path: str, request: Request) -> dict[str, object]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cprime import load
 from cprime.cli.files import InputData, Request, hinted, opened
-from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
+from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, rows_writer
 from cprime.cli.predict import named
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.selection import MergeTree, merge
@@ -63,8 +63,7 @@ def merge_model(
     asked.check(estimator, path, request)
     if threads is not None:
         estimator.set_params(n_threads=threads)
-    names = getattr(estimator, "feature_names_in_", None)
-    found = None if path is None else opened(path, request, None if names is None else tuple(names))
+    found = None if path is None else opened(path, request, getattr(estimator, "feature_names_in_", None))
     start = perf_counter()
     with hinted(fills=False):
         tree = merge(
@@ -97,10 +96,7 @@ def merge_model(
         "seconds": {"merge": perf_counter() - start},
         "output": output,
     }
-    if as_json:
-        print_json(figures)
-    elif not quiet:
-        print_summary(figures, stderr=output == STDOUT)
+    print_summary(figures, as_json=as_json, quiet=quiet)
 
 
 def _rows(tree: MergeTree, n_clusters: int, found: InputData, request: Request) -> Iterator[Columns]:

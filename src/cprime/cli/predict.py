@@ -16,7 +16,7 @@ from cprime._utils.files import vacant_folder
 from cprime._utils.messages import require
 from cprime.callbacks import RowsProgress
 from cprime.cli.files import InputData, Request, as_of, chunk_figures, hinted, opened, say_chunks
-from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
+from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, rows_writer
 from cprime.cli.partition import partition, row_columns
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.execution.results import cuts
@@ -111,7 +111,7 @@ def predict(
     if threads is not None:
         estimator.set_params(n_threads=threads)
 
-    found = opened(path, request, None if columns is None else tuple(columns))
+    found = opened(path, request, columns)
     if found.source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"{found.stored.name} has {found.source.n_features} columns of data, but the model {model} expects "
@@ -147,10 +147,7 @@ def predict(
         "output": output,
         "partitions": wanted.folder,
     }
-    if as_json:
-        print_json(figures)
-    elif not quiet:
-        print_summary(figures, stderr=output == STDOUT)
+    print_summary(figures, as_json=as_json, quiet=quiet)
 
 
 def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[tuple[int, NDArray]]:

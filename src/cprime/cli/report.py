@@ -34,9 +34,8 @@ def report(
     estimator, other = load(model), None if compare is None else load(compare)
     if threads is not None:
         estimator.set_params(n_threads=threads)
-    names = getattr(estimator, "feature_names_in_", None)
     # The rows are not filled or scaled here, because the methods of the estimator do this.
-    source = opened(path, request, None if names is None else tuple(names)).source
+    source = opened(path, request, getattr(estimator, "feature_names_in_", None)).source
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     with hinted(fills=False):
         made = report_of(estimator, source, compare=other, names=called, **page)

@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from cprime.cli.outputs import STDOUT, print_json
 from cprime.estimators.quality import advice, certificate_text
 
 MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm", "StudentTMixture": "student-t"}
@@ -122,15 +123,22 @@ def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
     return ", ".join(text for name, text in done.items() if preparation[name] is not None)
 
 
-def print_summary(figures: Mapping[str, Any], *, stderr: bool = False) -> None:
-    """Print the figures as a table, in a fixed order, without those that are None."""
+def print_summary(figures: dict[str, Any], *, as_json: bool, quiet: bool = False) -> None:
+    """Print the figures of a command as a JSON object or, unless `quiet`, as a table in a fixed order.
+
+    The table has no figures that are None. It is printed to stderr if the output of the command is stdout.
+    """
+    if as_json:
+        print_json(figures)
+    if as_json or quiet:
+        return
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for key, label in _ROWS.items():
         if figures.get(key) is not None:
             table.add_row(label, _shown(figures[key]))
-    Console(stderr=stderr).print(table, highlight=False, markup=False)
+    Console(stderr=figures.get("output") == STDOUT).print(table, highlight=False, markup=False)
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,8 @@
 """The function `combine`, which makes one fitted model of several, and the checks of its arguments."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,7 +20,6 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import computing
 
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
-_ALIKE = {KMeans: ("metric",), GaussianMixture: ("covariance_type_", "equal_weights_")}
 _MOST_DESCENTS = 20  # maximum number of runs of k-means of tied Gaussians, each after an update of their covariance
 
 
@@ -98,15 +98,10 @@ def combine(
     >>> combined.cluster_centers_.shape, float(combined.counts_.sum())
     ((9, 2), 900.0)
     """
-    models = _checked(models)
-    first = models[0]
-    names = ("cluster_centers_", "n_clusters") if isinstance(first, KMeans) else ("means_", "n_components")
-    k = len(getattr(first, names[0])) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
+    models, kind = _checked(models)
+    k = len(getattr(models[0], kind.centers)) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
     with computing(n_threads), plain_products():
-        if isinstance(first, KMeans):
-            combined = _k_means(models, k, random_state, n_threads)
-        else:
-            combined = _mixture(models, k, random_state, n_threads)
+        combined = kind.combine(models, k, random_state, n_threads)
     for model in models:
         if hasattr(model, "feature_names_in_"):
             combined.feature_names_in_ = model.feature_names_in_.copy()
@@ -114,47 +109,47 @@ def combine(
     return combined
 
 
-def _checked(models: Any) -> list[Any]:
-    """Return the models as a list; raise an error if there is none, or if they cannot be combined with each other."""
+class _Kind(NamedTuple):
+    """Class of estimators that can be combined with each other.
+
+    centers: name of the attribute with the centers    alike: attributes that must be equal in all models
+    check: function of a model and its index that raises ValueError for a model that cannot be combined
+    combine: function of models, number of clusters, random_state and n_threads that returns the combined model
+    """
+
+    estimator: type
+    centers: str
+    alike: tuple[str, ...]
+    check: Callable[[Any, int], None]
+    combine: Callable[[Sequence[Any], int, Any, int | None], Any]
+
+
+def _checked(models: Any) -> tuple[list[Any], _Kind]:
+    """Return the models as a list, and their kind; raise an error if they cannot be combined with each other."""
     if isinstance(models, BaseEstimator) or not isinstance(models, Iterable):
         raise TypeError(f"models must be a sequence of fitted estimators, got {type(models).__name__}.")
     models = list(models)
     if not models:
         raise ValueError("models must contain at least one fitted estimator, got none.")
     for i, model in enumerate(models):
-        if not isinstance(model, KMeans | GaussianMixture):
+        kind = next((kind for kind in _KINDS if isinstance(model, kind.estimator)), None)
+        if kind is None:
             raise TypeError(f"models[{i}] must be a KMeans or a GaussianMixture, got {type(model).__name__}.")
         try:
-            check_is_fitted(model, "means_" if isinstance(model, GaussianMixture) else "cluster_centers_")
+            check_is_fitted(model, kind.centers)
         except NotFittedError:
             raise NotFittedError(f"models[{i}] must be fitted, got a {type(model).__name__} that is not.") from None
-        _check_alone(model, i)
-        _check_alike(models[0], model, i)
-    return models
+        kind.check(model, i)
+        _check_alike(models[0], model, i, ("n_features_in_", *kind.alike))
+    assert kind is not None
+    return models, kind
 
 
-def _check_alone(model: Any, i: int) -> None:
-    """Raise ValueError if models[i] cannot be combined with any model."""
-    if isinstance(model, KMeans):
-        for name in ("size_max", "size_min"):
-            if getattr(model, name) is not None:
-                raise ValueError(
-                    f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: bounds of sizes are not kept."
-                )
-    elif model.covariance_type_ not in _TYPES:
-        raise ValueError(
-            f"models[{i}] must have a covariance_type of {', '.join(_TYPES)}, got {model.covariance_type_!r}."
-        )
-    elif not hasattr(model, "counts_"):
-        raise ValueError(f"models[{i}] must have counts_, by which models are weighted: fit it to data.")
-
-
-def _check_alike(first: Any, model: Any, i: int) -> None:
-    """Raise ValueError if models[i] differs from the first one in class, parameters or columns."""
+def _check_alike(first: Any, model: Any, i: int, names: tuple[str, ...]) -> None:
+    """Raise ValueError if models[i] differs from the first one in class, columns or the attributes `names`."""
     if type(model) is not type(first):
         raise ValueError(f"models[{i}] must be a {type(first).__name__} like models[0], got {type(model).__name__}.")
-    kind = KMeans if isinstance(first, KMeans) else GaussianMixture
-    for name in ("n_features_in_", *_ALIKE[kind]):
+    for name in names:
         expected, found = getattr(first, name), getattr(model, name)
         if found != expected:
             raise ValueError(f"models[{i}] must have {name}={expected!r} like models[0], got {found!r}.")
@@ -173,6 +168,23 @@ def _is_equal(one: dict[str, Any] | None, two: dict[str, Any] | None) -> bool:
     if one is None or two is None:
         return one is two
     return all(np.array_equal(np.asarray(one[name], float), np.asarray(two[name], float)) for name in one)
+
+
+def _check_k_means(model: Any, i: int) -> None:
+    for name in ("size_max", "size_min"):
+        if getattr(model, name) is not None:
+            raise ValueError(
+                f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: bounds of sizes are not kept."
+            )
+
+
+def _check_mixture(model: Any, i: int) -> None:
+    if model.covariance_type_ not in _TYPES:
+        raise ValueError(
+            f"models[{i}] must have a covariance_type of {', '.join(_TYPES)}, got {model.covariance_type_!r}."
+        )
+    if not hasattr(model, "counts_"):
+        raise ValueError(f"models[{i}] must have counts_, by which models are weighted: fit it to data.")
 
 
 def _check_count(n_clusters: int, available: int, what: str) -> None:
@@ -240,14 +252,16 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     return derived_mixture(first, model, found.counts)
 
 
+@dataclass(frozen=True)
 class _Tied:
     """Gaussian components that share one covariance: the components of all models to combine.
 
     counts (n,): weights    means (n, D)    within: the covariance (D, D), or one variance () for all columns
     """
 
-    def __init__(self, counts: Doubles, means: Doubles, within: Doubles) -> None:
-        self.counts, self.means, self.within = counts, means, within
+    counts: Doubles
+    means: Doubles
+    within: Doubles
 
     def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
         """Return k unions of the components, with one common covariance.
@@ -278,3 +292,9 @@ class _Tied:
         else:
             between = np.asarray(shares @ np.square(shifts).mean(axis=1))
         return Gaussians(sums_by(groups, self.counts, k), means, self.within + between)
+
+
+_KINDS = (
+    _Kind(KMeans, "cluster_centers_", ("metric",), _check_k_means, _k_means),
+    _Kind(GaussianMixture, "means_", ("covariance_type_", "equal_weights_"), _check_mixture, _mixture),
+)

@@ -76,7 +76,7 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
     eq. (14) of Lücke & Forster. The fit history is not changed.
     """
     view = without_names(estimator)
-    if isinstance(estimator, KMeans):
+    if not hasattr(estimator, "predict_proba"):
         view.cluster_centers_ = model.centers
         weight = len(X) if sample_weight is None else np.sum(sample_weight)
         least = np.finfo(np.float64).tiny

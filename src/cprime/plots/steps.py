@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cprime._utils.style import PURPLE, frame
-from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
 from cprime.plots.fitted import check_data, check_fitted, impute_missing, path, standing
@@ -140,7 +139,7 @@ class StepsDisplay:
             before = standing(refit, models[number - 1], X, sample_weight)
             after = standing(refit, models[number], X, sample_weight)
             made.append(Cycle(number, _placed(before, plane), _responsibilities(before, X), _placed(after, plane)))
-        divide = isinstance(estimator, KMeans) and X.shape[1] == 2
+        divide = not hasattr(estimator, "predict_proba") and X.shape[1] == 2
         return cls(plane.points(points), made, plane.names, divide).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
@@ -203,14 +202,14 @@ class StepsDisplay:
 
 
 def _placed(view: Any, plane: Projection) -> ProjectedGaussians:
-    covariances = None if isinstance(view, KMeans) else plane.covariances(view)
+    covariances = plane.covariances(view) if hasattr(view, "predict_proba") else None
     return ProjectedGaussians(plane.points(centers_of(view)), covariances)
 
 
 def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:
-    if isinstance(view, KMeans):
-        return np.eye(len(view.cluster_centers_))[view.predict(X)]
-    return view.predict_proba(X)
+    if hasattr(view, "predict_proba"):
+        return view.predict_proba(X)
+    return np.eye(len(view.cluster_centers_))[view.predict(X)]
 
 
 def _shown(n_iter: int) -> list[int]:

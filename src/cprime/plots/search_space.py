@@ -11,7 +11,7 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.plane import project
-from cprime.plots.style import COLUMN, GREY, TEXT, bare, panels
+from cprime.plots.style import COLUMN, GREY, TEXT, bare, panel_grid
 
 _COLUMNS = 2
 
@@ -149,16 +149,7 @@ class SearchSpaceDisplay:
         display : SearchSpaceDisplay
         """
         n = len(self.looks)
-        if ax is None:
-            columns = min(n, _COLUMNS)
-            rows = -(-n // columns)
-            height = (COLUMN * 0.95 if n == 1 else COLUMN / 2 * rows) + 0.2
-            self.figure_, axes = panels(None, rows, columns, height, sharex=True, sharey=True)
-            for spare in axes[n:]:
-                spare.remove()
-            self.axes_ = axes[:n]
-        else:
-            self.figure_, self.axes_ = panels(ax, 1, n, 0)
+        self.figure_, self.axes_ = panel_grid(ax, n, min(n, _COLUMNS), COLUMN * (0.95 if n == 1 else 0.5), 0.2)
         for i, (axes, look) in enumerate(zip(self.axes_, self.looks, strict=True)):
             self._panel(axes, look, f"E-step {i + 1}" if n > 1 else "")
         self._key(self.axes_[-1])

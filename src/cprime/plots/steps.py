@@ -12,7 +12,7 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
 from cprime.plots.fitted import check_data, check_fitted, impute_missing, path, standing
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
-from cprime.plots.style import COLUMN, GREY, cluster_colors, panels
+from cprime.plots.style import COLUMN, GREY, cluster_colors, panel_grid
 
 _COLUMNS = 3
 _CYCLES = 4
@@ -157,17 +157,11 @@ class StepsDisplay:
         display : StepsDisplay
         """
         count = 1 + 2 * len(self.cycles)
+        row_height = (COLUMN - 0.5) / _COLUMNS * (proportion(self._places()) or 0.9) + 0.25
+        self.figure_, self.axes_ = panel_grid(ax, count, _COLUMNS, row_height, 0.4)
         if ax is None:
-            rows = -(-count // _COLUMNS)
-            height = rows * ((COLUMN - 0.5) / _COLUMNS * (proportion(self._places()) or 0.9) + 0.25) + 0.4
-            self.figure_, axes = panels(None, rows, _COLUMNS, height, sharex=True, sharey=True)
-            for spare in axes[count:]:
-                spare.remove()
-            self.axes_ = axes[:count]
             self.figure_.supxlabel(self.names[0], fontsize=9)
             self.figure_.supylabel(self.names[1], fontsize=9)
-        else:
-            self.figure_, self.axes_ = panels(ax, 1, count, 0)
         colors = cluster_colors(self.cycles[0].before.centers)
         self._panel(self.axes_[0], "start", None, self.cycles[0].before, colors, deviations)
         for i, cycle in enumerate(self.cycles):

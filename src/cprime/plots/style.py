@@ -44,6 +44,20 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
     return given[0].figure, given
 
 
+def panel_grid(ax: Any, count: int, n_columns: int, row_height: float, margin: float) -> tuple[Figure, NDArray]:
+    """Return a figure and `count` Axes with common axis limits: the given Axes, or those of a new figure.
+
+    row_height, margin: height of a row of a new figure, and height of the rest [inches]
+    """
+    if ax is not None:
+        return panels(ax, 1, count, 0)
+    n_rows = -(-count // n_columns)
+    figure, axes = panels(None, n_rows, n_columns, n_rows * row_height + margin, sharex=True, sharey=True)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
+
+
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
     """Return a color (red, green, blue) for each of the centers (C, D): (C, 3), from 0 to 1.
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cprime.neighbors import exact_lists
 from cprime.neighbors.lists import without_self
-from cprime.report.evidence import ReportData
+from cprime.report.evidence import ReportData, shortened
 
 MOST_SHOWN = 2_000
 _TYPICAL = 3
@@ -79,11 +79,6 @@ def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.take_along_axis(top, order, axis=1)
 
 
-def short(name: str) -> str:
-    """Return a feature name for use in phrases: a long one is cut, with an ellipsis at its end."""
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-
-
 def level(z: float) -> str:
     """Return a z-score in words, for example "high"; "" if the z-score is near 0."""
     size = abs(z)
@@ -98,5 +93,5 @@ def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, 
 
     z (D,): z-scores of the cluster    features: indices of the at most 3 features to mention    names: of all features
     """
-    phrases = [f"{level(float(z[j]))} {short(names[j])}" for j in features if level(float(z[j]))]
+    phrases = [f"{level(float(z[j]))} {shortened(names[j], _LONGEST)}" for j in features if level(float(z[j]))]
     return ", ".join(phrases) or "near the mean in every feature"

@@ -65,10 +65,6 @@ class ReportData:
     def n_active(self) -> int:
         return int(self.estimator.n_active_)
 
-    @property
-    def sampled(self) -> bool:
-        return len(self.rows) < self.n_points
-
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """Return the weighted mean of the examined rows: (D,)."""
@@ -147,8 +143,13 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
             labels = best.ids[:, 0]
         else:
             model, best, labels = None, None, without_names(estimator).predict(X)
-    names = tuple(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in feature_names(estimator))
+    names = tuple(shortened(name, _LONGEST) for name in feature_names(estimator))
     return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
+
+
+def shortened(name: str, longest: int) -> str:
+    """Return a feature name of at most `longest` characters: a longer one is cut, with an ellipsis at its end."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def _best(model: Model, X: Rows, n_kept: int) -> Best:

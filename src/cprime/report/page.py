@@ -66,7 +66,10 @@ def render(
     features = deviant(found.z)
     centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
     typical = None if pictures is None else sheet(pictures.typical, pictures.limits)
-    factors = None if pictures is None or pictures.factors is None else _in_rows(pictures.factors)
+    factors = None
+    if pictures is not None and pictures.factors is not None:
+        tiles = pictures.factors
+        factors = sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), columns=tiles.shape[1])
     table = _table(evidence, found, features, pictures is not None)
     context = {
         **values,
@@ -98,11 +101,6 @@ def render(
     return _environment().get_template("report.html").render(context)
 
 
-def _in_rows(tiles: NDArray) -> Sheet:
-    """Return one picture of k rows of m tiles (small pictures) each. tiles (k, m, …): their values, from 0 to 1"""
-    return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
-
-
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -124,8 +122,8 @@ def _title(evidence: ReportData, names: Names) -> str:
 
 
 def _rows_said(evidence: ReportData) -> str:
-    n = f"{evidence.n_points:,}"
-    return f"a random sample of {len(evidence.rows):,} of the {n} rows" if evidence.sampled else f"all {n} rows"
+    n, examined = evidence.n_points, len(evidence.rows)
+    return f"all {n:,} rows" if examined == n else f"a random sample of {examined:,} of the {n:,} rows"
 
 
 def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -250,7 +248,7 @@ def _for_script(
                 spread,
                 [place[int(b)] for b in found.neighbors[c] if int(b) in place],
                 [number[j] for j in top],
-                [[int(evidence.rows[r]), *(_short_number(evidence.X[r, j]) for j in top)] for r in rows],
+                [[int(evidence.rows[r]), *(written(float(evidence.X[r, j])) for j in top)] for r in rows],
             ]
         )
     data: dict[str, Any] = {
@@ -269,10 +267,6 @@ def _for_script(
             "names": [evidence.names[j] for j in prints.features],
         }
     return data
-
-
-def _short_number(value: Any) -> str:
-    return written(float(value))
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:

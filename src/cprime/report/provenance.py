@@ -55,13 +55,12 @@ def provenance(estimator: Any, data_name: str | None) -> Provenance:
 
 def changed_params(estimator: Any) -> dict[str, Any]:
     """Return the estimator's arguments that differ from their defaults, by name."""
-    defaults = signature(type(estimator)).parameters
-    found = estimator.get_params(deep=False)
-    return {name: value for name, value in found.items() if not _equal(value, defaults[name].default)}
-
-
-def _equal(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and not hasattr(value, "shape") and bool(value == default)
+    defaults, changed = signature(type(estimator)).parameters, {}
+    for name, value in estimator.get_params(deep=False).items():
+        default = defaults[name].default
+        if type(value) is not type(default) or hasattr(value, "shape") or value != default:
+            changed[name] = value
+    return changed
 
 
 def _code(estimator: Any, data_name: str | None) -> str:

@@ -1,6 +1,6 @@
 """The plot of a sweep: its content, and the error without matplotlib."""
 
-import importlib
+import sys
 
 import numpy as np
 import pytest
@@ -51,9 +51,9 @@ def test_given_axes_are_drawn_on_and_what_was_not_computed_is_left_out():
 
 
 def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
-    module = importlib.import_module("cprime.selection.display")
     found = sweep(KMeans(), apart(3, 2, 20)[0], [2, 3], random_state=0)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    for name in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r'pip install "cprime\[plots\]"'):
         SelectionDisplay.from_sweep(found)
     with pytest.raises(ImportError, match="needs matplotlib"):

@@ -84,6 +84,8 @@ _EXTRAS = {
     "lance": "lance",
     "faiss": "faiss",
     "pandas": "tables",
+    "polars": "tables",
+    "matplotlib": "plots",
     "fsspec": "remote",
 }
 

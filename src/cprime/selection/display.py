@@ -1,12 +1,12 @@
 """Figure of a sweep: each criterion over the number of components C, with the best C marked."""
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import require
 from cprime._utils.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves
 from cprime.selection.results import LOWER_IS_BETTER, Mixture, Sweep
 from cprime.selection.sweep import sweep
@@ -92,13 +92,12 @@ class SelectionDisplay:
         **options: Any,
     ) -> Self:
         """Run `sweep` with the given arguments and draw its result; ax: matplotlib axes, or None for a new figure."""
-        _check_matplotlib()
+        require("matplotlib", "SelectionDisplay")
         return cls.from_sweep(sweep(estimator, X, n_components_range, **options), ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
         """Draw the sweep again, on other axes; ax: matplotlib axes, or None for a new figure. Returns the display."""
-        _check_matplotlib()
-        from matplotlib import pyplot
+        pyplot = require("matplotlib.pyplot", "SelectionDisplay")
         from matplotlib.ticker import MaxNLocator
 
         if ax is None:
@@ -140,8 +139,3 @@ class SelectionDisplay:
     def _per_point(self, name: str) -> NDArray[np.float64]:
         values = getattr(self.sweep, name)
         return values / (2 * self.sweep.weight) if LOWER_IS_BETTER[name] else -values
-
-
-def _check_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        raise ImportError('SelectionDisplay needs matplotlib, which is missing: pip install "cprime[plots]"')

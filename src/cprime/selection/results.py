@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import require
 from cprime.estimators import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
 from cprime.estimators.validation import check_choice, check_real
 from cprime.selection.criteria import elbow
@@ -194,11 +194,7 @@ _MOST_ROWS = 20  # largest number of rows that a text table shows
 def frame_of(columns: Mapping[str, Any], library: str) -> Any:
     """Return a data frame of `columns`, arrays of equal length by name. library: pandas or polars"""
     check_choice(library, "library", ("pandas", "polars"))
-    try:
-        module = import_module(library)
-    except ImportError as error:
-        raise ImportError(f"to_frame needs {library}, which is missing: pip install cprime[tables]") from error
-    return module.DataFrame(dict(columns))
+    return require(library, "to_frame").DataFrame(dict(columns))
 
 
 def text_of(columns: Mapping[str, Any]) -> list[str]:

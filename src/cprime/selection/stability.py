@@ -13,6 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from cprime._utils.messages import require
 from cprime._utils.random import check_random_state
 from cprime._utils.style import BLUE, frame
 from cprime.estimators import KMeans
@@ -113,11 +114,9 @@ class Stability:
         ImportError
             If matplotlib is missing: ``pip install cprime[plots]``.
         """
-        try:
-            from matplotlib import pyplot
-            from matplotlib.ticker import MaxNLocator
-        except ImportError as error:
-            raise ImportError('plot needs matplotlib, which is missing: pip install "cprime[plots]"') from error
+        pyplot = require("matplotlib.pyplot", "plot")
+        from matplotlib.ticker import MaxNLocator
+
         if ax is None:
             ax = pyplot.subplots(figsize=(5.2, 3.4), layout="constrained")[1]
         assert ax is not None

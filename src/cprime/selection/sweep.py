@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
-from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.criteria import aic, bic
@@ -189,13 +188,13 @@ def _best_fit(
     best = _run(template, data, C, rng, {"n_init": n_init})
     if isinstance(best, DiscreteMixture):  # for which moved centers may be invalid parameters
         return best
-    X, weights, labels = _in_memory(best, data, rng)
+    X, weights, rows = rows_in_memory(data_for(best, data.X, data.weights), rng)
     if before is not None:
         centers = centers_of(before, None)
         more = extended(X, centers, C - len(centers), weights, rng, template.n_threads)
-        best = max(best, _run(template, data, C, rng, start_from(template, more)), key=_free_energy)
+        best = max(best, _run(template, data, C, rng, start_from(template, more)), key=lambda fit: fit.lower_bound_)
     for _ in range(C if C > 2 else 0):
-        changed = exchanged(X, centers_of(best, None), weights, labels(best))
+        changed = exchanged(X, centers_of(best, None), weights, best.labels_[rows])
         if changed is None:
             break
         fit = _run(template, data, C, rng, start_from(template, changed))
@@ -203,17 +202,6 @@ def _best_fit(
             break
         best = fit
     return best
-
-
-def _in_memory(
-    fit: Mixture, data: WeightedData, rng: np.random.RandomState
-) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
-    """Return rows among which new centers are found, their weights, and a function that returns a fit's labels.
-
-    These are all rows if the data are in memory, or at most 2¹⁷ random rows if the data are read from files.
-    """
-    X, weights, rows = rows_in_memory(data_for(fit, data.X, data.weights), rng)
-    return X, weights, lambda fit: fit.labels_[rows]
 
 
 def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
@@ -230,10 +218,6 @@ def _everything(fit: Mixture) -> dict[str, Any]:
     """
     fitted = {name: getattr(fit, name.removesuffix("init"), None) for name in fit.get_params() if name[-6:] == "s_init"}
     return fitted or start_from(fit, centers_of(fit, None))
-
-
-def _free_energy(fit: Mixture) -> float:
-    return fit.lower_bound_
 
 
 def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict[str, Any]:

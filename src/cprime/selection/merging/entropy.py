@@ -203,7 +203,8 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
     """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
-    step = max(1, _most_values(n_components) // max(1, H * (H - 1) // 2))
+    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # limited by memory, and by the bits in `_summed`
+    step = max(1, most // max(1, H * (H - 1) // 2))
     for begin in range(0, len(points.ids) if H > 1 else 0, step):
         rows = slice(begin, begin + step)
         ids, shares = (np.ascontiguousarray(of[rows].T) for of in (points.ids, points.shares))
@@ -229,11 +230,6 @@ def _gains_beside(
         return low.ravel(), high.ravel(), (weights * gain(s, t)).ravel()
     s, weights = (np.broadcast_to(of, t.shape)[both] for of in (s, weights))
     return low[both], high[both], weights * gain(s, t[both])
-
-
-def _most_values(n_components: int) -> int:
-    """Return the maximum number of values in a call of `_summed`, limited by its int64 sort keys and by memory."""
-    return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 
 def _summed(low: NDArray, high: NDArray, values: NDArray, n_components: int) -> csr_array:

@@ -130,19 +130,20 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
         raise TypeError("a report needs rows of features: this model was fitted to dissimilarities.")
     centers = centers_of(estimator)
     data = _opened(estimator, X, sample_weight)
-    rows = _chosen(data, max_rows, _products(estimator, centers))
+    model = model_of(estimator) if hasattr(estimator, "_parameters") else None
+    rows = _chosen(data, max_rows, products(model, *centers.shape))
     taken = data.take(rows)
     X = taken.X.dense() if taken.X.observed is None else without_names(estimator).impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
     with computing(estimator.n_threads):
-        if hasattr(estimator, "_parameters"):
+        if model is not None:
             model = estimator._model_of(data)
             best = _best(model, taken.X, estimator.n_active_ + _MORE)
             labels = best.ids[:, 0]
         else:
-            model, best, labels = None, None, without_names(estimator).predict(X)
+            best, labels = None, without_names(estimator).predict(X)
     names = tuple(shortened(name, _LONGEST) for name in feature_names(estimator))
     return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 
@@ -169,10 +170,8 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
     return local(X.reshape(len(X), -1), check_weights(sample_weight, X))
 
 
-def _products(estimator: Any, centers: NDArray) -> int:
-    """Return the number of multiplications to compare one row with all components."""
-    C, D = centers.shape
-    model = model_of(estimator) if hasattr(estimator, "_parameters") else None
+def products(model: Model | None, C: int, D: int) -> int:
+    """Return the number of multiplications to compare one row with all C components, in D dimensions."""
     return C * D * (D if model is not None and model.full else 1)
 
 

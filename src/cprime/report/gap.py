@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import as_rows, computing
-from cprime.report.evidence import ReportData, log_sum
+from cprime.report.evidence import ReportData, log_sum, products
 
 _EXPONENTIALS = 10**8  # maximum number of rows times components in the computation of the log-likelihood L
 _PRODUCTS = 10**10
@@ -42,8 +42,7 @@ def gap(evidence: ReportData) -> BoundGap | None:
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None
-    products = C * evidence.X.shape[1] * (evidence.X.shape[1] if evidence.model.full else 1)
-    n = max(min(_EXPONENTIALS // C, _PRODUCTS // products), 1_000)
+    n = max(min(_EXPONENTIALS // C, _PRODUCTS // products(evidence.model, *evidence.centers.shape)), 1_000)
     chosen = np.unique(np.linspace(0, len(evidence.X) - 1, min(n, len(evidence.X))).astype(np.intp))
     joint, weight = evidence.best.log_joint[chosen], evidence.weight[chosen]
     with computing(evidence.estimator.n_threads):

@@ -70,6 +70,8 @@ def render(
     if pictures is not None and pictures.factors is not None:
         tiles = pictures.factors
         factors = sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), columns=tiles.shape[1])
+    sizes = found.sizes[found.shown]
+    relative = sizes / (sizes[0] if sizes[0] > 0 else 1.0)  # the first cluster is the largest
     table = _table(evidence, found, features, pictures is not None)
     context = {
         **values,
@@ -85,7 +87,7 @@ def render(
         "factors": factors,
         "map": bubbles.bubbles(_map_label(evidence, found), places, found.shown, found.spread[found.shown], centers),
         "key": bubbles.key(found.spread[found.shown]),
-        "enlarged": bool((places[:, 2] > 1.01 * places[0, 2] * np.sqrt(_relative(found))).any()),
+        "enlarged": bool((places[:, 2] > 1.01 * places[0, 2] * np.sqrt(relative)).any()),
         "unit": "standard deviations" if evidence.scale_free else "units of the data",
         "table": table,
         "prints": _prints(evidence, values["fingerprints"]),
@@ -150,12 +152,6 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
         ("effective clusters", f"{np.exp(-(share * np.log(share)).sum()):,.0f}", "of equal size would be as diverse")
     )
     return found
-
-
-def _relative(found: Clusters) -> NDArray[np.float64]:
-    """Return the sizes of the clusters in the report divided by the largest size: (m,)."""
-    sizes = found.sizes[found.shown]
-    return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
 
 
 def _map_label(evidence: ReportData, found: Clusters) -> str:

@@ -75,7 +75,10 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             tree = _BisectingTree(indices=np.arange(X.shape[0]), center=rows.mean(axis=0), score=0)
             norms = row_norms(rows, squared=True)
             for _ in range(self.n_clusters - 1):
-                self._cut(_next_leaf(tree), rows, norms, weights, random_state)
+                leaves = (
+                    leaf for leaf in tree.iter_leaves() if len(leaf.indices)
+                )  # a split of equal rows makes a leaf empty
+                self._cut(max(leaves, key=lambda leaf: leaf.score), rows, norms, weights, random_state)
             self._set_leaves(tree, X, sample_weight)
         return self
 
@@ -146,11 +149,3 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         for rows, node in ((~right, cluster_node.left), (right, cluster_node.right)):
             labels[rows] = self._predict_recursive(X[rows], sample_weight[rows], node)
         return labels
-
-
-def _next_leaf(tree: Any) -> Any:
-    """Return the leaf to split next: of the leaves that have rows, the one with the highest score.
-
-    A leaf has no rows if it results from a split of equal rows.
-    """
-    return max((leaf for leaf in tree.iter_leaves() if len(leaf.indices)), key=lambda leaf: leaf.score)

@@ -199,11 +199,9 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         self : KMeans
         """
         with computing(None), self._drawing() as random_state:
-
-            def keeps(X: Any) -> bool:
-                return not callable(self.init) and not is_small(X, self.n_clusters)
-
-            X, sample_weight = self._training_data(X, sample_weight, keeps=keeps)
+            X, sample_weight = self._training_data(
+                X, sample_weight, keeps=lambda X: not callable(self.init) and not is_small(X, self.n_clusters)
+            )
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:

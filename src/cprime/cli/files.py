@@ -128,7 +128,7 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
     """Open the data at `path` for a fit, and return them as a source, filled and scaled if requested.
 
-    Data of a single chunk are stored in memory, unless `max_memory` is given.
+    Data of a single chunk are stored in memory, unless `max_memory` is given, so that their file is read only once.
 
     max_memory: limit of memory such as "8GB", or None; a limit makes chunks so small that already the first pass
     over the data respects the limit
@@ -144,12 +144,9 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
         if preparation.scale is not None and source.columns is not None:
             _note_constant(source, preparation, np.flatnonzero(preparation.scale == 1.0))
         source = PreparedSource(source, preparation)
-    return held(source) if max_memory is None else source
-
-
-def held(source: Source) -> Source:
-    """Return the source, with its rows in memory if it has a single chunk, so that the file is read only once."""
-    return MaterializedSource(source) if len(source.sizes) == 1 else source
+    if max_memory is None and len(source.sizes) == 1:
+        return MaterializedSource(source)
+    return source
 
 
 def as_of(estimator: Any, source: Source) -> Source:

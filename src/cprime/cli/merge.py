@@ -12,7 +12,7 @@ import numpy as np
 from cprime import load
 from cprime.cli.files import InputData, Request, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, rows_writer
-from cprime.cli.predict import named
+from cprime.cli.predict import identifiers
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.merge import resolve_criterion
@@ -103,7 +103,6 @@ def _rows(tree: MergeTree, n_clusters: int, found: InputData, request: Request) 
     """Yield the columns of the output for each chunk of rows: identifiers, if requested, and labels (clusters)."""
     clusters = tree.cut(n_clusters).astype(np.int32)
     assert tree.components is not None
-    names = None if request.identifier is None else found.stored.row_names(request.identifier)
+    named = identifiers(found, request)
     for begin, end in pairwise(accumulate(found.source.sizes, initial=0)):
-        called = {} if names is None else {str(request.identifier): named(names, found, begin, end)}
-        yield {**called, "label": clusters[tree.components[begin:end]]}
+        yield {**named(begin, end), "label": clusters[tree.components[begin:end]]}

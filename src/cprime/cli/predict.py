@@ -125,16 +125,21 @@ def predict(
     with hinted(fills=False), RowsProgress(source.n_rows, quiet=quiet) as progress, ExitStack() as stack:
         write = None if output is None else stack.enter_context(rows_writer(output, source.n_rows))
         by_cluster = None if wanted.folder is None else stack.enter_context(partition(wanted.folder))
-        row_of = _Rows(found, source, request, wanted.with_data)
+        named = identifiers(found, request)
+        data = found.source.as_type(source.dtype) if wanted.with_data else None  # not filled or scaled
         for begin, X in _pieces(source.watched(progress.rows), estimator, wanted):
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))
-            called = row_of.named(begin, begin + len(X))
+            end = begin + len(X)
+            called = named(begin, end)
             if write is not None:
                 write(joined(called, rows))
             if by_cluster is not None:
-                called = called or row_of.numbered(begin, begin + len(X))
-                kept = joined({"cluster": rows.pop("label")}, called, rows, row_of.data(begin, X))
+                numbers = {"row": np.arange(begin, end) if found.rows is None else found.rows[begin:end]}
+                values: Columns = {}
+                if data is not None:
+                    values = row_columns(data, X if source.preparation is None else data.read(begin, end))
+                kept = joined({"cluster": rows.pop("label")}, called or numbers, rows, values)
                 by_cluster.write(kept.pop("cluster"), kept)
         source.verify()
     figures = {
@@ -164,34 +169,6 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
             yield begin + a, X[a:b]
 
 
-class _Rows:
-    """Columns that `cprime predict` writes beside the results of the model: identifiers, row numbers, and data."""
-
-    def __init__(self, found: InputData, source: Source, request: Request, with_data: bool) -> None:
-        self._found, self._identifier = found, request.identifier
-        self._names = None if request.identifier is None else found.stored.row_names(request.identifier)
-        self._source = found.source.as_type(source.dtype) if with_data else None
-        self._as_read = source.preparation is None
-
-    def named(self, begin: int, end: int) -> Columns:
-        if self._names is None:
-            return {}
-        return {str(self._identifier): named(self._names, self._found, begin, end)}
-
-    def numbered(self, begin: int, end: int) -> Columns:
-        rows = self._found.rows
-        return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
-
-    def data(self, begin: int, X: NDArray) -> Columns:
-        """Return the data of the rows from `begin` on as columns by name, in the precision of the model.
-
-        The values are those of the file, before filling and scaling. X (n, D): these rows as passed to the model
-        """
-        if self._source is None:
-            return {}
-        return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))
-
-
 def joined(*parts: Columns) -> Columns:
     """Return the columns of all dictionaries `parts` as one dictionary; raise ValueError if two have the same name."""
     names = list(chain(*parts))
@@ -203,14 +180,21 @@ def joined(*parts: Columns) -> Columns:
     return dict(chain.from_iterable(part.items() for part in parts))
 
 
-def named(names: Callable[[int, int], Any], found: InputData, begin: int, end: int) -> Any:
-    """Return the identifiers of the rows begin ≤ n < end, where n counts only the selected rows of the data.
+def identifiers(found: InputData, request: Request) -> Callable[[int, int], Columns]:
+    """Return a function of begin and end that returns the identifiers of the rows begin ≤ n < end, as columns by name.
 
-    names: function that returns the identifiers of a range of rows of the file    found: the opened data
+    n counts only the selected rows of the data. There are no columns if no identifiers are requested.
     """
-    if found.rows is None:
-        return names(begin, end)
-    rows = found.rows[begin:end]
-    first = int(rows[0])
-    values = names(first, int(rows[-1]) + 1)
-    return values[rows - first] if isinstance(values, np.ndarray) else values.take(rows - first)
+    if request.identifier is None:
+        return lambda begin, end: {}
+    name, names = request.identifier, found.stored.row_names(request.identifier)
+
+    def read(begin: int, end: int) -> Columns:
+        if found.rows is None:
+            return {name: names(begin, end)}
+        rows = found.rows[begin:end]
+        first = int(rows[0])
+        values = names(first, int(rows[-1]) + 1)
+        return {name: values[rows - first] if isinstance(values, np.ndarray) else values.take(rows - first)}
+
+    return read

@@ -100,5 +100,5 @@ def _error(evidence: ReportData) -> float:
 def _free_energy(evidence: ReportData) -> float | None:
     if evidence.best is None:
         return None
-    bound = log_sum(evidence.best.log_joint[:, : evidence.n_active])
+    bound = log_sum(evidence.best.log_joint[:, : evidence.estimator.n_active_])
     return float(np.average(bound, weights=evidence.weight))

@@ -61,10 +61,6 @@ class ReportData:
     def n_clusters(self) -> int:
         return len(self.centers)
 
-    @property
-    def n_active(self) -> int:
-        return int(self.estimator.n_active_)
-
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """Return the weighted mean of the examined rows: (D,)."""

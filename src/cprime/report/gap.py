@@ -39,8 +39,10 @@ class BoundGap:
 
 def gap(evidence: ReportData) -> BoundGap | None:
     """Return free energy F, log-likelihood L and the gap L − F for a sample; None if C′ = C or without densities."""
-    H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
-    if evidence.best is None or evidence.model is None or H >= C:
+    if evidence.best is None or evidence.model is None:
+        return None
+    H, C = int(evidence.estimator.n_active_), evidence.n_clusters
+    if H >= C:
         return None
     n = max(min(_EXPONENTIALS // C, _PRODUCTS // products(evidence.model, *evidence.centers.shape)), 1_000)
     chosen = np.unique(np.linspace(0, len(evidence.X) - 1, min(n, len(evidence.X))).astype(np.intp))

@@ -251,10 +251,17 @@ def _for_script(
         "clusters": entries,
         "names": [evidence.names[j] for j in used],
         "places": [[round(float(v), 1) for v in row] for row in places],
-        "sheets": []
-        if centers is None or typical is None
-        else [_sheet_for_script(centers, None), _sheet_for_script(typical, typical.uri)],
+        "sheets": [],
     }
+    if centers is not None and typical is not None:
+        for shown, uri in (
+            (centers, None),
+            (typical, typical.uri),
+        ):  # the centers are in the page already
+            tile = [shown.tile_width, shown.tile_height]
+            data["sheets"].append(
+                {"uri": uri, "width": shown.width, "height": shown.height, "tile": tile, "columns": shown.columns}
+            )
     if prints is not None:
         z = np.clip(np.rint(prints.z * _Z_UNIT), -127, 127).astype(np.int8)
         data["prints"] = {
@@ -263,17 +270,6 @@ def _for_script(
             "names": [evidence.names[j] for j in prints.features],
         }
     return data
-
-
-def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """Return a picture of many tiles as a dictionary for the page's script. uri: None if it is in the page already"""
-    return {
-        "uri": uri,
-        "width": found.width,
-        "height": found.height,
-        "tile": [found.tile_width, found.tile_height],
-        "columns": found.columns,
-    }
 
 
 def _colours(colours: NDArray[np.int64]) -> list[str]:

@@ -59,7 +59,7 @@ def bubbles(
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
     """Return SVG of the i-th tile of a sheet, framed, with center (x, y) and the area of a square of side 2 · half."""
-    left, top = sheet.place(i)
+    left, top = i % sheet.columns * sheet.tile_width, i // sheet.columns * sheet.tile_height
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio
     view = f"{left} {top} {sheet.tile_width} {sheet.tile_height}"

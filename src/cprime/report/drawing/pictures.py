@@ -33,10 +33,6 @@ class Sheet:
     columns: int
     reduced: bool
 
-    def place(self, i: int) -> tuple[int, int]:
-        """Return the upper left corner (x, y) of the i-th tile in pixels."""
-        return i % self.columns * self.tile_width, i // self.columns * self.tile_height
-
 
 def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = None) -> Sheet:
     """Return a sheet of tiles of shape (m, height, width), gray, or (m, height, width, 3).

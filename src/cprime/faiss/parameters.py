@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from cprime import KMeans
 from cprime.faiss.progressive import steps_of
-from cprime.faiss.vectors import Vectors, directions, drawn, faiss, subset
+from cprime.faiss.vectors import Vectors, directions, drawn, faiss
+from cprime.sources import Source
 
 logger = logging.getLogger("cprime")
 
@@ -45,7 +46,7 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
         return X, weights
     logger.info("max_points_per_centroid=%d: the fit uses %d of %d points", cp.max_points_per_centroid, limit, n)
     ids = drawn(n, limit, cp.seed)
-    return subset(X, ids), None if weights is None else weights[ids]
+    return X.subset(ids) if isinstance(X, Source) else X[ids], None if weights is None else weights[ids]
 
 
 def check_served(cp: Any) -> None:

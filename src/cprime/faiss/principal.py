@@ -25,11 +25,6 @@ class Coordinates:
     directions: NDArray[np.float64]
 
     @classmethod
-    def stored(cls, d: int) -> Self:
-        """Return the trivial system, with mean 0 and unit directions: the coordinates of a vector are its d entries."""
-        return cls(np.zeros(d), np.eye(d))
-
-    @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
         """Return the system whose directions are the eigenvectors of X's covariance matrix, by decreasing variance.
 

@@ -59,7 +59,8 @@ def start_of_all(
     fit: function of vectors (n, m) and initial centroids (k, m), None in the first step, that returns a fitted `KMeans`
     """
     d, steps = int(X.shape[1]), steps_of(cp)
-    coordinates = Coordinates.principal(X, weights, n_threads) if cp.apply_pca else Coordinates.stored(d)
+    columns = Coordinates(np.zeros(d), np.eye(d))
+    coordinates = Coordinates.principal(X, weights, n_threads) if cp.apply_pca else columns
     centroids: Floats | None = None
     for step, m in enumerate(dimensions(d, steps)[:-1], 1):
         with shown(int(cp.verbose)):

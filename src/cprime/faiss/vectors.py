@@ -36,11 +36,6 @@ def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     return X.take(ids) if isinstance(X, Source) else X[ids]
 
 
-def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
-    """Return the rows of X with the given increasing indices; a source if X is a source, else an array."""
-    return X.subset(ids) if isinstance(X, Source) else X[ids]
-
-
 def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
     """Return the increasing indices of m rows drawn at random from n rows; all n indices if m ≥ n."""
     if m >= n:

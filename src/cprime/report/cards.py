@@ -44,9 +44,12 @@ def cards(evidence: ReportData, values: dict[str, Any]) -> list[Card]:
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None, evidence.estimator),
         _search(evidence.estimator, values["course"]),
     ]
-    for make, name in ((_certainty, "certainty"), (_error, "course"), (_bound, "course"), (_gap, "gap")):
-        if values[name] is not None:
-            found.append(make(values[name]))
+    if values["certainty"] is not None:
+        found.append(_certainty(values["certainty"]))
+    if values["course"] is not None:
+        found += _convergence(values["course"])
+    if values["gap"] is not None:
+        found.append(_gap(values["gap"]))
     return [card for card in found if card is not None]
 
 
@@ -117,17 +120,15 @@ def _certainty(found: Certainty) -> Card:
     return Card("certainty", "Certainty", text, (drawn,), ("row", "best", "second"), tuple(rows))
 
 
-def _error(found: ConvergenceHistory) -> Card | None:
+def _convergence(found: ConvergenceHistory) -> list[Card]:
+    """Return the cards of J, if the fit computed it, and of F."""
+    bound = _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
     if found.error is None:
-        return None
+        return [bound]
     which = "squared distances to the centers; lower is better"
     if not found.lowers_error:
         which = "squared distances to the best centers, which this fit does not aim to lower"
-    return _course("error", "J by second", found, found.error, "J", which)
-
-
-def _bound(found: ConvergenceHistory) -> Card:
-    return _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
+    return [_course("error", "J by second", found, found.error, "J", which), bound]
 
 
 def _course(

@@ -19,7 +19,7 @@ import cprime
 from cprime._utils.threads import resolve_threads
 from cprime.estimators.validation import are_many
 from cprime.kernels import as_rows, computing
-from cprime.seeding import OwnStart
+from cprime.seeding import OwnStart, is_given
 from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
@@ -32,11 +32,6 @@ SAME_DRAWS = 2**27
 def is_small(X: Any, n_clusters: int) -> bool:
     """Return whether the rows X (n, D) are so few that the initialization is scikit-learn's k-means++."""
     return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
-
-
-def are_centers(init: Any) -> bool:
-    """Return whether the argument `init` is an array of centers rather than a name or a function."""
-    return not isinstance(init, str) and not callable(init)
 
 
 def given_centers(estimator: Any, X: Any) -> NDArray:
@@ -87,7 +82,7 @@ def start_of(
     centered: the centered rows X, or None if these have not been computed
     """
     init = estimator.init
-    if are_centers(init):
+    if is_given(init):
         return given_centers(estimator, X)
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"

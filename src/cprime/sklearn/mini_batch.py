@@ -20,8 +20,9 @@ from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
+from cprime.seeding import is_given
 from cprime.sklearn.draws import Choice, Draws
-from cprime.sklearn.kmeans import are_centers, check_with_tolerance, given_centers
+from cprime.sklearn.kmeans import check_with_tolerance, given_centers
 from cprime.sklearn.nearest import Nearest, as_given, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
@@ -154,7 +155,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         centers = self._init_centroids(
             X,
             x_squared_norms=row_norms(X, squared=True),
-            init=given_centers(self, X) if are_centers(self.init) else self.init,
+            init=given_centers(self, X) if is_given(self.init) else self.init,
             random_state=random_state,
             sample_weight=weights,
         )

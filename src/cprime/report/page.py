@@ -254,10 +254,8 @@ def _for_script(
         "sheets": [],
     }
     if centers is not None and typical is not None:
-        for shown, uri in (
-            (centers, None),
-            (typical, typical.uri),
-        ):  # the centers are in the page already
+        # The picture of the centers is in the page already, so its URI is not repeated.
+        for shown, uri in ((centers, None), (typical, typical.uri)):
             tile = [shown.tile_width, shown.tile_height]
             data["sheets"].append(
                 {"uri": uri, "width": shown.width, "height": shown.height, "tile": tile, "columns": shown.columns}

@@ -75,9 +75,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             tree = _BisectingTree(indices=np.arange(X.shape[0]), center=rows.mean(axis=0), score=0)
             norms = row_norms(rows, squared=True)
             for _ in range(self.n_clusters - 1):
-                leaves = (
-                    leaf for leaf in tree.iter_leaves() if len(leaf.indices)
-                )  # a split of equal rows makes a leaf empty
+                # A leaf (cluster) without rows results from a split of equal rows.
+                leaves = (leaf for leaf in tree.iter_leaves() if len(leaf.indices))
                 self._cut(max(leaves, key=lambda leaf: leaf.score), rows, norms, weights, random_state)
             self._set_leaves(tree, X, sample_weight)
         return self

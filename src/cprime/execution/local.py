@@ -344,7 +344,7 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and their squares in the dtype's range; begin: first row's index."""
-        if self._origin is None or np.isnan(self._origin).any():  # until each column has had a value
+        if self._origin is None or np.isnan(self._origin).any():  # until every column contains an observed value
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

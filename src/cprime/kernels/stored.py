@@ -30,7 +30,7 @@ _BUFFER = 8192
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """Return the size in bytes of the copy as floats that a fit makes of n rows of a narrow type; 0 if it makes none.
+    """Return the size in bytes of the float copy of n rows of a narrow type in a fit; 0 if the fit makes no copy.
 
     A fit converts short rows to floats once, because their conversion would take a notable part of the time of each
     pass. Long rows, and rows whose copy would be large, are converted in each pass.

@@ -186,7 +186,7 @@ class Splitter(NearestCenter, Clusterer):
         return cells(data.points, data.weights, labels, len(centers))
 
     def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """Return the centers after the most urgent splits, at most `max_clusters` centers; None if there is no split."""
+        """Return the centers after the most urgent splits, at most `max_clusters` centers; None without a split."""
         room = self.max_clusters - len(centers)
         wanted = []
         for c, cell in enumerate(self._clusters(data, centers)):

@@ -213,9 +213,10 @@ template <class T> class Lloyd {
         : X_(X), weights_(weights), m_{centers, X.D, C, X.D}, centers_(centers), labels_(labels), squares_(squares),
           other_(X.n), errors_(X.n), counts_(C), sums_(C * static_cast<std::size_t>(X.D)) {}
 
-    // Iterate until the error J changes by no more than the share tol, or no point is reassigned. Returns the number of
-    // iterations, or -1 if a cluster is empty.
-    std::int64_t run(int max_iter, double tol) {
+    // Iterate until no point is reassigned, or until the error J changes by no more than the share tol; if least_shift
+    // is given, until the sum of squared shifts of the centers is at most least_shift, and tol is not used. Returns the
+    // number of iterations, or -1 if a cluster is empty.
+    std::int64_t run(int max_iter, double tol, std::optional<double> least_shift) {
         double last = std::numeric_limits<double>::infinity();
         for (int step = 1;; ++step) {
             const bool moved = assign(step > 1);
@@ -226,8 +227,8 @@ template <class T> class Lloyd {
                 return -1;
             if (!moved)
                 return step;
-            recentre();
-            if (change <= tol || step >= max_iter) {
+            const double shift = recentre();
+            if ((least_shift ? shift <= *least_shift : change <= tol) || step >= max_iter) {
                 assign(true);
                 return step;
             }
@@ -254,11 +255,18 @@ template <class T> class Lloyd {
         return pairwise_sum(errors_.data(), X_.n);
     }
 
-    void recentre() {
+    // Replace the centers by the means of their points; return the sum of squared shifts.
+    double recentre() {
         const auto D = static_cast<std::size_t>(X_.D);
         for (std::size_t c = 0; c < counts_.size(); ++c)
-            for (std::size_t k = 0; k < D; ++k)
-                centers_[c * D + k] = static_cast<T>(sums_[c * D + k] / counts_[c]);
+            for (std::size_t k = 0; k < D; ++k) {
+                T &center = centers_[c * D + k];
+                const T mean = static_cast<T>(sums_[c * D + k] / counts_[c]);
+                const double shift = static_cast<double>(mean) - static_cast<double>(center);
+                sums_[c * D + k] = shift * shift;
+                center = mean;
+            }
+        return pairwise_sum(sums_.data(), sums_.size());
     }
 
     Points<T> X_;
@@ -276,8 +284,9 @@ template <class T> class Lloyd {
 // after the call, -1 if a cluster is empty, and the other results of this problem are undefined.
 template <class T>
 void lloyd_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<double>> sample_weight,
-                OutTable<T> centers, int max_iter, double tol, OutVector<std::int32_t> labels, OutVector<T> squares,
-                OutVector<std::int64_t> n_iterations, int n_threads) {
+                OutTable<T> centers, int max_iter, double tol, std::optional<double> least_shift,
+                OutVector<std::int32_t> labels, OutVector<T> squares, OutVector<std::int64_t> n_iterations,
+                int n_threads) {
     const std::size_t B = n_iterations.shape(0), C = B ? centers.shape(0) / B : 1, D = centers.shape(1);
     const Problems<T> all = problems(X, offsets, sample_weight, C);
     require(all.n == B && centers.shape(0) == B * C && D == static_cast<std::size_t>(all.X.D), "centers, n_iterations");
@@ -288,7 +297,7 @@ void lloyd_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<
             return;
         Lloyd<T> fit(all.rows(b), all.weights_of(b), C, centers.data() + b * C * D, labels.data() + offsets.data()[b],
                      squares.data() + offsets.data()[b]);
-        n_iterations.data()[b] = fit.run(max_iter, tol);
+        n_iterations.data()[b] = fit.run(max_iter, tol, least_shift);
     });
 }
 

@@ -135,6 +135,7 @@ def lloyd_many(
     centers: _Floats,
     max_iter: int,
     tol: float,
+    least_shift: float | None,
     labels: NDArray[np.int32],
     squares: _Floats,
     n_iterations: NDArray[np.int64],

@@ -85,6 +85,25 @@ def test_iterations_end_at_the_tolerance(kind):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [12, 4000])
+def test_iterations_end_at_the_least_shift(n, dtype):
+    """The last iteration is the first one whose squared shifts sum to no more than the limit."""
+    X, offsets = np.random.default_rng(n).standard_normal((n, 3)).astype(dtype), np.array([0, n])
+    rows, centers, shifts = Dense(X), X[:5].copy(), []
+    for _ in range(3):
+        found = rows.assign(centers)
+        new = means(found.counts, found.sums, centers)[0]
+        shifts.append(float(np.square(np.subtract(new, centers, dtype=np.float64)).sum()))
+        centers = new
+    third = shifts[2] if min(shifts[:2]) > shifts[2] > 0 else min(shifts)
+    for kind, limit in ((Dense, third), (Reference, third * (1 + 1e-4))):
+        n_iterations = lloyd_many(kind(X), offsets, X[np.newaxis, :5], 99, 9.0, least_shift=limit).n_iterations[0]
+        assert n_iterations == shifts.index(third) + 1
+    longer = lloyd_many(rows, offsets, X[np.newaxis, :5], 99, 9.0, least_shift=np.nextafter(third, 0)).n_iterations[0]
+    assert longer > shifts.index(third) + 1 or third == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [60, 128, 131, 1000, 8192])
 def test_errors_are_summed_as_numpy_sums(n, weighted, dtype):

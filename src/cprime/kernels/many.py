@@ -130,6 +130,7 @@ def lloyd_many(
     tol: float,
     sample_weight: Floats | None = None,
     *,
+    least_shift: float | None = None,
     omitted: NDArray[np.bool_] | None = None,
     n_threads: int | None = None,
 ) -> LloydResult:
@@ -138,6 +139,8 @@ def lloyd_many(
     A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
     centers) changes by no more than the share `tol` of J.
     offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1    centers (B, C, D): initial centers
+    least_shift: if it is given, a problem has converged, in place of the condition on J, if the sum of squared shifts
+    of its centers in an iteration is at most this [data unit²]
     omitted (B,): mask of problems that are not computed, or None
     """
     offsets, sample_weight = _problems(X, offsets, sample_weight)
@@ -150,7 +153,8 @@ def lloyd_many(
         n_iterations[omitted] = -1
     labels, squares = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=X.dtype)
     results = labels, squares, n_iterations, resolve_threads(n_threads)
-    X.kernels.lloyd_many(X.core, offsets, sample_weight, final, check.count(max_iter, "max_iter"), float(tol), *results)
+    ends = check.count(max_iter, "max_iter"), float(tol), None if least_shift is None else float(least_shift)
+    X.kernels.lloyd_many(X.core, offsets, sample_weight, final, *ends, *results)
     return LloydResult(final.reshape(centers.shape), labels, squares, n_iterations)
 
 
@@ -161,6 +165,7 @@ def lloyd_many_twin(
     centers: NDArray,
     max_iter: int,
     tol: float,
+    least_shift: float | None,
     labels: NDArray,
     squares: NDArray,
     n_iterations: NDArray,
@@ -175,10 +180,12 @@ def lloyd_many_twin(
     for b in np.flatnonzero(n_iterations >= 0):
         problem = slice(offsets[b], offsets[b + 1])
         w = np.ones(offsets[b + 1] - offsets[b]) if sample_weight is None else sample_weight[problem]
-        labels[problem], squares[problem], n_iterations[b] = _lloyd(X[problem], w, each[b], max_iter, tol)
+        labels[problem], squares[problem], n_iterations[b] = _lloyd(X[problem], w, each[b], max_iter, tol, least_shift)
 
 
-def _lloyd(X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float) -> tuple[NDArray, NDArray, int]:
+def _lloyd(
+    X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float, least_shift: float | None
+) -> tuple[NDArray, NDArray, int]:
     """Make Lloyd's iterations of one problem in NumPy, and change its centers (C, D) in place.
 
     Returns labels (n,), squared distances to nearest centers (n,), and the number of iterations; −1 if a cluster is
@@ -198,8 +205,13 @@ def _lloyd(X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float) -
             return labels, squares, -1
         if before is not None and not ((labels != before) & (w > 0)).any():
             return labels, squares, step
+        old = centers.astype(np.float64)
         centers[:] = (shares.T @ X.astype(np.float64)) / counts[:, np.newaxis]
-        if abs(last - J) <= tol * (J or 1.0) or step >= max_iter:
+        if least_shift is None:
+            converged = abs(last - J) <= tol * (J or 1.0)
+        else:
+            converged = float(np.square(centers - old).sum()) <= least_shift
+        if converged or step >= max_iter:
             return *nearest(), step
         before, last = labels, J
 

@@ -17,7 +17,7 @@ from cprime._utils.threads import resolve_threads
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.estimators.validation import check_weights
 from cprime.execution.block import Block
-from cprime.kernels import as_rows, computing
+from cprime.kernels import Dense, Rows, as_rows, computing, lloyd_many
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Full
@@ -26,6 +26,8 @@ from cprime.sklearn.kmeans import Centered
 from cprime.sklearn.nearest import Distances, weighted
 from cprime.sklearn.parameters import with_generator
 from cprime.sources import as_matrix
+
+_AT_ONCE = 2**21  # most numbers of the rows of a k-means whose iterations are one call of compiled code, in one thread
 
 
 class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
@@ -107,10 +109,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
-        data = weighted(X, None if (weights == 1).all() else weights)  # None if all are 1
-        settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
-        plan = em.FitPlan(1, Full(), em.Lloyd(settings))
-        best: tuple[float, NDArray, NDArray] | None = None
+        points = as_rows(X)
+        best: tuple[float, NDArray, NDArray, NDArray] | None = None
         for _ in range(self.n_init):
             start = self._init_centroids(
                 X,
@@ -120,21 +120,35 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
                 n_centroids=2,
                 sample_weight=weights,
             )
-            start = np.ascontiguousarray(start)
-            data.begin(keep=False)
-            fit = em.run(data, partial(TiedSpherical, start, 1.0, variance_floor(start)), plan, Key(0))
-            if best is None or fit.error < best[0] * (1 - 1e-6):
-                labels = data.labels()
-                assert labels is not None
-                best = fit.error, labels, fit.model.centers
+            found = self._two_means(points, None if (weights == 1).all() else weights, np.ascontiguousarray(start))
+            if best is None or found[0] < best[0] * (1 - 1e-6):
+                best = found
         assert best is not None
-        _, labels, centers = best
+        _, labels, centers, squares = best
         if self.bisecting_strategy == "biggest_inertia":
-            squares = np.where(labels == 0, *as_rows(X).distances(centers))
             scores = np.bincount(labels, weights * squares, minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
         leaf.split(labels, centers, scores)
+
+    def _two_means(
+        self, points: Rows, weights: NDArray | None, start: NDArray
+    ) -> tuple[float, NDArray, NDArray, NDArray]:
+        """Make a k-means of some rows from two starting centers (2, D).
+
+        Returns J, labels (n,), centers (2, D), and squared distances (n,) of the rows to their centers.
+        """
+        if isinstance(points, Dense) and points.array.size <= _AT_ONCE:
+            offsets = np.array([0, len(points)])
+            fit = lloyd_many(points, offsets, start[np.newaxis], self.max_iter, 0.0, weights, least_shift=self.tol)
+            if fit.n_iterations[0] > 0:  # otherwise a cluster has become empty
+                return Block(points, weights).weighted_sum(fit.squares), fit.labels, fit.centers[0], fit.squares
+        data = weighted(points.given(), weights)
+        plan = em.FitPlan(1, Full(), em.Lloyd(em.Settings(self.max_iter, self.tol, least_shift=self.tol)))
+        run = em.run(data, partial(TiedSpherical, start, 1.0, variance_floor(start)), plan, Key(0))
+        labels = data.labels()
+        assert labels is not None
+        return run.error, labels, run.model.centers, points.own_distances(run.model.centers, labels)
 
     def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
         """Return the labels of the rows X of a tree node; each row descends to the child with the nearer center."""

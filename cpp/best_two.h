@@ -1,9 +1,10 @@
 // Search for the nearest of C centers by the two least scores of each row. Each vector lane is a row, so the work that
 // is done per row, besides its products, is done for a whole vector of rows at a time.
 //
-// A center's score is half its squared distance minus a constant of the row, see `nearest.h`. A row is decided if the
-// second least lower bound exceeds the upper bound of the least score: then no other center is nearer, nor has a
-// smaller computed distance. All other rows are passed to the screen of `nearest.h`.
+// A center's score is half its squared distance minus a constant of the row, so the nearest center has the least score.
+// Products give lower bounds of all scores. A row is decided if the second least lower bound exceeds the upper bound of
+// the least score: then no other center is nearer, nor has a smaller computed distance. All other rows are passed to
+// the search of `nearest.h`.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -47,8 +48,8 @@ template <class T> struct BestTwo {
     }
 };
 
-// Find the nearest center of each of the n rows `which`. Returns the number of rows that are not decided, which are
-// then the first in `which`.
+// Find the nearest center of each of the n rows with the indices `which`, if bounds of scores decide which it is.
+// Returns the number of rows that are not decided. Their indices are then the first in `which`.
 template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::size_t *which, int n) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n), depth = D + 2;

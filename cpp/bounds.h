@@ -7,7 +7,7 @@
 // centers nearer than r to the row's own center, and all other centers are at least r minus the row's distance away
 // (the annulus of Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The distance to the own center is
 // always computed, those to other centers if their bounds do not exclude them. If the shared bound does not exclude the
-// remaining centers, the row is searched anew by the screen of `nearest.h`.
+// remaining centers, the row is compared with all centers by the search of `nearest.h`.
 //
 // Bounds are rounded down by more than the rounding errors, so an excluded center has a greater *computed* squared
 // distance, and the result is that of `nearest`, ties included.
@@ -31,7 +31,8 @@ template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t 
     for (int g = 0; g < task.width; g += V::width) {
         best = V::max(best, V::min(whole - V::load(spread + g), V::load(reach + g) - away));
         const int last = g + V::width - 1;
-        if (reach[last] - limit >= rest - spread[last]) // rest - spread falls, reach - limit rises
+        // From one radius to the next, rest - spread falls, and reach - limit rises.
+        if (reach[last] - limit >= rest - spread[last])
             break;
     }
     return Rounding<T>::down(-V::lowest(-best));

@@ -13,8 +13,8 @@ constexpr int LEAST_D_OF_PANELS = 16; // least D for coarse numbers in a search 
 constexpr int LEAST_D_OF_LISTS = 64;  // least D in a search of candidate lists for one center (C' = 1)
 constexpr int LEAST_D_OF_KEPT = 128;  // least D in a search of candidate lists for several centers
 
-// Return whether screening C centers in coarse numbers saves time; few centers are multiplied in less time than
-// rounded.
+// Return whether it saves time to exclude most of C centers by products of coarse numbers. If there are few centers,
+// products at full precision take less time than the rounding of rows to coarse numbers.
 inline bool worth_rounding(std::size_t C, int H, int D) { return C * D > 16384 && (H != 1 || C > FEW_CENTERS); }
 
 struct CoarseUnit {
@@ -118,8 +118,9 @@ inline void make_columns(coarse *tiles, int D) {
         transpose_words<0x80808080>(tiles + k / COARSE_COLUMNS * COARSE_TILE);
 }
 
-// Write out (16 * n_left, stride): the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2
-// tiles of columns. The sums begin with `start` of the rows, which compensates for the 128 added to the columns.
+// Compute the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2 tiles of columns, and
+// write them to out (16 * n_left, stride). The sums begin with `start` of the rows, which compensates for the 128 that
+// were added to the columns.
 template <int n_left, int n_right>
 inline void multiply(const coarse *left, const CoarseRows *rows, const coarse *right, int D, float *out, int stride) {
     constexpr int R = n_right > 1 ? 8 : 16; // rows at a time: their 16 sums leave as many registers for the factors

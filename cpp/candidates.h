@@ -1,7 +1,8 @@
-// Common code of the cluster-major searches. The points of a component, and its neighbors, which are the candidates of
-// these points, are packed once relative to the component's own center and scored in dense tiles. If the processor has
-// fast products of coarse (low-precision) numbers, tiles of these only screen the candidates: error bounds decide to
-// which candidates distances have to be computed.
+// Common code of the cluster-major searches, which process all points of one component together. The points, and the
+// component's neighbors, which are the candidates of these points, are packed relative to the component's own center.
+// Then the scores of all pairs are computed by matrix products. A score determines the order of a point's candidates,
+// like the distance. If the processor has fast products of coarse (low-precision) numbers, these only exclude
+// candidates: bounds of the errors decide to which candidates distances have to be computed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -27,7 +28,7 @@ template <class T> inline void column_squares(const T *packed, int D, T *square)
         V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
 }
 
-// Some points x of a component, packed for the register tile; |x|^2 is an additional dimension.
+// Some points x of a component, packed for matrix products; |x|^2 is an additional dimension.
 template <class T> struct ProductPoints {
     explicit ProductPoints(const Points<T> &X)
         : packed(static_cast<std::size_t>(X.D + 1) * TILE_ROWS + PACK_SLACK<T>), gathered_(X, TILE_ROWS) {}
@@ -46,7 +47,7 @@ template <class T> struct ProductPoints {
     }
 
     int n = 0;
-    const T *rows[TILE_ROWS]; // before packing
+    const T *rows[TILE_ROWS]; // addresses of the points that are packed
     Scratch<T> packed;
     alignas(64) T square[TILE_ROWS + simd<T>::width];
 
@@ -54,7 +55,8 @@ template <class T> struct ProductPoints {
     Gathered<T> gathered_;
 };
 
-// Candidates m packed for the register tile: score = outside (|m|^2 - 2 x m + |x|^2), with a factor `outside` for each.
+// Candidates m, packed for matrix products with points x. The score is outside (|m|^2 - 2 x m + |x|^2), the squared
+// distance times a factor `outside` of the candidate.
 template <class T> class ProductCandidates {
   public:
     ProductCandidates(const Rows<T> &centers, const std::int32_t *list, int n_candidates, const T *origin,
@@ -142,7 +144,7 @@ struct CoarsePoints {
     float square(int i) const { return rows[i / COARSE_ROWS].square[i % COARSE_ROWS]; }
 
     int n = 0;
-    const float *row[COARSE_POINTS]; // before rounding
+    const float *row[COARSE_POINTS]; // addresses of the points that are rounded
     Scratch<coarse> columns;
     CoarseRows rows[COARSE_POINTS / COARSE_ROWS];
 
@@ -182,8 +184,8 @@ class CoarseCandidates {
         worst_ = std::sqrt(worst_);
     }
 
-    // Compute lower bounds of all scores. If `narrow`, also lower the limit bar[i] of point i's scores to their least
-    // upper bound.
+    // Compute lower bounds of all scores. If `narrow`, also lower bar[i], the limit of the scores of point i, to the
+    // least of their upper bounds.
     void bound(const CoarsePoints &points, float *bar, bool narrow) {
         for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * COARSE_ROWS)
             if (points.n > COARSE_ROWS)

@@ -1,6 +1,6 @@
 // Search for near centers of rows, in those cells (groups of centers) that may contain a nearer center than found so
-// far. Each row is converted for the screens once, and then searched in each of its cells together with many other
-// rows.
+// far. Each row is converted once to the form in which bounds of its distances are computed. Then it is searched in
+// each of its cells together with many other rows.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Search for the nearest of C centers with a screen in coarse (low-precision) numbers.
+// Search for the nearest of C centers with a screen in coarse (low-precision) numbers: products of such numbers give
+// bounds of scores, which exclude most centers. A score is half a squared distance minus a constant of the row.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,8 @@
 namespace cprime::CPRIME_ISA {
 
 #if defined(CPRIME_HALVES)
-// Columns after the coordinates that make a product a bound: |m|^2/2 as a sum of three bfloat16, |m|, and the rounding
-// error of m.
+// Number of columns after the coordinates of a center m, by which a product becomes a lower bound of the score:
+// |m|^2/2 as a sum of three bfloat16, |m|, and the rounding error of m.
 constexpr int BOUND_COLUMNS = 5;
 #else
 constexpr int BOUND_COLUMNS = 0;
@@ -133,7 +134,8 @@ class RoundedRows {
             };
             round_rows([&](int i) { return X[row[i]]; }, n_rows, next, D_, shift, 1, tiles, rows);
             for (int i = 0; i < n_rows; ++i) {
-                const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // with underflow
+                // Both numbers already include the loss by underflow.
+                const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]);
                 const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
                 bound_row(tiles, i, D_, bound);
                 bounds_[first + i] = bound;
@@ -207,8 +209,9 @@ class RoundedRows {
     double *squares_; // |row - shift|^2 of each row, or null
 };
 
-// Search the n rows `which` among centers [first_center, end_center). Returns the number of rows left, for which too
-// many distances would have to be computed; `which` then begins with these.
+// Find the nearest of centers [first_center, end_center) for the n rows with the indices `which`. Returns the number of
+// rows without a result, because too many distances would have to be computed. Their indices are then the first in
+// `which`.
 inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, int n, int first_center,
                             int end_center) {
     const bool precise = task.hint || task.lows || task.improve; // cases that need the rows' squares

@@ -22,7 +22,8 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     LaneBest<T> found(H);
     Preferred candidates(C);
     alignas(64) T cost[L];
-    const bool worth_bars = task.gaussians.full; // bars save time even if active sets differ
+    // For full covariance matrices, limits of costs save time even if the active sets of neighboring rows differ.
+    const bool worth_bars = task.gaussians.full;
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);

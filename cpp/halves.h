@@ -20,8 +20,8 @@ constexpr int LEAST_D_OF_PANELS = 8; // for smaller D, the register tile is as f
 constexpr int LEAST_D_OF_LISTS = 1;
 constexpr int LEAST_D_OF_KEPT = 1;
 
-// Return whether screening C centers in coarse numbers saves time; few centers are multiplied in less time than
-// rounded.
+// Return whether it saves time to exclude most of C centers by products of coarse numbers. If there are few centers,
+// products at full precision take less time than the rounding of rows to coarse numbers.
 inline bool worth_rounding(std::size_t C, int H, int D) { return H != 1 || C * D > 4096; }
 
 // Guard: while an instance exists, its thread's eight tile registers have 16 rows of 64 bytes each.
@@ -100,8 +100,8 @@ inline void make_columns(coarse *tiles, int D) {
         transpose_words(tiles + k / COARSE_COLUMNS * COARSE_TILE);
 }
 
-// Write out (16 * n_left, stride): the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2
-// tiles of columns.
+// Compute the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2 tiles of columns, and
+// write them to out (16 * n_left, stride).
 template <int n_left, int n_right>
 inline void multiply(const coarse *left, const CoarseRows *, const coarse *right, int D, float *out, int stride) {
     const int depth = coarse_depth(D), group = depth * COARSE_ROWS;

@@ -1,5 +1,5 @@
-// Interface of the instruction-set builds: plain functions over a range of rows or components. Each is called from
-// several threads at once on disjoint ranges; none of them starts a thread.
+// Interface of the kernels, which are compiled once for each instruction set: plain functions over a range of rows or
+// components. Each is called from several threads at once on disjoint ranges. No kernel starts a thread.
 #pragma once
 #include "factor_tasks.h"
 #include "inlined.h"
@@ -10,7 +10,8 @@
 
 namespace cprime {
 
-// Centers packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, with bounds of the errors of scores.
+// Centers packed for the computation of scores (half squared distances minus a constant of the row): panels of `lanes`
+// centers each, stored as columns of D + 1 numbers, with bounds of the errors of scores.
 template <class T> struct Panels {
     T *columns;           // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
     T *half_norm;         // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
@@ -26,7 +27,8 @@ template <class T> struct Panels {
     int C;
 };
 
-// Limits below which computing all distances is faster than screening the centers.
+// Greatest number of dimensions, and of numbers in all centers, for which it is faster to compute all distances than to
+// exclude centers by bounds of scores.
 constexpr int DIRECT_FEATURES = 16, DIRECT_VALUES = 384;
 CPRIME_INLINED bool is_direct(std::size_t C, int H, int D) {
     return H == 1 && D >= 1 && D <= DIRECT_FEATURES && C * static_cast<std::size_t>(D) <= DIRECT_VALUES;

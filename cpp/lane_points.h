@@ -83,7 +83,9 @@ template <class T> class LanePoints {
         std::fill(out + n_, out + L, gaussians.offsets[c]);
     }
 
-    static constexpr int STRETCH = 32; // coordinates between comparisons with bars, each as slow as about two
+    // Number of coordinates that are summed between two comparisons of partial sums with the limits `bar`. A comparison
+    // takes about as long as two coordinates.
+    static constexpr int STRETCH = 32;
 
     template <bool tails>
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {

@@ -1,5 +1,5 @@
-// Point-major partial search: each row has its own candidates, the union of the neighbor lists of the components in its
-// active set.
+// Point-major partial search, which processes one row after the other. Each row has its own candidates, the union of
+// the neighbor lists of the components in its active set.
 #pragma once
 #include <algorithm>
 

@@ -1,12 +1,14 @@
 // Search for the H nearest of C centers, by a screen and a proof.
 //
-// Screen: the products of a tile give score(n, c) = |m_c|^2/2 - x_n m_c, both relative to a common shift, so the score
-// is half the squared distance minus a constant of the row. Its rounding error is at most gamma (|x_n||m_c| +
-// |m_c|^2/2). This bound is an additional dimension of the product, so a tile gives *lower* bounds of the scores; upper
-// bounds are computed where needed. Proof: if the lower bound of a component exceeds the H-th smallest upper bound by
-// more than the rounding error of a difference, its computed distance is not among the H smallest. The few remaining
-// distances are computed from differences, which is accurate for any origin. The result is therefore that of a search
-// by differences over all C, with ties going to the lower id.
+// Screen: matrix products give score(n, c) = |m_c|^2/2 - x_n m_c, where rows x and centers m are relative to a common
+// shift. So the score is half the squared distance minus a constant of the row. Its rounding error is at most
+// gamma (|x_n||m_c| + |m_c|^2/2). This bound is an additional dimension of the product, so products give *lower* bounds
+// of the scores; upper bounds are computed where needed.
+//
+// Proof: if the lower bound of a center's score exceeds the H-th smallest upper bound by more than the rounding error
+// of a difference, its computed distance is not among the H smallest. The few remaining distances are computed from
+// differences, which is accurate for any origin. So the result is that of a search by differences over all C, with ties
+// going to the lower id.
 //
 // If the one nearest of few centers is wanted, each vector lane is a row at first, and the two least scores of a row
 // mostly decide (`best_two.h`); in few dimensions all distances are computed at once (`direct.h`). If the processor has
@@ -138,9 +140,9 @@ template <class T> class TiledRows {
     Scratch<double> squares_;
 };
 
-// Search the n rows `which` among centers [first_center, end_center) by the register tile, relative to the panels'
-// shift, or to `origin` unless it is null. Returns the number of rows left, for which too many distances would have to
-// be computed; `which` then begins with these.
+// Find the nearest of centers [first_center, end_center) for the n rows with the indices `which`, by a screen at full
+// precision, relative to the panels' shift, or to `origin` unless it is null. Returns the number of rows without a
+// result, because too many distances would have to be computed. Their indices are then the first in `which`.
 template <class T>
 inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which, int n, int first_center,
                                int end_center) {
@@ -164,7 +166,8 @@ inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std:
     return close_rows(screen, task, which, n);
 }
 
-// Search the n rows `which` among centers [first_center, end_center), one by one from differences.
+// Find the nearest of centers [first_center, end_center) for the n rows with the indices `which`, one by one, by
+// distances from differences.
 template <class T>
 inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n, int first_center,
                                    int end_center) {

@@ -20,8 +20,8 @@ void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, 
     n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     for (std::size_t i = 0; hint && i < x.n * H; ++i)
         require(hint[i] >= 0 && static_cast<std::size_t>(hint[i]) < m.n, "hint: outside [0, C)");
-    // From so many rows on, equal centers are marked, and centers are packed; number of rows per task of the direct
-    // search.
+    // Least number of rows for which equal centers are marked, least number for which centers are packed, and number of
+    // rows in a task of the search that computes all distances.
     constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
     std::optional<PackedCenters<T>> packed;
     std::vector<T> shift;

@@ -20,8 +20,8 @@ inline void posterior(const T *values, double scale, int H, double *responsibili
     for (std::size_t first = begin; first < end; first += batch) {
         const std::size_t n = std::min(batch, end - first);
         const T *rows = values + first * H;
-        // Differences are scaled, because a difference of products may not cancel: one is rounded, the other may be
-        // fused.
+        // The difference of two values is scaled, instead of subtracting scaled values. With a fused multiply-add, the
+        // difference of two equal products need not be 0, because only one of the products is rounded.
         for (std::size_t i = 0; i < n; ++i) {
             const T *row = rows + i * H;
             T best = row[0];

@@ -1,4 +1,5 @@
-// Cluster-major partial search with C' = 1: reassignment of a component's points.
+// Partial search with active sets of one component (C' = 1): all points of a component are compared with the neighbors
+// of this component together, and reassigned to the best of them.
 #pragma once
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// Improves k-means by jumps: the center whose removal raises J least is moved to the cluster whose best cut into two
-// lowers J most. First, jumps that lower J by themselves are made in rounds. Then single jumps are tried, each with the
-// points around it alone, until several in a row have not lowered J.
+// k-means with jumps: a center whose removal raises the error J little is moved to a cluster whose best cut into two
+// lowers J much. First, jumps that certainly lower J are made, several at once. Then single jumps are tried, each with
+// only the points around it, until several consecutive tries have not lowered J.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,8 @@
 namespace cprime {
 namespace {
 
-constexpr double AFTER_JUMPS = 1e-2; // Lloyd's iterations after jumps end at such a relative fall of J
+// Lloyd's iterations end if J falls by less than this share: those after jumps, and those before single jumps.
+constexpr double AFTER_JUMPS = 1e-2;
 constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
 constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
@@ -22,8 +23,8 @@ constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, re
 constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
 struct Budget {
-    int n_tries;      // tries that may fail in a row
-    int n_iterations; // iterations of a try
+    int n_tries;      // number of consecutive single jumps that may fail
+    int n_iterations; // number of Lloyd's iterations around a single jump
 };
 
 // Assignment of all or some rows to the nearest of some centers.
@@ -327,7 +328,7 @@ template <class T> class Jumps {
                 steps(FEW_STEPS, AFTER_JUMPS);
                 if (all_.error < error)
                     return true;
-                centers = kept; // only the sum around fell, by rounding
+                centers = kept; // by rounding, only the sum over the points around the jump had fallen
                 all_(centers);
                 return false;
             }
@@ -354,10 +355,10 @@ template <class T> class Jumps {
     std::vector<std::size_t> partners_;
     std::vector<std::uint8_t> joined_;
     std::vector<double> halves_, apart_;
-    std::vector<std::int64_t> version_; // when the cut of each cluster was computed
+    std::vector<std::int64_t> version_; // value of clock_ when the cut of each cluster was computed
     std::int64_t clock_ = 0;
     std::vector<double> cut_centers_;
-    std::vector<std::int64_t> failed_; // version of its two clusters at which each jump failed
+    std::vector<std::int64_t> failed_; // for each jump, the version of its two clusters when it failed
 };
 
 template <class T>

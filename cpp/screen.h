@@ -1,4 +1,5 @@
-// Screen of candidates: bounds of scores decide which distances have to be computed; then the nearest are selected.
+// Screen of candidates: bounds of scores (half squared distances minus a constant of the row) decide which distances
+// have to be computed. Then the nearest candidates are selected.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -83,9 +84,8 @@ template <class T> class Screen {
         const auto upper = [&](int lane) {
             return above(low[lane], panel.norm[lane], panel.lost[lane], panel.half_norm[lane]);
         };
-        const auto sound = [&](int lane, T high) {
-            return low[lane] > lowest && high < most;
-        }; // if false, the bounds are not valid
+        // If this is false, the bounds of a lane are not valid.
+        const auto sound = [&](int lane, T high) { return low[lane] > lowest && high < most; };
         if (task_.improve && task_.H == 1) { // some lanes may be centers of other cells
             for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
                 if (const T high = upper(__builtin_ctz(lanes)); sound(__builtin_ctz(lanes), high))
@@ -355,8 +355,9 @@ template <class T> inline auto offered_to(Screen<T> &screen) {
                      std::uint32_t lanes) { offer_tile(screen, first, n_rows, low, panel, p, lanes); };
 }
 
-// Write the nearest centers of the n rows `which`, which are the first rows of the screen. Returns the number of rows
-// left, for which too many distances would have to be computed without narrower bounds; `which` then begins with these.
+// Write the nearest centers of the n rows with the indices `which`, which are the first rows of the screen. Returns the
+// number of rows without a result, because too many distances would have to be computed without narrower bounds. Their
+// indices are then the first in `which`.
 template <class T> inline int close_rows(Screen<T> &screen, const NearestTask<T> &task, std::size_t *which, int n) {
     const int most = std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
     constexpr int AHEAD = 4;

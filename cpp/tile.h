@@ -1,4 +1,5 @@
-// The only register-blocked loop of the library: TILE_ROWS rows times TILE_LANES columns, both packed.
+// Register tile: the only register-blocked loop of the library, which computes products of dense matrices. It adds up
+// products, or squared differences, of TILE_ROWS packed rows and TILE_LANES packed columns; all sums are in registers.
 #pragma once
 #include "simd.h"
 

@@ -1,5 +1,6 @@
-// Cluster-major partial search with active sets of C' >= 1 components: a point's new active set has the nearest
-// components among its previous active set and the neighbors of its nearest component.
+// Partial search with active sets of C' >= 1 components, which processes all points of one component together: a
+// point's new active set has the nearest components among its previous active set and the neighbors of its nearest
+// component.
 #pragma once
 #include "candidates.h"
 

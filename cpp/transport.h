@@ -1,9 +1,9 @@
 // Assignment of points to clusters of bounded size at the least total cost: an auction (Bertsekas 1988).
 //
-// Each cluster has a price, and a point is in a candidate cluster of least cost + price, up to epsilon. The price of a
-// cluster that is too large rises, and the points leave that lose least. The price of a cluster that is too small, or
-// that has a positive price without being full, falls, and points come that gain most. In the end the sum of costs
-// exceeds the least one by at most epsilon for each point.
+// Each cluster has a price, which is added to its costs. A point is in a candidate cluster of least cost + price, up to
+// epsilon. If a cluster is too large, its price rises until enough points prefer other clusters. If a cluster is too
+// small, or if it has a positive price and is below its greatest size, its price falls until enough points prefer it.
+// In the end the sum of costs exceeds the least possible sum by at most epsilon for each point.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -37,8 +37,8 @@ template <class T> class Auction {
         }
     }
 
-    // Compute labels and prices such that the sum of costs exceeds the least one by at most `accuracy`, relative;
-    // return whether this is possible with prices up to `limit` times the greatest cost.
+    // Compute labels and prices such that the relative excess of the sum of costs over the least possible sum is at
+    // most `accuracy`. Returns whether this is possible with prices up to `limit` times the greatest cost.
     //
     // At first epsilon is small, which is fast unless many points have equal costs. If that takes too long, the auction
     // starts again with an epsilon as large as prices may become.
@@ -63,11 +63,12 @@ template <class T> class Auction {
     enum class Settled { yes, infeasible, unfinished };
 
     struct Choice {
-        std::int32_t place; // among the candidates of a point
+        std::int32_t place; // position among the candidates of a point
         double value;       // cost + price
     };
 
-    struct Regret { // of a point that would leave its cluster, and where it would go
+    // Increase of cost + price if a point leaves its cluster, and the place of its best other candidate.
+    struct Regret {
         double value;
         std::int32_t point, place;
         bool operator<(const Regret &other) const {
@@ -94,7 +95,7 @@ template <class T> class Auction {
         sum_of_least_ += least;
     }
 
-    // Settle with smaller and smaller values of epsilon, until the assignment is accurate.
+    // Run the auction with smaller and smaller values of epsilon, until the assignment is accurate.
     Settled scale(double epsilon, double last, double accuracy, double work) {
         work_ = work;
         for (;; epsilon = std::max(epsilon / 5, last)) {
@@ -106,7 +107,7 @@ template <class T> class Auction {
         }
     }
 
-    // Put every point into a candidate of least cost + price.
+    // Assign every point to a candidate of least cost + price.
     void start() {
         for (std::vector<std::int32_t> &members : members_)
             members.clear();
@@ -117,7 +118,7 @@ template <class T> class Auction {
         }
     }
 
-    // Move every point that loses more than epsilon to its best candidate.
+    // Move each point to its best candidate if this lowers its cost + price by more than epsilon.
     void improve(double epsilon) {
         for (std::size_t i = 0; i < points_.n; ++i) {
             answer_signals_at(i);
@@ -126,8 +127,8 @@ template <class T> class Auction {
         }
     }
 
-    // Return whether the sum of costs exceeds a lower bound of all assignments by at most `accuracy`, relative. The
-    // bound is the value of the dual problem at the prices.
+    // Return whether the relative excess of the sum of costs over a lower bound of all assignments is at most
+    // `accuracy`. The bound is the value of the dual problem at the prices.
     bool is_accurate(double accuracy) const {
         double total = 0, bound = 0;
         for (std::size_t i = 0; i < points_.n; ++i) {
@@ -140,7 +141,8 @@ template <class T> class Auction {
         return total - bound <= accuracy * bound;
     }
 
-    // Change assignment and prices until sizes are within their bounds and prices fit the sizes.
+    // Change assignment and prices until all sizes are within their bounds and prices are consistent with them: 0, or
+    // positive at the greatest size, or negative at the least size.
     Settled settle(double epsilon) {
         for (;;) {
             for (std::size_t c = 0; c < C_; ++c)
@@ -174,7 +176,7 @@ template <class T> class Auction {
     const T *costs_of(std::size_t i) const { return points_.costs + i * points_.K; }
     double value(std::size_t i) const { return costs_of(i)[places_[i]] + prices_[labels_[i]]; }
 
-    // Return the candidate of least cost + price without the one at `excluded`.
+    // Return the candidate of point i with the least cost + price, except the one at position `excluded`.
     Choice best_place(std::size_t i, std::int32_t excluded) const {
         const std::int32_t *ids = ids_of(i);
         const T *costs = costs_of(i);
@@ -217,9 +219,9 @@ template <class T> class Auction {
         enter(i, place);
     }
 
-    // Raise the price of a cluster that is too large, or above its least size at a negative price, so far that the
-    // surplus points, those that lose least, prefer other candidates. A negative price rises to 0 at most, unless the
-    // cluster is above its greatest size.
+    // Raise the price of a cluster that is larger than its greatest size, or than its least size at a negative price,
+    // until the surplus points prefer other candidates. These are the points whose cost + price rises least by the
+    // change. A negative price rises to at most 0, unless the cluster is larger than its greatest size.
     bool raise_price(std::int32_t c, double epsilon) {
         answer_signals();
         const std::int64_t must = std::max<std::int64_t>(size(c) - upper_[c], 0);
@@ -255,9 +257,9 @@ template <class T> class Auction {
         return prices_[c] <= limit_;
     }
 
-    // Lower the price of a cluster that is too small, or not full at a positive price, so far that as many points as
-    // are wanted, those that gain most, prefer the cluster. A positive price falls to 0 at most, unless the cluster is
-    // below its least size.
+    // Lower the price of a cluster that is smaller than its least size, or than its greatest size at a positive price,
+    // until as many points prefer the cluster as are missing. These are the points whose cost + price rises least by
+    // the change. A positive price falls to at least 0, unless the cluster is smaller than its least size.
     bool lower_price(std::int32_t c, double epsilon) {
         answer_signals();
         if (begins_.empty())
@@ -288,7 +290,7 @@ template <class T> class Auction {
         return prices_[c] >= -limit_;
     }
 
-    // List the points that have each cluster as a candidate.
+    // List for each cluster the points of which it is a candidate.
     void list_by_candidate() {
         begins_.assign(C_ + 1, 0);
         const std::size_t size = points_.n * points_.K;

@@ -1,7 +1,7 @@
 """Checks of kernel arguments. Errors name the argument, its value or shape, and what is expected."""
 
 import math
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,6 +12,8 @@ from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 class CoreRows(Protocol):
     """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use."""
+
+    takes_gaussians: ClassVar[bool]  # whether kernels compare these rows with Gaussians, and not only with centers
 
     @property
     def core(self) -> Any:
@@ -140,7 +142,7 @@ def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """
     if not isinstance(components, GaussianParameters):
         return (centers(components, X),)
-    if isinstance(X.core, tuple):  # sparse rows
+    if not X.takes_gaussians:
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
     return tuple(gaussians(components, X)[:4])
 

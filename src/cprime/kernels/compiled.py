@@ -16,10 +16,6 @@ def nearest(X: Any, measure: Any, hint: Any, kept: Any, costs: Any, n_threads: i
         compiled.best(X, means, factors, offsets, dof, kept, costs, n_threads)
 
 
-def assign(X: Any, *call: Any) -> int:
-    return assign_by_parts(_core, X, *call) if isinstance(X, tuple) else compiled.assign(X, *call)
-
-
 def assign_by_parts(
     kernels: Any,
     X: Any,
@@ -103,5 +99,5 @@ def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> 
 _BEHIND = ("best", "top_k_gaussians", "best_in_lists", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}
-    | {"nearest": nearest, "assign": assign, "top_k": top_k, "search_lists": search_lists}
+    | {"nearest": nearest, "top_k": top_k, "search_lists": search_lists}
 )

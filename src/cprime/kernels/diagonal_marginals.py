@@ -24,7 +24,7 @@ _LOG_2PI = math.log(2 * math.pi)
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 # Number of rows of one matrix product.
 _ROWS = 512
-# Rows are summed in segments, which have at least this many rows, and whose number is limited.
+# Rows are summed in segments: least number of rows in a segment, and greatest number of segments.
 _SEGMENT, _SEGMENTS = 2**13, 32
 # Maximum number of values in a block of rows x, their squares x², and the mask of observed values.
 _TERMS = 2**22

@@ -23,7 +23,8 @@ class GroupedCenters:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        # Squared distances to origins are multiplied by a huge number, so every candidate is better than an origin.
+        # Rows are first assigned to the origin of their group. Squared distances to origins are multiplied by a huge
+        # number, so that every candidate is better than an origin.
         self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "GroupedCenters":

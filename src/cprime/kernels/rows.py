@@ -248,6 +248,7 @@ class CoreTable:
     """
 
     copied_when_ordered: ClassVar[bool] = True
+    takes_gaussians: ClassVar[bool] = True
     nearest = nearest
     assign = assign
     nearest_bounded = nearest_bounded

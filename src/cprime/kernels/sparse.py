@@ -6,6 +6,8 @@ results as the reference implementations in NumPy (twins) for the same rows as a
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -16,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels import arguments as check
 from cprime.kernels.bounded_tables import nearest_bounded_by_tables
-from cprime.kernels.compiled import _core
+from cprime.kernels.compiled import _core, assign_by_parts
 from cprime.kernels.exact import posterior
 from cprime.kernels.grouped_centers import GroupedCells
 from cprime.kernels.jumps import jump_by_verbs
@@ -25,6 +27,8 @@ from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
+# The E-step of k-means has no compiled kernel for sparse rows, so it calls two other kernels.
+_KERNELS = SimpleNamespace(**vars(_core) | {"assign": partial(assign_by_parts, _core)})
 
 
 def _not_of_sparse(name: str) -> Any:
@@ -49,8 +53,9 @@ class SparseRows(CoreTable):
     column; begins (n + 1,) int64. The arrays must not be changed.
     """
 
-    kernels: ClassVar[Any] = _core
+    kernels: ClassVar[Any] = _KERNELS
     Cells: ClassVar[Any] = GroupedCells
+    takes_gaussians: ClassVar[bool] = False
     observed: ClassVar[None] = None
     ndim = 2
 

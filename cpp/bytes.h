@@ -1,5 +1,5 @@
-// Coarse numbers for a processor that sums products of bytes (AVX512-VNNI): integers from -127 to 127 times a scale per
-// row. They are multiplied at four times the rate of the register tile.
+// Coarse (low-precision) numbers for a processor that sums products of bytes (AVX512-VNNI): integers from -127 to 127
+// times a scale of the row. Four times as many of them are multiplied per cycle as floats.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int MOST_COARSE = 1 << 16;  // longest row whose sums of products do not overflow
+constexpr int MOST_COARSE = 1 << 16;  // most columns of rows whose sums of products do not overflow
 constexpr int LEAST_D_OF_PANELS = 16; // least D for coarse numbers in a search among all centers
 constexpr int LEAST_D_OF_LISTS = 64;  // least D in a search of candidate lists for one center (C' = 1)
 constexpr int LEAST_D_OF_KEPT = 128;  // least D in a search of candidate lists for several centers

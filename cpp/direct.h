@@ -14,7 +14,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Return lane `lane` of `square_parts` for a center and rows, whose coordinates are in D columns with one row per lane.
+// Return the part of the squared distances that `square_parts` has in its lane `lane`, for a center and several rows.
+// The coordinates of the rows are in D vectors, with one row per lane.
 template <class T, int D, int lane>
 [[gnu::always_inline]] inline typename simd<T>::vec part_of_rows(const typename simd<T>::vec *columns,
                                                                  const T *center) {
@@ -39,7 +40,8 @@ template <class T, int D, int lane>
     return a + b;
 }
 
-// Return the content of lane `lane` within `simd::sum`, after lanes `step` apart and farther have been added.
+// Return for several rows what `simd::sum` of one row has in its lane `lane` after it has added lanes that are `step`
+// or more apart.
 template <class T, int D, int lane = 0, int step = 1>
 [[gnu::always_inline]] inline typename simd<T>::vec sum_of_rows(const typename simd<T>::vec *columns, const T *center) {
     if constexpr (step == simd<T>::width) {

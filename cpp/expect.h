@@ -135,8 +135,9 @@ template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_
     }
 }
 
-// Add the sums of one panel's components over the block: one tile per TILE_ROWS dimensions, in the precision of the
-// rows for at most STEP rows at a time, and in double precision between these steps.
+// Add the sums over the block of rows for the components of one panel (TILE_LANES components). Each tile of products
+// has TILE_ROWS dimensions. Up to STEP rows are summed in the precision of the rows, and these sums in double
+// precision.
 template <class T> inline void maximise(const ExpectTask<T> &task, int panel, double *counts, double *sums) {
     constexpr int L = TILE_LANES<T>;
     constexpr std::size_t STEP = 64;

@@ -1,5 +1,5 @@
-// Coarse numbers for a processor with a matrix unit (AMX): bfloat16, multiplied at some twenty times the rate of the
-// register tile.
+// Coarse (low-precision) numbers for a processor with a matrix unit (AMX): bfloat16, of which some twenty times as many
+// are multiplied per cycle as floats.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -22,7 +22,8 @@ inline bool distinct(const std::int32_t *ids, int n, int width) {
 }
 
 // Active sets of some rows that have no other candidates: their costs are computed anew and their components sorted.
-// Results are bit-identical to those of search_among. Once squares are summed, each vector lane is a row.
+// Results are bit-identical to those of search_among. Squares are summed with one coordinate per vector lane. In all
+// later steps each lane is a row.
 template <class T> class KeptCosts {
   public:
     explicit KeptCosts(const ListSearchTask<T> &task) : task_(task), gathered_(task.X, W), found_(task.H) {}

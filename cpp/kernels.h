@@ -95,8 +95,8 @@ template <class T> struct TableSumsTask {
     std::size_t C;
 };
 
-// One block of rows of the exact E-step of the isotropic mixture. Exponentials are stored by panels of components:
-// (n_panels, n_rows padded, lanes).
+// One block of rows of the exact E-step of the isotropic mixture. Exponentials are stored by panels of `lanes`
+// components. Z_n: sum of the exponentials of row n
 template <class T> struct ExpectTask {
     Points<T> X;
     const T *columns; // (n_panels, D, lanes): coordinates of the centers, zeros where padded

@@ -116,8 +116,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     }
 }
 
-// Second moments of a component's points about its mean, restricted to the rows of one part. Tiles multiply differences
-// by weighted differences in double precision, because a covariance matrix may be nearly singular.
+// Some rows of the matrix of second moments of a component's points about its mean: those of one `Part`. Differences
+// are multiplied by weighted differences in double precision, because a covariance matrix may be nearly singular.
 template <class T> class Products {
   public:
     Products(const T *m, int D, Part part)

@@ -50,17 +50,6 @@ class CoreRows(Protocol):
 
     def first(self) -> Floats: ...
 
-    def jump(
-        self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
-    ) -> float:
-        """Improve k-means centers (C, D) in place by jumps, and return J, the weighted sum of squared distances.
-
-        A jump removes a center whose removal raises J little, and places it in another cluster.
-        n_tries: number of consecutive single jumps that may fail before the method ends
-        n_iterations: number of Lloyd's iterations on the points around each single jump
-        """
-        ...
-
     def times(self, factors: Floats) -> "CoreRows":
         """Return the rows with every column multiplied by its factor (D,), in the same dtype."""
         ...

@@ -56,14 +56,8 @@ def jumped(
     if len(centers) < 2:
         raise ValueError(f"centers must be two at least, got {len(centers)}")
     weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
-    error = X.jump(weights, centers, n_tries, n_iterations, threads)
+    error = float(X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, threads))
     return centers, error
-
-
-def core_jump(
-    X: CoreRows, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
-) -> float:
-    return float(X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, n_threads))
 
 
 def jump_by_verbs(

@@ -20,7 +20,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
 from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
-from cprime.kernels.jumps import core_jump, jumped
+from cprime.kernels.jumps import jumped
 from cprime.kernels.list_search import SearchResult, search_lists
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
@@ -263,7 +263,6 @@ class CoreTable:
     moments = moments
     along = along
     spread_out = spread_out
-    jump = core_jump
     jumped = jumped
     expect_all = expect_all
     log_sum_exp = log_sum_exp

@@ -27,8 +27,14 @@ from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
-# The E-step of k-means has no compiled kernel for sparse rows, so it calls two other kernels.
-_KERNELS = SimpleNamespace(**vars(_core) | {"assign": partial(assign_by_parts, _core)})
+# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
+_KERNELS = SimpleNamespace(
+    **vars(_core)
+    | {
+        "assign": partial(assign_by_parts, _core),
+        "jump": lambda core, *rest: jump_by_verbs(SparseRows(*core), *rest),
+    }
+)
 
 
 def _not_of_sparse(name: str) -> Any:
@@ -185,7 +191,6 @@ class SparseRows(CoreTable):
         return largest, max(spread, float(np.abs(origin[zeros]).max(initial=0)))
 
     nearest_bounded = nearest_bounded_by_tables
-    jump = jump_by_verbs
 
     def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
         centers = check.centers(centers, self)

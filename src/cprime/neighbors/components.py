@@ -27,12 +27,15 @@ class Components:
     steady: whether costs are squared distances, and M-steps do not change the space in which they are computed
     scattered: whether the best component of a point may be far from the components in its active set. This is so for
     subspaces that intersect.
+    snapshot: arrays of the parameters that determine the costs, one row for each component. The method `changed`
+    compares them with later parameters. An empty tuple means that all components may change.
     """
 
     squared_distances: ClassVar[bool] = False
     steady: bool = False
     scattered: ClassVar[bool] = False
     centers: Floats
+    snapshot: tuple[NDArray, ...] = ()
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
         """Return the costs of m components for each point, in the points' dtype: (n, m).
@@ -108,14 +111,6 @@ class Components:
         """
         return exact_lists(self.centers, n_neighbors, previous)
 
-    @property
-    def snapshot(self) -> tuple[NDArray, ...]:
-        """Return the arrays of parameters that determine the costs, one row for each component.
-
-        The method `changed` compares them with later parameters. An empty tuple means that all components may change.
-        """
-        return ()
-
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
         """Return the mask (C,) of components whose costs may have changed since the snapshot `before` of parameters."""
         C, now = len(self.centers), self.snapshot
@@ -160,11 +155,7 @@ class Centers(KernelComponents):
 
     def __init__(self, centers: Floats, steady: bool = True):
         self.centers = self.measure = centers
-        self.steady = steady
-
-    @property
-    def snapshot(self) -> tuple[NDArray, ...]:
-        return (self.centers,)
+        self.steady, self.snapshot = steady, (centers,)
 
     def reassign(
         self,
@@ -187,10 +178,7 @@ class Reweighted(Centers):
     def __init__(self, centers: Floats, inside: Floats, outside: Floats):
         super().__init__(centers)
         self.inside, self.outside = inside, outside
-
-    @property
-    def snapshot(self) -> tuple[NDArray, ...]:
-        return self.centers, self.inside, self.outside
+        self.snapshot = centers, inside, outside
 
     def reassign(
         self,

@@ -19,6 +19,7 @@ from cprime._utils.values import Options
 from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows
+from cprime.neighbors import with_self
 from cprime.neighbors.components import Components
 
 
@@ -208,8 +209,8 @@ class BaseSearch(Options):
         return None
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
-        """Return None: the default for searches without neighbor lists."""
-        return None
+        """Return the neighbor lists (C, G) in the search's state, each component first; None if it has no lists."""
+        return with_self(state.lists) if self.has_lists else None
 
 
 def checked_count(value: Any, name: str, least: int) -> int:

@@ -27,7 +27,7 @@ from cprime._utils.values import replace
 from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, changed
-from cprime.neighbors import EXACT_LISTS, Cells, put_first, refined_lists, with_self, without_self
+from cprime.neighbors import EXACT_LISTS, Cells, put_first, refined_lists, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 from cprime.search.full import FullLookup
@@ -332,9 +332,6 @@ class Graph(BaseSearch):
 
     def agreement(self, state: GraphState) -> float | None:
         return state.agreement
-
-    def neighbors(self, state: GraphState) -> NDArray[np.int32]:
-        return with_self(state.lists)
 
 
 def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:

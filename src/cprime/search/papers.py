@@ -23,7 +23,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
-from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
+from cprime.neighbors import Cells, random_lists, random_sets, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 
@@ -216,9 +216,6 @@ class Papers(BaseSearch):
         self, state: PapersState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[PapersState, int]:
         return replace(state, evidence=stats.evidence), 0
-
-    def neighbors(self, state: PapersState) -> NDArray[np.int32]:
-        return with_self(state.lists)
 
 
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:

@@ -102,7 +102,7 @@ def test_a_state_that_finds_no_room_is_not_passed_over(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", full)
-        with pytest.raises(OSError, match=f"could not be had in {folder} "):
+        with pytest.raises(OSError, match=f"could not be allocated in {folder} "):
             cprime.resume(folder)
     assert_same(cprime.resume(folder), FITS["full"]().fit(source))
 

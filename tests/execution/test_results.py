@@ -120,7 +120,7 @@ def test_two_results_need_two_places(out):
 @pytest.mark.parametrize("place", ["same.npy", np.empty(N)], ids=["file", "array"])
 def test_two_results_do_not_share_one(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="out must be a tuple of 2 different places"):
+    with pytest.raises(ValueError, match="out must be a tuple of 2 different outputs"):
         KM.nearest(X, out=(place, tmp_path / place if isinstance(place, str) else place))
 
 

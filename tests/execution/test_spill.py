@@ -222,7 +222,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder_and_the_bytes(folder, mon
     with pytest.raises(OSError, match="No space left on device") as raised:
         estimator.fit(source)
     assert raised.value.errno == errno.ENOSPC
-    assert f"spill: {asked[-1]:,} bytes for what points keep could not be had in {folder} " in str(raised.value)
+    assert f"spill: {asked[-1]:,} bytes for active sets could not be allocated in {folder} " in str(raised.value)
     assert vars(estimator) == before
     monkeypatch.undo()
     assert outcome(estimator.fit(source)) == outcome(kmeans(SEARCHES["full"]).fit(source))

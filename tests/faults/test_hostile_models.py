@@ -278,7 +278,7 @@ CASES = [(name, i) for name, arrays in ARRAYS.items() for i in range(len(arrays)
 
 def saved_unchecked(estimator, path):
     """Save an estimator that `save` refuses, as another program could write it."""
-    with pytest.raises(ValueError, match="as a fit leaves it"):
+    with pytest.raises(ValueError, match="the attributes that a fit sets"):
         model_files.save(estimator, path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(estimator), "_check_fitted", lambda self: None)

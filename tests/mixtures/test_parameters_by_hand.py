@@ -93,7 +93,7 @@ def test_it_can_be_reported_bounded_and_handed_over_but_not_stored(tmp_path):
     gm = by_hand(cprime.GaussianMixture, "full")
     assert gm.bounds(X).kl_gap < 1e-12
     assert np.array_equal(gm.to_sklearn().predict(X), gm.predict(X))
-    with pytest.raises(ValueError, match=r"^estimator must be as a fit leaves it, it has no "):
+    with pytest.raises(ValueError, match=r"^estimator must have the attributes that a fit sets: it has no "):
         gm.save(tmp_path / "model.safetensors")
     assert list(tmp_path.iterdir()) == []
 

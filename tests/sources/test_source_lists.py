@@ -173,9 +173,9 @@ def test_files_with_lists_of_other_lengths(tmp_path, X):
 
 def test_lists_stand_alone(X):
     both = table(X).append_column("age", pa.array(np.arange(N)))
-    with pytest.raises(ValueError, match="column 'embedding' holds lists of 6 float32, each a row by itself"):
+    with pytest.raises(ValueError, match="column 'embedding' has lists of 6 float32, each of which is a whole row"):
         open_data(both, columns=["embedding", "age"])
-    with pytest.raises(ValueError, match=r"column 'embedding' holds lists"):
+    with pytest.raises(ValueError, match=r"column 'embedding' has lists"):
         KMeans(3).fit(both.drop(["id"]))
     assert open_data(both, columns="embedding").n_features == D
     assert open_data(both, columns="age").n_features == 1

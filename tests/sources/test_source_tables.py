@@ -238,7 +238,7 @@ def test_text_that_is_no_number_is_named(tmp_path, monkeypatch):
 
 def test_sparse_data_are_refused():
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(TypeError, match="sparse data are no source"):
+    with pytest.raises(TypeError, match="sparse data cannot be opened"):
         open_data(sparse.eye_array(3).tocsr())
 
 

@@ -40,7 +40,7 @@ class Totals(Sums):
 
 @dataclass(frozen=True)
 class EStep:
-    """E-step with truncated posteriors.
+    """E-step over the active sets of points, which a search finds.
 
     look: search that finds the active set of each point    n_kept: C′, the size of active sets
     assignment: function that computes the responsibilities of the components in active sets

@@ -143,7 +143,7 @@ def jump(
     n_relabelled = data.each(Relabelled(centers, directions, onto, below))
     data.commit()
     gain = float((gains[cut] - costs[one]).sum())
-    logger.info("jumps moved %d center(s) to clusters that they cut in two: J falls by %.6g", len(one), gain)
+    logger.info("jumps moved %d center(s) to clusters that were split: J falls by %.6g", len(one), gain)
     return JumpResult(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
 
 

@@ -103,7 +103,9 @@ def _current_client() -> Any:
     except ValueError:
         return None
     if client.status in ("closing", "closed"):
-        raise RuntimeError(f"the current client of Dask is closed: {client!r}. Make another, or leave its block.")
+        raise RuntimeError(
+            f"the current client of Dask is closed: {client!r}. Create another client, or leave the block of this one."
+        )
     return client
 
 

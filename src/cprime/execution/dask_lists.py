@@ -60,7 +60,7 @@ def _check_text(first: Any) -> None:
         values = [value for value in first[name] if isinstance(value, str)]
         if any(value.startswith("[") for value in values):
             raise ValueError(
-                f"X must hold numbers or lists of them, and column {name!r} is text such as {values[0][:20]!r}: where "
-                "Dask has made it of lists, make the collection under "
+                f"X must hold numbers or lists of them, and column {name!r} is text such as {values[0][:20]!r}: if "
+                "Dask has converted lists to text, create the collection under "
                 "dask.config.set({'dataframe.convert-string': False})."
             )

@@ -183,7 +183,7 @@ class Distributed:
     ) -> Any:
         """Return the results of a function, called for every block of rows, as lazy Dask arrays (one per result)."""
         if out is not None:
-            raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
+            raise ValueError("out must be None for Dask collections on a cluster: results are lazy Dask arrays.")
         several = isinstance(dtype, tuple)
         dtype = np.dtype([(f"f{i}", one) for i, one in enumerate(dtype)] if several else dtype)
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
@@ -198,8 +198,7 @@ class Distributed:
 
     def spilled(self, folder: Path) -> NoReturn:
         raise ValueError(
-            f"spill={str(folder)!r} must be None for Dask collections on a cluster: the workers have what their points "
-            "keep."
+            f"spill={str(folder)!r} must be None for Dask collections on a cluster, whose workers store active sets."
         )
 
     def chunks(self) -> Iterator[Chunk]:

@@ -101,11 +101,11 @@ def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) ->
     shape, n = (n_rows,) if width is None else (n_rows, width), len(dtypes)
     outs = (None,) * n if out is None else out
     if not isinstance(outs, tuple) or len(outs) != n:
-        raise ValueError(f"out must be a tuple of {n}, a place for each result, got {out!r}.")
+        raise ValueError(f"out must be a tuple of {n} items, one for each result, got {out!r}.")
     taken = [os.path.realpath(one) for one in outs if isinstance(one, str | os.PathLike)]
     arrays = [id(one) for one in outs if isinstance(one, np.ndarray)]
     if len({*taken, *arrays}) < len(taken) + len(arrays):
-        raise ValueError(f"out must be a tuple of {n} different places, got {out!r}.")
+        raise ValueError(f"out must be a tuple of {n} different outputs, got {out!r}.")
     with ExitStack() as stack:
         yield [_place(shape, dtype, one, stack) for dtype, one in zip(dtypes, outs, strict=True)]
 

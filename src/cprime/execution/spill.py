@@ -63,7 +63,7 @@ class Spill:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"spill: {n_bytes:,} bytes for what points keep could not be had in {self._folder} "
+                f"spill: {n_bytes:,} bytes for active sets could not be allocated in {self._folder} "
                 f"({error.strerror or error})",
             ) from error
 

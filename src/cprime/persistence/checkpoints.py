@@ -127,7 +127,7 @@ class Checkpoint:
             flush_folder(self.folder)
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
-            raise self._failed("no state could be written, resumed the fit goes on from the last one", error) from error
+            raise self._failed("no state could be written, a resumed fit continues from the last one", error) from error
         _remove_all([old for _, old in states[: 1 - _KEPT_STATES or None]])
         self._last = perf_counter()
         self._cost = self._last - start
@@ -272,8 +272,8 @@ def newest(path: Path, data: Data) -> Runs | None:
     errors = "; ".join(f"{place.name}: {error}" for place, error in passed.items())
     if any((place / HEAD).exists() for place in passed):
         raise ValueError(
-            f"checkpoint={str(path)!r} cannot be gone on from: none of its states can be read ({errors}). "
-            "Remove the folder to begin anew, or give another one."
+            f"checkpoint={str(path)!r} cannot be resumed: none of its states can be read ({errors}). "
+            "Remove the folder to start the fit again, or give another folder."
         )
     _say_passed(path, passed)
     return None
@@ -377,7 +377,7 @@ def _checked(description: Any) -> dict[str, Any]:
         raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
     known = {*WARM, *(name for family in (*FAMILIES.values(), *STUDENT_T.values()) for name in family.attribute_names)}
     if warm is not None and not set(warm) <= known:
-        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - known))}, which no fit does")
+        raise ValueError(f"its warm start has unknown attributes: {', '.join(sorted(set(warm) - known))}")
     return description
 
 

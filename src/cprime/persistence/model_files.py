@@ -102,7 +102,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     try:
         whole._check_fitted()
     except ValueError as error:
-        raise ValueError(f"estimator must be as a fit leaves it, {error}") from None
+        raise ValueError(f"estimator must have the attributes that a fit sets: {error}") from None
     tensors: dict[str, np.ndarray] = {}
     params = {key: encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()}
     fitted = {
@@ -219,7 +219,7 @@ def _seal(path: Path) -> None:
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > _MOST_HEADER:
-            raise ValueError(f"the header of a model file can have {_MOST_HEADER} bytes, {size} are needed")
+            raise ValueError(f"the header of a model file can have at most {_MOST_HEADER} bytes, got {size}")
         place = 8 + _seal_of(file.read(size))
         file.seek(0)
         found = checksum(iter(lambda: file.read(2**20), b""))

@@ -106,8 +106,8 @@ class Columns:
         name, kind = found[0]
         if len(names) > 1:
             raise ValueError(
-                f"{self.name}: column {name!r} holds {kind}, each a row by itself: choose it alone, or others without "
-                f"it, with columns="
+                f"{self.name}: column {name!r} has {kind}, each of which is a whole row: choose it alone, or only "
+                "other columns, with columns="
             )
         self._list = kind
         if kind.width is not None:

@@ -277,5 +277,5 @@ def _open_object(data: Any) -> Source:
     if isinstance(data, np.memmap):
         return open_memmap(data) or ArraySource(data, mapped=getattr(data, "_mmap", None) is not None)
     if hasattr(data, "tocsr"):
-        raise TypeError("sparse data are no source: KMeans takes them as they are, and X.toarray() is a dense array.")
+        raise TypeError("sparse data cannot be opened as a source: pass them to KMeans directly, or open X.toarray().")
     return ArraySource(np.asarray(data))

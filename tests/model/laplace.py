@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Family, log_weights, n_weights, new_weights
+from cprime.model.base import Family, log_weights, new_weights
 from cprime.model.covariance import checked_precisions
 from cprime.model.interface import Responsibilities, Weights
 from cprime.neighbors.components import Components
@@ -57,11 +57,8 @@ class Laplace(Family):
     weights: Weights = None
 
     covariance_type: ClassVar[str] = "laplace"
+    axes: ClassVar[str] = "CD"
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_",)
-
-    @property
-    def n_parameters(self) -> int:
-        return 2 * self.centers.size + n_weights(self.weights)
 
     @cached_property
     def _offsets(self) -> NDArray[np.float64]:
@@ -106,10 +103,6 @@ class Laplace(Family):
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
         return cls(centers, np.sqrt(np.asarray(attributes["covariances_"], dtype=float) / 2), reg_covar, weights)
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return (C, D)
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:

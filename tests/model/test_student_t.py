@@ -161,6 +161,7 @@ def test_twenty_iterations_are_those_of_a_twin(kind, estimate):
         ours = model.centers, model.covariances_along(P), model.weights, model.dof
         for mine, their in zip(ours, theirs, strict=True):
             assert_allclose(mine, their, rtol=1e-9, atol=1e-11)
+    assert_allclose(model.variances, np.diagonal(model.covariances_along(P), axis1=1, axis2=2), rtol=1e-14)
     free = {"own": C, "shared": 1, "fixed": 0}[estimate]
     assert (
         model.n_parameters

@@ -18,6 +18,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.covariance import n_collapsed, scaled_along
 from cprime.model.interface import Expected, Weights
+from cprime.neighbors.components import Components
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
@@ -52,6 +53,7 @@ class Family:
     settles: ClassVar[bool] = True
     in_place: ClassVar[bool] = False
     scale_free: ClassVar[bool] = False
+    axes: ClassVar[str | None] = None  # axes of `covariances_`: C components, D columns; None if it does not exist
     has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False
     finds_variance: ClassVar[bool] = False
@@ -68,7 +70,7 @@ class Family:
     least_variances: Any = None
     noise: Any = _undefined("define `noise` or `drawn`")
     imputed: Any = _undefined("say what missing numbers may be")
-    components: Any = _undefined("say what its components are")
+    _components: Any = property(_undefined("say what its components are"))
     marginal: Any = _undefined("say what its marginals are")
     conditional: Any = _undefined("say what its conditionals are")
 
@@ -93,9 +95,16 @@ class Family:
         least = self.least_variances
         return 0 if least is None else n_collapsed(least, self.reg_covar)
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: centers, covariances, and C − 1 weights if these are free."""
+        D, shape = self.n_features, self.shape(*self.centers.shape)
+        n = 0 if shape is None else math.prod(shape)
+        return self.centers.size + (n // D * (D + 1) // 2 if self.has_matrices else n) + n_weights(self.weights)
+
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        return None
+        return None if cls.axes is None else tuple({"C": C, "D": D}[axis] for axis in cls.axes)
 
     def as_sklearn(self) -> dict[str, Any]:
         raise TypeError(f"scikit-learn has no mixtures of {self.covariance_type!r} components.")
@@ -109,6 +118,10 @@ class Family:
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         drawn: NDArray = self.centers[labels] + self.noise(labels, normal).astype(self.centers.dtype)
         return drawn
+
+    def components(self) -> Components:
+        components: Components = self._components
+        return components
 
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
@@ -131,6 +144,21 @@ class Gaussian(Family):
 
     exact = True
     accelerates = True
+    _offsets: Any  # costs −2 log p(c, μ_c) at the means: log |2πΣ_c| − 2 log π_c (C,), for covariances Σ and weights π
+
+    @property
+    def log_scale(self) -> float:
+        """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
+
+        An offset is the cost −2 log p(c, μ_c) at the mean. This part is left out of costs, because it may be large
+        compared with differences of costs.
+        """
+        return -0.5 * float(self._offsets.min())
+
+    def _scaled_offsets(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return costs (C,) minus the least offset: of rows equal to the means, and of rows without observed values."""
+        least = self._offsets.min()
+        return self._offsets - least, -2 * log_weights(self.weights, self.centers) - least
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return x − μ for each row x (n, D), where μ is the mean of the row's component in `labels` (n,).

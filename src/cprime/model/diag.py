@@ -23,6 +23,7 @@ class Diag(OwnCovariance):
 
     covariance_type: ClassVar[str] = "diag"
     sklearn_type: ClassVar[str] = "diag"
+    axes: ClassVar[str] = "CD"
     full: ClassVar[bool] = False
     scale_free: ClassVar[bool] = True
 

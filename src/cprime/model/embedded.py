@@ -29,6 +29,7 @@ class Embedded(Gaussian):
     A subclass defines how points (`embed`) and centers are embedded.
     """
 
+    log_scale: Any
     embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
     steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
 
@@ -44,9 +45,6 @@ class Embedded(Gaussian):
     def _gaussians(self) -> GaussianParameters:
         factors = np.full_like(self.embedded_centers, np.sqrt(-2 * self.scale))
         return GaussianParameters(self.embedded_centers, factors, np.zeros(self.n_components))
-
-    def components(self) -> Centers:
-        return self._components
 
     @cached
     def _components(self) -> Centers:

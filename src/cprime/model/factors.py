@@ -98,29 +98,17 @@ class Factors(Gaussian):
         constant = self.n_features * math.log(2 * math.pi)
         return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
-    @property
-    def log_scale(self) -> float:
-        """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
-
-        An offset is the cost −2 log p(c, μ_c) at the mean. This part is left out of costs, because it may be large
-        compared with differences of costs.
-        """
-        return -0.5 * float(self._offsets.min())
-
     @cached
-    def _costs_of(self) -> FactorCosts:
-        offsets = self._offsets - self._offsets.min()
-        empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
-        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, offsets, empty)
-
-    def components(self) -> FactorCosts:
-        return self._costs_of
+    def _components(self) -> FactorCosts:
+        return FactorCosts(
+            self.centers, self.loadings, self.noise_variances, self._inner.roots, *self._scaled_offsets()
+        )
 
     @cached
     def _projections(self) -> NDArray[np.float64]:
         """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions before loadings are known."""
         if self.known:
-            return np.matmul(self._inner.roots, self._costs_of.directions)
+            return np.matmul(self._inner.roots, self._components.directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
@@ -134,9 +122,9 @@ class Factors(Gaussian):
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
         if roots is not None and self.loadings.nbytes > TOGETHER:
-            self._costs_of.forget()  # free memory, because the search is done and moments are as large
-            return by_blocks(block, shares, self.centers, self._costs_of.directions_of, roots)
-        directions = self._costs_of.directions if self.known else self._random_directions()[np.newaxis]
+            self._components.forget()  # free memory, because the search is done and moments are as large
+            return by_blocks(block, shares, self.centers, self._components.directions_of, roots)
+        directions = self._components.directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
@@ -172,7 +160,7 @@ class Factors(Gaussian):
         covariance is subtracted here.
         X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
         """
-        moments = gap_moments(X, observed, self._costs_of.component(c), share)
+        moments = gap_moments(X, observed, self._components.component(c), share)
         found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
         found.second[c] = moments.second - share.sum() * self._inner.roots[c] @ self._inner.roots[c].T
 
@@ -185,7 +173,7 @@ class Factors(Gaussian):
 
         def filled(c: int, piece: NDArray[np.intp]) -> NDArray[np.float64]:
             draws = None if normal is None else normal[piece]
-            return completed(rows[piece], observed[piece], self._costs_of.component(c), draws) + self.centers[c]
+            return completed(rows[piece], observed[piece], self._components.component(c), draws) + self.centers[c]
 
         return np.where(observed, rows, mixed(ids, q, rows.shape, filled))
 
@@ -196,9 +184,9 @@ class Factors(Gaussian):
         Rows are relative to one origin, and their moments about it are converted to moments about the means. If
         components are so far apart that this would lose precision, the E-step is computed component by component.
         """
-        if block.X.observed is not None or self.components().reach > _FAR:
+        if block.X.observed is not None or self._components.reach > _FAR:
             return self._expect_each(block)
-        costs, roots = self.components(), self._inner.roots
+        costs, roots = self._components, self._inner.roots
         C, D, H = self.loadings.shape
         terms = costs.terms
         origin = terms.origin
@@ -218,7 +206,7 @@ class Factors(Gaussian):
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def _expect_each(self, block: Block) -> Expected:
-        ids, costs = self.components().best(block.X, self.n_components)
+        ids, costs = self._components.best(block.X, self.n_components)
         likely = posterior(costs, self.scale)
         log_sum, cost = block.weighted_sum(likely.log_sum), block.weighted_sum(likely.mean)
         moments = self.summarise(block, Responsibilities(ids, likely.responsibilities, cost))
@@ -230,7 +218,7 @@ class Factors(Gaussian):
         The noise Ψ is the variance of the residual plus `reg_covar`; weights are shares of the points. Mean and
         loadings of a component without points are unchanged.
         """
-        self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
+        self._components.forget()  # free memory: fits do not need them again, and they are as large as parameters
         shift, loadings, noise = moments.buffer(self.n_factors)
 
         def piece(part: slice) -> None:
@@ -288,7 +276,7 @@ class Factors(Gaussian):
 
     @property
     def least_variances(self) -> NDArray[np.float64]:
-        precisions = 1 / self.noise_variances - np.square(self._costs_of.directions).sum(axis=1)
+        precisions = 1 / self.noise_variances - np.square(self._components.directions).sum(axis=1)
         least: NDArray[np.float64] = 1 / precisions.max(axis=1)
         return least
 
@@ -341,7 +329,7 @@ class Factors(Gaussian):
         """
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
         left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
-        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._costs_of.directions))
+        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._components.directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
         """Return this model with other loadings (C, D, H), restricted to the columns with the indices `columns`."""

@@ -31,6 +31,7 @@ class FullCovariance(OwnCovariance):
 
     covariance_type: ClassVar[str] = "full"
     sklearn_type: ClassVar[str] = "full"
+    axes: ClassVar[str] = "CDD"
     full: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
     has_matrices: ClassVar[bool] = True
@@ -79,7 +80,7 @@ class FullCovariance(OwnCovariance):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return np.diagonal(self.covariances, axis1=1, axis2=2)
+        return np.diagonal(self.spread, axis1=1, axis2=2)
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         covariances = self.covariances[..., columns[:, np.newaxis], columns]

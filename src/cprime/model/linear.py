@@ -16,7 +16,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Rows, SparseRows
-from cprime.model.base import Family, log_weights, means_of, n_weights, new_weights
+from cprime.model.base import Family, log_weights, means_of, new_weights
 from cprime.model.interface import Responsibilities, Weights
 from cprime.neighbors import least_lists
 from cprime.neighbors.components import Components, Ids
@@ -104,10 +104,6 @@ class Linear(Family, ABC):
     def variances(self) -> NDArray[np.float64]:
         """Return the variance of each column under each component: (C, D)."""
 
-    @property
-    def n_parameters(self) -> int:
-        return self.centers.size + n_weights(self.weights)
-
     @cached
     def _components(self) -> LinearCosts:
         parameters, log_normalizers = self.natural
@@ -115,9 +111,6 @@ class Linear(Family, ABC):
         centers = np.zeros(parameters.shape)
         centers[:, : self.n_features] = self.centers
         return LinearCosts(parameters, offsets, centers)
-
-    def components(self) -> LinearCosts:
-        return self._components
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return Dense(np.asarray(X.dense(), dtype=np.float64))

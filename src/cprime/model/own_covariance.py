@@ -16,7 +16,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
-from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, n_weights, new_weights
+from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, new_weights
 from cprime.model.covariance import DataScale, checked_precisions, fitted_covariances, inverted, within
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.neighbors.components import GaussianCosts
@@ -54,15 +54,7 @@ class OwnCovariance(Gaussian, ABC):
     _: KW_ONLY
     fixed: tuple[int, ...] = ()
 
-    is_pooled: ClassVar[bool] = False  # whether `covariances` are C copies of one covariance
     factors: ClassVar[Any]  # factors A_c of the precisions, with A_cᵀA_c = Σ_c⁻¹, and log |A_c| (C,)
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: C·D coordinates, the covariances, and C − 1 weights if these are free."""
-        C, D = self.centers.shape
-        n = self.covariances.size // (C if self.is_pooled else 1)
-        return C * D + (n // D * (D + 1) // 2 if self.full else n) + n_weights(self.weights)
 
     @property
     def spread(self) -> NDArray[np.float64]:
@@ -89,21 +81,11 @@ class OwnCovariance(Gaussian, ABC):
         constant = self.n_features * math.log(2 * math.pi)
         return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
 
-    @property
-    def log_scale(self) -> float:
-        """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
-
-        An offset is the cost −2 log p(c, μ_c) at the mean. This part is left out of costs, because it may be large
-        compared with differences of costs.
-        """
-        return -0.5 * float(self._offsets.min())
-
     @cached
     def gaussians(self) -> GaussianParameters:
         """Parameters of the Gaussians for kernels; costs are −2 log p(c, x) minus a constant for all components."""
         dtype = self.centers.dtype
-        offsets = self._offsets - self._offsets.min()
-        empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
+        offsets, empty = self._scaled_offsets()
         exact = Exact(offsets, empty, self.factors[0] if self.full else None)
         return GaussianParameters(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 
@@ -205,7 +187,7 @@ class OwnCovariance(Gaussian, ABC):
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        shape = cls.shape(*centers.shape)
+        shape: Any = cls.shape(*centers.shape)
         if precisions is None:
             covariances = np.broadcast_to(np.eye(shape[-1]), shape).copy() if cls.full else np.ones(shape)
         else:
@@ -217,8 +199,3 @@ class OwnCovariance(Gaussian, ABC):
             else:
                 raise ValueError("precisions_init must be > 0, got entries that are not.")
         return cls(centers, covariances, reg_covar, weights)
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        """Return the shape of the arrays of covariances and of precisions."""
-        return (C, D, D) if cls.full else (C, D)

@@ -25,7 +25,7 @@ class PooledSpherical(Spherical):
 
     covariance_type: ClassVar[str] = "tied_spherical"
     attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
-    is_pooled: ClassVar[bool] = True
+    axes: ClassVar[str] = ""
 
     @property
     def variance(self) -> float:
@@ -62,7 +62,7 @@ class PooledFull(FullCovariance):
     """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of this matrix [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
-    is_pooled: ClassVar[bool] = True
+    axes: ClassVar[str] = "DD"
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale

@@ -21,6 +21,7 @@ class Spherical(Diag):
 
     covariance_type: ClassVar[str] = "spherical"
     sklearn_type: ClassVar[str] = "spherical"
+    axes: ClassVar[str] = "C"
     scale_free: ClassVar[bool] = False
 
     @property
@@ -35,7 +36,3 @@ class Spherical(Diag):
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return replace(self, centers=self._places(columns))
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return (C,)

@@ -33,6 +33,7 @@ class StudentTTied(StudentT, FullCovariance):
     """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
+    axes: ClassVar[str] = "DD"
     least_variances = None  # not defined for components that share one Σ
 
     @cached
@@ -74,10 +75,6 @@ class StudentTTied(StudentT, FullCovariance):
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._of_each(directions @ self.covariances @ directions.T)
 
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return (D, D)
-
 
 @storable("model.StudentTTiedSpherical")
 @dataclass(frozen=True)
@@ -85,6 +82,7 @@ class StudentTTiedSpherical(StudentT, Spherical):
     """t mixture with one spherical scale matrix; covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
 
     covariance_type: ClassVar[str] = "tied_spherical"
+    axes: ClassVar[str] = ""
     least_variances = None  # not defined for components that share one Σ
 
     @property
@@ -104,7 +102,3 @@ class StudentTTiedSpherical(StudentT, Spherical):
     def attributes(self) -> dict[str, Any]:
         found = super().attributes()
         return {name: value if name == "dof_" else float(value) for name, value in found.items()}
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return ()

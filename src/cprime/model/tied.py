@@ -17,7 +17,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import expect_gaussians, log_weights, means_of, n_weights, new_weights, register
+from cprime.model.base import expect_gaussians, log_weights, means_of, new_weights, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -70,14 +70,10 @@ class Tied(Embedded):
     covariance_type: ClassVar[str] = "tied"
     sklearn_type: ClassVar[str] = "tied"
     scale_free: ClassVar[bool] = True
+    axes: ClassVar[str] = "DD"
     has_matrices: ClassVar[bool] = True
     prior: ClassVar[Any] = ScatterOf(full=True)
     steady: ClassVar[bool] = False
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: C·D coordinates, one covariance matrix, and C − 1 weights if these are free."""
-        return self.centers.size + self.n_features * (self.n_features + 1) // 2 + n_weights(self.weights)
 
     @cached
     def _lower(self) -> NDArray[np.float64]:
@@ -201,10 +197,6 @@ class Tied(Embedded):
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
         return cls(centers, fitted_covariances(attributes, full=True), reg_covar, weights)
-
-    @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return (D, D)
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:

@@ -21,7 +21,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import expect_gaussians, log_weights, n_weights, new_weights, register, winner_error
+from cprime.model.base import expect_gaussians, log_weights, new_weights, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
@@ -66,14 +66,10 @@ class TiedSpherical(Embedded):
 
     covariance_type: ClassVar[str] = "tied_spherical"
     sklearn_type: ClassVar[str] = "spherical"
+    axes: ClassVar[str | None] = ""
     finds_variance: ClassVar[bool] = True
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_", "variance_")
     prior: ClassVar[Any] = ScatterOf(full=False)
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: C·D coordinates, one variance, and C − 1 weights if these are free."""
-        return self.centers.size + 1 + n_weights(self.weights)
 
     @cached
     def log_scale(self) -> float:
@@ -278,10 +274,6 @@ class TiedSpherical(Embedded):
         return cls(centers, float(variance), max(reg_covar, variance_floor(centers)), weights)
 
     @classmethod
-    def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        return ()
-
-    @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
         floor = max(reg_covar, variance_floor(centers))
         if precisions is None:
@@ -320,10 +312,7 @@ class FixedVariance(TiedSpherical):
     Responsibilities are r_nc ∝ exp(−β ‖x_n − μ_c‖²). M-steps change only the centers.
     """
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: C·D coordinates."""
-        return self.centers.size
+    axes: ClassVar[str | None] = None  # the variance is no free parameter
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]

@@ -120,6 +120,8 @@ class CovarianceShape(Protocol):
 class _Full:
     """Unrestricted covariances; the numbers are the entries of L, with logarithms in place of the diagonal."""
 
+    name = "full"
+
     def __init__(self, D: int) -> None:
         self.rows, self.columns = np.tril_indices(D)
         self.is_logarithm = self.rows == self.columns
@@ -148,6 +150,8 @@ class _Full:
 class _Spherical:
     """Covariances σ² I; the only number of a component is log 1/σ."""
 
+    name = "spherical"
+
     def __init__(self, D: int) -> None:
         self.unit, self.is_logarithm = np.eye(D), np.array([True])
 
@@ -164,7 +168,7 @@ class _Spherical:
         return np.einsum("cii,cii->c", by_factors, factors)[:, np.newaxis]
 
 
-SHAPES: dict[str, Callable[[int], CovarianceShape]] = {"full": _Full, "spherical": _Spherical}
+SHAPES: dict[str, Callable[[int], CovarianceShape]] = {shape.name: shape for shape in (_Full, _Spherical)}
 
 
 def descend(

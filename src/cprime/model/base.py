@@ -191,17 +191,17 @@ def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> fl
 def expect_gaussians(
     block: Block,
     found: Responses,
-    moments: Callable[[Responses], Any],
+    moments: Any,
     error: Callable[[Block, ActiveSet], float],
 ) -> Expected:
     """Return the result of an exact E-step of a Gaussian family for a block of rows.
 
-    found: result of the kernel of the E-step    moments: function that computes the family's moments from `found`
+    found: result of the kernel of the E-step    moments: moments of the family, computed from `found`
     error: function that computes the sum of squared distances to the best components (`Model.error_of`)
     """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, ActiveSet(found.labels[:, np.newaxis]))
-    return Expected(moments(found), log_sum, log_sum + 0.5 * cost, J)
+    return Expected(moments, log_sum, log_sum + 0.5 * cost, J)
 
 
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:

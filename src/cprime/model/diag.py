@@ -47,13 +47,6 @@ class Diag(OwnCovariance):
         scaled = self._moved(X, labels) * self.factors[0][labels]
         return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
 
-    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.einsum("id,cd,jd->cij", directions, self.spread, directions)
-
-    @property
-    def variances(self) -> NDArray[np.float64]:
-        return self.spread
-
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return replace(self, centers=self._places(columns), covariances=self.covariances[:, columns])
 

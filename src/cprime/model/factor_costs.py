@@ -7,6 +7,7 @@ computed by matrix products, from points relative to an origin near them.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -48,6 +49,7 @@ class Terms(NamedTuple):
     own: NDArray[np.float64]
 
 
+@dataclass(eq=False)
 class FactorCosts(TabulatedCosts, Components):
     """Factor analyzers with costs −2 log p(c, x), minus a constant that is common to all components.
 
@@ -56,20 +58,17 @@ class FactorCosts(TabulatedCosts, Components):
     empty (C,): costs of a row without observed values, −2 log π_c (weights π) minus that constant
     """
 
+    centers: Floats
+    loadings: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    empty: NDArray[np.float64]
+
     scattered: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        centers: Floats,
-        loadings: NDArray[np.float64],
-        noise: NDArray[np.float64],
-        roots: NDArray[np.float64],
-        offsets: NDArray[np.float64],
-        empty: NDArray[np.float64],
-    ):
-        self.centers, self.loadings, self.noise = centers, loadings, noise
-        self.roots, self.offsets, self.empty = roots, offsets, empty
-        self.n_numbers = loadings.shape[2] + 1
+    def __post_init__(self) -> None:
+        self.n_numbers = self.loadings.shape[2] + 1
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:

@@ -75,13 +75,6 @@ class FullCovariance(OwnCovariance):
             scaled[rows] = Dense(scaled[rows]).products(self.factors[0][c])
         return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
 
-    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        return directions @ self.covariances @ directions.T
-
-    @property
-    def variances(self) -> NDArray[np.float64]:
-        return np.diagonal(self.spread, axis1=1, axis2=2)
-
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         covariances = self.covariances[..., columns[:, np.newaxis], columns]
         return replace(self, centers=self._places(columns), covariances=covariances)

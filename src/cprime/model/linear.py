@@ -32,6 +32,7 @@ class LinearMoments(Sums):
     sums: NDArray[np.float64]
 
 
+@dataclass(eq=False)
 class LinearCosts(Components):
     """Components with the cost −2 log p(c, x) = offset_c − 2 z·θ_c of a transformed row z (float64).
 
@@ -39,8 +40,9 @@ class LinearCosts(Components):
     centers (C, m): the mean of z under each component
     """
 
-    def __init__(self, parameters: NDArray[np.float64], offsets: NDArray[np.float64], centers: NDArray[np.float64]):
-        self.parameters, self.offsets, self.centers = parameters, offsets, centers
+    parameters: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    centers: NDArray[np.float64]
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
         if isinstance(points, SparseRows):

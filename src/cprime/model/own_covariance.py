@@ -61,6 +61,15 @@ class OwnCovariance(Gaussian, ABC):
         """Covariances in the shape that kernels take: variances (C, D) or matrices (C, D, D)."""
         return self.covariances
 
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.diagonal(self.spread, axis1=1, axis2=2) if self.full else self.spread
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.full:
+            return directions @ self.spread @ directions.T
+        return np.einsum("id,cd,jd->cij", directions, self.spread, directions)
+
     @abstractmethod
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         """Return the covariances, extrapolated by a share of their change since the model `before`."""
@@ -102,7 +111,7 @@ class OwnCovariance(Gaussian, ABC):
 
     def expect_all(self, block: Block) -> Expected:
         found = block.X.respond(self.gaussians, block.sample_weight)
-        return expect_gaussians(block, found, self._moments, self.error_of)
+        return expect_gaussians(block, found, self._moments(found), self.error_of)
 
     def _moments(self, found: Responses) -> OwnMoments:
         sums = found.first + found.counts[:, np.newaxis] * self.centers

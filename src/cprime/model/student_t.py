@@ -24,7 +24,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior, scaled_responsibilities
+from cprime.kernels import Floats, GaussianParameters, Rows, posterior, scaled_responsibilities
 from cprime.model.base import expect_gaussians, new_weights
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
@@ -117,10 +117,9 @@ class StudentT(OwnCovariance):
         return StudentTMoments(counts, super().summarise(block, shares._replace(responsibilities=scaled)), logs)
 
     def expect_all(self, block: Block) -> Expected:
-        def moments(found: Responses) -> StudentTMoments:
-            return StudentTMoments(found.shares, self._moments(found), found.logs)
-
-        return expect_gaussians(block, block.X.respond(self.gaussians, block.sample_weight), moments, self.error_of)
+        found = block.X.respond(self.gaussians, block.sample_weight)
+        moments = StudentTMoments(found.shares, self._moments(found), found.logs)
+        return expect_gaussians(block, found, moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
         """Return the model after an M-step: that of Gaussians with weights q u, but π_c = N_c / N, and new ν.

@@ -130,11 +130,9 @@ class Tied(Embedded):
                 weights = None if block.sample_weight is None else block.sample_weight[rows]
                 yield self.embed(block.X[rows]).respond(self._gaussians, weights)
 
-        def moments(found: Responses) -> TiedMoments:
-            first = found.first[:, : self.n_features] @ self._lower.T
-            return TiedMoments(found.counts, first + found.counts[:, np.newaxis] * self.centers, block.weight)
-
-        return expect_gaussians(block, joined(respond()), moments, self.error_of)
+        found = joined(respond())
+        sums = found.first[:, : self.n_features] @ self._lower.T + found.counts[:, np.newaxis] * self.centers
+        return expect_gaussians(block, found, TiedMoments(found.counts, sums, block.weight), self.error_of)
 
     def summarise(self, block: Block, shares: Responsibilities) -> TiedMoments:
         counts, sums = block.X.accumulate(

@@ -20,7 +20,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, Responses, Rows, means
+from cprime.kernels import Floats, Rows, means
 from cprime.model.base import expect_gaussians, log_weights, new_weights, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
@@ -109,18 +109,14 @@ class TiedSpherical(Embedded):
 
     def expect_all(self, block: Block) -> Expected:
         if self._handicap is None:
-            found = block.X.expect_all(self.centers, self.variance, block.sample_weight)
-            moments = SphericalMoments(found.counts, found.sums, block.weight, found.squares)
-            return Expected(moments, found.log_sum, found.entropy, found.quantization_error)
-
-        def moments_of(found: Responses) -> SphericalMoments:
-            D = self.n_features
-            sums = found.first[:, :D] + found.counts[:, np.newaxis] * self.centers
-            squares = float(np.asarray(found.second)[:, :D].sum())
-            return SphericalMoments(found.counts, sums, block.weight, squares)
-
-        responses = block.embedded(self.embed).respond(self._gaussians, block.sample_weight)
-        return expect_gaussians(block, responses, moments_of, self.error_of)
+            exact = block.X.expect_all(self.centers, self.variance, block.sample_weight)
+            moments = SphericalMoments(exact.counts, exact.sums, block.weight, exact.squares)
+            return Expected(moments, exact.log_sum, exact.entropy, exact.quantization_error)
+        found, D = block.embedded(self.embed).respond(self._gaussians, block.sample_weight), self.n_features
+        sums = found.first[:, :D] + found.counts[:, np.newaxis] * self.centers
+        squares = float(np.asarray(found.second)[:, :D].sum())
+        moments = SphericalMoments(found.counts, sums, block.weight, squares)
+        return expect_gaussians(block, found, moments, self.error_of)
 
     def summarise(self, block: Block, shares: Responsibilities) -> SphericalMoments:
         counts, sums = block.X.accumulate(

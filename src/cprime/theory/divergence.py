@@ -8,7 +8,6 @@ from cprime.estimators.validation import check_choice
 from cprime.theory.expectation import expectation
 from cprime.theory.loss import UNITS
 from cprime.theory.mixtures import as_mixture, log_mixture_density
-from cprime.theory.partition import winners
 
 
 class Divergence(NamedTuple):
@@ -64,7 +63,7 @@ def kl_divergence(
     check_choice(unit, "unit", UNITS)
     known, mixture = as_mixture(Q, "Q"), as_mixture(model, "model")
     mean = expectation(
-        known, mixture, lambda X: winners(mixture.log_densities(X))[:, np.newaxis], n_samples, random_state
+        known, mixture, lambda X: mixture.log_densities(X).argmax(axis=1)[:, np.newaxis], n_samples, random_state
     )
     found = mean(lambda X, log_q: (log_q - log_mixture_density(mixture, X))[:, np.newaxis])
     scale = 1 / np.log(2) if unit == "bits" else 1.0

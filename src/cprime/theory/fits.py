@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
-from cprime.theory.partition import WEIGHTS, blocks, log_posterior, winners
+from cprime.theory.partition import WEIGHTS, blocks, log_posterior
 from cprime.theory.posterior import SHAPES, CovarianceShape, descend
 
 
@@ -199,7 +199,7 @@ def _summed(
         log_p, w = components.log_densities(X[rows]), sample_weight[rows]
         scores = log_p + log_alpha
         if hard:
-            best = winners(scores)
+            best = scores.argmax(axis=1)
             own = log_p if weights == "equal" else scores
             sums.loss -= float(w @ np.take_along_axis(own, best[:, np.newaxis], axis=1)[:, 0])
             sums.n_moved += int(np.count_nonzero(labels[rows] != best))

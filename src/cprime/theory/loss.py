@@ -17,7 +17,7 @@ from cprime.theory.expectation import (
     log_density_by_neighbors,
 )
 from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
-from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, winners
+from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 UNITS = ("bits", "nats")
 _SCALARS = ("loss", "modeling", "partition_entropy", "assignment_entropy", "entropy", "weighted_loss")
@@ -207,7 +207,7 @@ def _expectation(
         check_n_features(mixture, X.shape[1])
         return Sample(X, log_density_by_neighbors(X, n_neighbors))
     known = as_mixture(Q, "Q")
-    return expectation(known, mixture, lambda X: winners(scored(X))[:, np.newaxis], n_samples, random_state)
+    return expectation(known, mixture, lambda X: scored(X).argmax(axis=1)[:, np.newaxis], n_samples, random_state)
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:

@@ -7,7 +7,7 @@ partitions and algorithms.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -242,17 +242,13 @@ class Univariate:
 
     distributions: Sequence[Any]
     weights: Floats = None  # type: ignore[assignment]
+    n_features: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         missing = [name for name in ("logpdf", "rvs", "ppf", "isf") for d in self.distributions if not hasattr(d, name)]
         if missing or not len(self.distributions):
             raise ValueError("distributions must be frozen continuous distributions of scipy.stats, at least one.")
         object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.distributions)))
-
-    @property
-    def n_features(self) -> int:
-        """Return the number of features, 1."""
-        return 1
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log density of each component b at each row of X (n, 1): log P_b(x_n), (n, C) [nats]."""

@@ -6,7 +6,6 @@ The soft assignment of EM is not a partition; its responsibilities are the proba
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from cprime.theory.mixtures import Floats
@@ -23,11 +22,6 @@ def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
         yield slice(begin, begin + step)
 
 
-def winners(log_scores: Floats) -> NDArray[np.intp]:
-    """Return the index (n,) of the largest score log α_b P_b(x) in each row of (n, C); of equal ones, the first."""
-    return log_scores.argmax(axis=1)
-
-
 def log_posterior(log_scores: Floats) -> Floats:
     """Return the log posteriors log(α_b P_b(x) / Σ_c α_c P_c(x)) of components b, from log α_b P_b(x): both (n, C)."""
     return log_scores - logsumexp(log_scores, axis=1, keepdims=True)
@@ -38,5 +32,5 @@ def log_partition(log_scores: Floats, assignment: str) -> Floats:
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)
-    result[np.arange(len(result)), winners(log_scores)] = 0.0
+    result[np.arange(len(result)), log_scores.argmax(axis=1)] = 0.0
     return result

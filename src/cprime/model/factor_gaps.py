@@ -47,7 +47,7 @@ class FactorPosterior(NamedTuple):
 
 
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
-    """Yield for each block of rows its slice, x − μ (n, D) with 0 for missing values, and its `FactorPosterior`.
+    """Yield for each block of rows its slice, x − μ (n, D) with 0 for missing values, and the posterior of factors.
 
     of: parameters of the component    observed (n, D): mask of the values that are not missing
     """

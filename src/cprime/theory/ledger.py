@@ -89,7 +89,7 @@ class Ledger:
     quantization_error : float or None
         J = Σ_n min_c ‖x_n − μ_c‖², data unit²; None if components have covariances of their own.
     variance : float or None
-        σ² of the model, data unit²; None in the same case.
+        σ² of the model, data unit²; None if components have covariances of their own.
     free_energy, log_likelihood, kl_gap, entropy : float
         F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` returns
         them.

@@ -34,7 +34,7 @@ class Conditional:
     slopes: tuple[NDArray[np.float64], ...] = ()
 
     def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the conditional means of the M other columns, (n, H, M), for each row and its H components `ids` (n, H).
+        """Return conditional means of the M other columns, (n, H, M), for each row and its H components `ids` (n, H).
 
         X (n, k): values of the k known columns
         """

@@ -85,7 +85,7 @@ def repaired(
     The diagonal of a singular matrix is increased by the least of 1e-10, 1e-9 … times its typical variance
     (mean variance) that makes it positive definite, but at least by the data's resolution, the squared spacing of
     floating-point numbers. The number of repaired matrices is logged.
-    scale: variance and resolution of the data; None stands for the largest entry of the covariances, and 0
+    scale: variance and resolution of the data; if None, these are the largest entry of the covariances, and 0
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -243,7 +243,7 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
 
     The replaced variances become 1e-10 of the component's mean variance, but at least the data's resolution, the
     squared spacing of floating-point numbers.
-    scale: variance and resolution of the data; None stands for the largest of the variances, and 0
+    scale: variance and resolution of the data; if None, these are the largest of the given variances, and 0
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)

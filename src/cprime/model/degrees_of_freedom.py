@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 LEAST, MOST = 0.1, 1e9  # range of the degrees of freedom ν in M-steps
 _LARGE = 50.0  # for arguments of at least this size, four terms of Stirling's series are exact up to rounding
 _STEPS = 9  # maximum number of Newton steps for ν
-_CLOSE = 1e-12  # Newton steps end once the logarithms of left side and target differ by at most this
+_CLOSE = 1e-12  # Newton steps end once the logarithms of both sides of the equation for ν differ by at most this
 
 Doubles = NDArray[np.float64]
 

@@ -154,7 +154,7 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """Return moments from which an M-step computes this model's parameters; weight factors u have mean 1.
+        """Return moments from which an M-step computes this model's parameters, with all weight factors u equal to 1.
 
         shares (C,): counts of the moments, with sum 1
         """

@@ -5,8 +5,8 @@ Each new center is the last state of a chain of m proposals from
     q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
 where w_n is the weight of row x_n, d the distance and x_1 the first center. The target distribution of the chain is
 ∝ w_n d(x_n, chosen)², where d(x, chosen) is the distance to the nearest chosen center. So a proposal y replaces the
-state x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, with u uniform in
-[0, 1) (the weights cancel). With equal weights q is the paper's.
+state x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, with u uniform in [0, 1) (the weights cancel). With equal
+weights q is the paper's.
 
 The proposals do not depend on later centers, so all are drawn first. Centers are chosen in blocks: one kernel call
 computes the distances of a block's proposals to all earlier centers, and each new center of the block then requires
@@ -162,7 +162,7 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
     """Run one Metropolis chain; return the position of its last state among its m proposals.
 
     Return None if all proposals coincide with chosen centers. Each argument (m,) has one number per proposal.
-    distances: squared distance to the nearest chosen center    density: the proposal density g of the module docstring
+    distances: squared distance to the nearest chosen center    density: proposal probability / weight
     thresholds: uniform random numbers in [0, 1); a proposal is accepted if its acceptance ratio is greater
     """
     importance = (distances / density).tolist()

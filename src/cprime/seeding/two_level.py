@@ -309,7 +309,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # shares above `available` are redistributed to other cells
+    while (left := n_clusters - share.sum()) > 0:  # distribute shares of cells with too few points among others
         has_room = available > share
         ideal = np.where(has_room, wanted, 0.0)
         ideal *= left / ideal.sum()

@@ -116,7 +116,7 @@ def expectation(
 
 
 def check_n_features(model: MixtureDensity, n_features: int) -> None:
-    """Raise ValueError unless the number of features of the model is `n_features`, that of Q."""
+    """Raise ValueError unless the model has `n_features` features, as many as the sampling density Q."""
     if model.n_features != n_features:
         raise ValueError(f"Q has {n_features} features, but model has {model.n_features}.")
 

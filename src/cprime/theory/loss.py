@@ -225,8 +225,9 @@ def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Flo
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
     """Return columns (n, 8 + C) whose means over the n points are the terms of the partition loss.
 
-    The first eight are the quantities named in _SCALARS and _DERIVED. The others are w_b KL(Q_b‖P_b): the share w_b of
-    component b times the divergence of its density P_b from its part Q_b of the data.
+    The first eight are the loss, its modeling terms, H(w), H(F|x), H(Q), the weighted loss, the information gain and
+    the conditional entropy. The others are w_b KL(Q_b‖P_b): the share w_b of component b times the divergence of its
+    density P_b from its part Q_b of the data.
 
     The columns of the entropy H(w) and of w_b KL(Q_b‖P_b) also contain the effect of the sampling error of the shares
     w, to first order.

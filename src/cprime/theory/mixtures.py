@@ -314,7 +314,7 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, the quantiles (m,) of all densities that `Univariate.breakpoints` describes."""
+        """Return quantiles (m,) of all densities, in one dimension, at the probabilities of `Univariate`."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 

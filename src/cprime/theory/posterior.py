@@ -108,13 +108,13 @@ class CovarianceShape(Protocol):
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""
 
     def numbers(self, components: Gaussians) -> Floats:
-        """Return the numbers (C, E) of the given Gaussians."""
+        """Return the numbers (C, E) that represent the precisions of the given Gaussians."""
 
     def factors(self, numbers: Floats) -> Floats:
-        """Return the factors L (C, D, D) of precisions from numbers (C, E)."""
+        """Return the factors L (C, D, D) of precisions L Lᵀ from the numbers (C, E) that represent them."""
 
     def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
-        """Return the derivatives by the numbers (C, E), from factors L and the derivatives by them, both (C, D, D)."""
+        """Return derivatives by the optimizer's numbers (C, E), from factors L and derivatives by L, both (C, D, D)."""
 
 
 class _Full:

@@ -26,6 +26,7 @@ def code_of(dtype: Any) -> int | None:
 
 
 def is_narrow(dtype: Any) -> bool:
+    """Return whether a type is narrower than float32, and kernels can read it."""
     return code_of(dtype) is not None
 
 

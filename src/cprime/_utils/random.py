@@ -77,9 +77,11 @@ class Key(NamedTuple):
         return seeded(self._words(purpose))
 
     def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
+        """Return the seed of a `RandomState` for a purpose: eight random words."""
         return self._philox(purpose).random_raw(8).astype(np.uint32)
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
+        """Return Philox's generator, whose key and counter are made of this key, the purpose, and a position."""
         counter = np.array([begin, column, self.iteration, self.run], dtype=np.uint64)
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
@@ -105,6 +107,7 @@ def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
 
 
 def _unseeded() -> np.random.RandomState:
+    """Return a new `RandomState` that must be seeded before its first use."""
     return np.random.RandomState(np.random.MT19937(_ZeroSeed()))  # type: ignore[arg-type]
 
 

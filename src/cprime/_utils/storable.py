@@ -114,6 +114,7 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
 
 
 def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
+    """Return the JSON form of an array: its name among the tensors, its texts, or its fields."""
     if array.dtype.names is not None:
         return {
             "record": {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}

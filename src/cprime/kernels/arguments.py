@@ -137,6 +137,7 @@ def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
 
 
 def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
+    """Check the weights of n rows, and return them as contiguous float64; None means weights of 1."""
     return None if sample_weight is None else vector(sample_weight, "sample_weight", n)
 
 
@@ -162,6 +163,7 @@ def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
 
 
 def sums(array: NDArray[np.float64], name: str, n_components: int, like: CoreRows | Floats) -> NDArray[np.float64]:
+    """Check that kernels can add sums to an array in place, with one row for each component; return the array."""
     shape = (n_components, like.shape[1])
     if array.dtype != np.float64 or array.shape != shape or not array.flags.carray:
         raise ValueError(
@@ -171,6 +173,7 @@ def sums(array: NDArray[np.float64], name: str, n_components: int, like: CoreRow
 
 
 def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Check that component ids are int32 and have the given shape; return them as a contiguous array."""
     kept = contiguous(kept)
     if kept.dtype != np.int32:
         raise TypeError(f"{name} must be int32, got {kept.dtype}")
@@ -180,6 +183,7 @@ def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[
 
 
 def responsibilities(q: NDArray[np.float64], kept: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Check that responsibilities have the shape of the component ids `kept`; return them as contiguous float64."""
     q = contiguous(q, np.float64)
     if q.shape != kept.shape:
         raise ValueError(f"responsibilities must have shape {kept.shape}, got {q.shape}")
@@ -187,6 +191,7 @@ def responsibilities(q: NDArray[np.float64], kept: NDArray[np.int32]) -> NDArray
 
 
 def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    """Check that an array is one-dimensional and has integers; return it as contiguous int64."""
     rows = contiguous(rows)
     if rows.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integers, got {rows.dtype}")
@@ -196,6 +201,7 @@ def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
 
 
 def count(value: int, name: str) -> int:
+    """Check that an argument is an integer >= 1, and return it as int."""
     if type(value) is int and value >= 1:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -206,6 +212,7 @@ def count(value: int, name: str) -> int:
 
 
 def width(ids: NDArray[np.int32], name: str) -> int:
+    """Check that an array is two-dimensional, and return its number of columns."""
     shape = ids.shape if isinstance(ids, np.ndarray) else np.shape(ids)
     if len(shape) != 2:
         raise ValueError(f"{name} must be two-dimensional, got {len(shape)} dimension(s)")
@@ -213,6 +220,7 @@ def width(ids: NDArray[np.int32], name: str) -> int:
 
 
 def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats:
+    """Check that n factors are finite and >= 0; return them as a contiguous array of the dtype of `like`."""
     factor = contiguous(factor, like.dtype)
     if factor.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
@@ -247,6 +255,7 @@ class naming:
 
 
 def variance(variance: float) -> float:
+    """Check that a variance is finite and > 0, and return it as float."""
     if not 0 < variance < math.inf:
         raise ValueError(f"variance must be > 0 and finite, got {variance!r}")
     return float(variance)

@@ -9,6 +9,7 @@ from cprime import _core as compiled
 
 
 def nearest(X: Any, measure: Any, hint: Any, kept: Any, costs: Any, n_threads: int) -> None:
+    """Find the components of least cost: nearest centers if `measure` is (centers,), and otherwise Gaussians."""
     if len(measure) == 1:
         compiled.nearest(X, measure[0], hint, kept, costs, n_threads)
     else:
@@ -45,6 +46,7 @@ def assign_by_parts(
 
 
 def top_k(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
+    """Find the best of active sets and neighbor lists: centers if `measure` is (centers,), and otherwise Gaussians."""
     if len(measure) == 1:
         compiled.top_k(X, measure[0], lists, previous, kept, costs, n_threads)
     else:
@@ -65,6 +67,7 @@ def search_lists(
     sample_weight: Any,
     n_threads: int,
 ) -> Any:
+    """Find the best of each row's own candidates: centers if `measure` is (centers,), and otherwise Gaussians."""
     centers, factors, offsets, dof = measure if len(measure) == 4 else (measure[0], None, None, None)
     return compiled.best_in_lists(
         X,

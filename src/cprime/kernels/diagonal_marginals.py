@@ -60,6 +60,11 @@ class DiagonalMarginals(TabulatedCosts):
     def _costs(
         self, X: Floats, observed: Mask, terms: Doubles, weights: tuple[Doubles, Mask], ids: Ids | slice
     ) -> Doubles:
+        """Return the costs (n, m) of n rows under the m components `ids`.
+
+        terms (n, 3 D): x, x² and the mask of observed values of each row, from which costs are computed
+        weights: coefficients (m, 3 D) of the terms, and the mask (m,) of components for which they lose precision
+        """
         costs: Doubles = Dense(terms).products(weights[0], n_threads=1).astype(np.float64, copy=False)
         numbers = np.arange(len(self.centers))[ids]
         for g in np.flatnonzero(weights[1]).tolist():
@@ -71,6 +76,7 @@ class DiagonalMarginals(TabulatedCosts):
         return costs
 
     def _differences(self, X: Floats, observed: Mask, c: int) -> Doubles:
+        """Return rows minus the mean of component c (n, D), with zeros for missing values."""
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:

@@ -88,6 +88,7 @@ class _State(NamedTuple):
     error: float
 
     def recentred(self, centers: Floats) -> Floats:
+        """Return the means (C, D) of the clusters; the center of a cluster without points is not changed."""
         held = self.counts > 0
         new = centers.copy()
         new[held] = self.sums[held] / self.counts[held, np.newaxis]
@@ -120,6 +121,7 @@ class _Jumps(NamedTuple):
     w: NDArray[np.float64]
 
     def improve(self, centers: Floats, n_tries: int, n_iterations: int) -> tuple[Floats, float]:
+        """Return centers (C, D) improved by rounds of jumps that lower J, and by single jumps; also return J."""
         centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
         for _ in range(_ROUNDS):
             moved = self.sure_round(centers, state)
@@ -147,6 +149,7 @@ class _Jumps(NamedTuple):
         return centers, state.error
 
     def assigned(self, centers: Floats, rows: NDArray | None = None) -> _State:
+        """Assign all rows, or those with the given indices, to their nearest centers (C, D)."""
         X, w = (self.X, self.w) if rows is None else (self.X[rows], self.w[rows])
         n_kept = min(2, len(centers))
         ids, squares = X.nearest(centers, n_kept)
@@ -168,6 +171,7 @@ class _Jumps(NamedTuple):
         return centers, state
 
     def prospects(self, centers: Floats, state: _State) -> _JumpProspects:
+        """Predict how J changes if clusters are cut in two, or if their centers are removed."""
         C = len(centers)
         means = state.recentred(centers.astype(np.float64))
         gains, halves = self.cuts(means.astype(centers.dtype), state)
@@ -213,11 +217,16 @@ class _Jumps(NamedTuple):
         return gains, halves
 
     def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
+        """Return the projection (n,) of each row, relative to its cluster's origin, on its cluster's direction.
+
+        Directions (C, D) are divided by their greatest absolute value first, to prevent overflow.
+        """
         largest = np.abs(directions).max(axis=1, keepdims=True)
         scaled = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0).astype(origins.dtype)
         return self.X.along(origins, scaled, labels)
 
     def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:
+        """Return the sums Σ p_n x_n (C, D) over the rows of each cluster, for factors p (n,)."""
         ids = np.ascontiguousarray(labels[:, np.newaxis])
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 

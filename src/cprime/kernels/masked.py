@@ -300,6 +300,7 @@ class Masked(Dense):
 
 
 def _rows_of(array: Any, rows: Places) -> Any:
+    """Return the rows of an array with these indices, or None if there is no array."""
     return None if array is None else array[rows]
 
 

@@ -98,7 +98,7 @@ def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> 
     return kind(array, code, order, lengths)
 
 
-# Compiled functions and classes that only the functions above call are not exported.
+# Names of compiled functions and classes that only the functions of this file use, so `_core` does not have them.
 _BEHIND = ("best", "top_k_gaussians", "best_in_lists", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}

@@ -1,8 +1,8 @@
 """Searches among components whose costs are computed as tables of rows × components, by matrix products.
 
 A subclass of `TabulatedCosts` computes the tables. All rows that have the same component, or the same neighbor list of
-a component, are in one table. Tables are computed in blocks. Results do not depend on the number of threads, because
-the blocks do not.
+a component, are in one table. Tables are computed in blocks of rows. Neither the blocks nor the results depend on the
+number of threads.
 """
 
 from abc import ABC, abstractmethod

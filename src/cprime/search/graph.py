@@ -346,7 +346,8 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     active[state.last.touched] = True
     if active.all():
         return None
-    return active | np.append(active, False)[state.lists].any(axis=1)  # id −1 (no neighbor) reads the appended False
+    # A neighbor of id −1 (none) reads the appended last entry, False, so it does not make a component active.
+    return active | np.append(active, False)[state.lists].any(axis=1)
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:

@@ -64,20 +64,12 @@ class Data(Protocol):
     sparse: bool  # whether rows are sparse
     gaps: bool  # whether values may be missing (NaN)
     spills: bool  # whether active sets can be stored in files of this machine
+    n_bytes: int  # number of bytes that all rows need if they are in memory together
+    in_memory: bool  # whether all rows are one chunk, which stays in memory after the first read
 
     @property
     def n_weighted(self) -> int:
         """Return the number of points of positive weight; the number of all points if there are no weights."""
-        ...
-
-    @property
-    def n_bytes(self) -> int:
-        """Return the number of bytes that all rows need if they are in memory together."""
-        ...
-
-    @property
-    def in_memory(self) -> bool:
-        """Return whether all rows are one chunk, which stays in memory after the first read."""
         ...
 
     @property

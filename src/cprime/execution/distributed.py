@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.execution import tasks
-from cprime.execution.base import Job, P, RowSample
+from cprime.execution.base import Data, Job, P, RowSample
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import MakeRows, Prepare
 from cprime.execution.statistics import merge
@@ -40,7 +40,7 @@ _FAN_IN = 8  # number of partial results that one task merges; a power of two
 _CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
 
 
-class Distributed:
+class Distributed(Data):
     """Data in the chunks of a Dask array, on the cluster of a client."""
 
     in_memory = False
@@ -77,12 +77,10 @@ class Distributed:
         self._heavy: NDArray[np.int64] | None = None  # number of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
-        """Set the function `prepare` that transforms all rows before a model uses them, and return self."""
         self._reading, self._blocks = self._reading._replace(prepare=prepare), None
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":
-        """Set the function that converts arrays to `Rows` objects, and the objects' number of columns; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.number_types import MOST, check_largest, check_spread
-from cprime.execution.base import Job, P, RowSample
+from cprime.execution.base import Data, Job, P, RowSample
 from cprime.execution.block import Block
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.results import cuts, places
@@ -28,7 +28,7 @@ MakeRows = Callable[[Any], Rows]
 Prepare = Callable[..., Rows]
 
 
-class Local:
+class Local(Data):
     """Data in the chunks of a source; active sets are in memory, or in files within the context `spilled`.
 
     The blocks of an array in memory, and of a file of one chunk, are cached, also after rows were sorted by component.
@@ -45,6 +45,8 @@ class Local:
         self.sizes = source.sizes
         self.n_points = source.n_rows
         self.n_features = source.n_features
+        self.n_bytes = source.n_bytes_read
+        self.in_memory = len(self.sizes) == 1  # because the block of a single chunk, also of a file, is cached
         self.dtype = source.dtype
         self.columns = source.columns
         self.sparse = source.sparse
@@ -63,12 +65,10 @@ class Local:
         self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Local":
-        """Set the function `prepare` that transforms all rows before a model uses them, and return self."""
         self._prepare, self._blocks = prepare, {}
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
-        """Set the function that converts arrays to `Rows` objects, and the objects' number of columns; return self."""
         self.n_features = self.n_features if n_features is None else n_features
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
@@ -103,14 +103,6 @@ class Local:
     @property
     def n_weighted(self) -> int:
         return int(self._heavy_by_chunk().sum()) if self.weighted else self.n_points
-
-    @property
-    def n_bytes(self) -> int:
-        return self.source.n_bytes_read
-
-    @property
-    def in_memory(self) -> bool:
-        return len(self.sizes) == 1  # because the block of a single chunk, also of a file, is cached
 
     @property
     def placed(self) -> bool:
@@ -206,7 +198,6 @@ class Local:
         *,
         numbered: bool = False,
     ) -> Any:
-        """Return an array of the results of a function for all rows, called for one piece of rows after another."""
         several = isinstance(dtype, tuple)
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
@@ -251,7 +242,6 @@ class Local:
 
     @contextmanager
     def spilled(self, folder: Path) -> Iterator[None]:
-        """Context manager that stores active sets in files of a folder, and deletes the files at its end."""
         try:
             with closing(Spill(folder)) as self._spill:
                 self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
@@ -268,20 +258,16 @@ class Local:
         return chunk if self._spill is None else self._spill.placed(chunk, before)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield for each chunk of data a `Chunk`, the active sets and the order of its points, for checkpoints."""
         yield from self._chunks
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Restore the active sets and orders of points in `chunks`; if the iterable raises, nothing changes."""
         restored = [self._placed(chunk, Chunk()) for chunk in chunks]
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """Return a dictionary: "data" is a hash of the data, "opened" describes how another process can open them."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """Return a dict of the data's arrays, "data" and "weights"; an array that is in a file is left out."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:

@@ -36,7 +36,9 @@ class Identity:
     equation : str
         Number of the equation in the paper.
     statement : str
+        The equation or inequality, as text.
     left, right : float
+        Values of its two sides.
     relation : {"=", "≥"}
     tolerance : float
         Largest difference that rounding may cause.
@@ -94,6 +96,7 @@ class Ledger:
         F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` returns
         them.
     identities : tuple of Identity
+        Equations and inequalities between these quantities, with both sides computed.
 
     Examples
     --------

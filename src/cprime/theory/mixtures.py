@@ -5,7 +5,7 @@ partitions and algorithms.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -102,6 +102,7 @@ class Gaussians:
     means: Floats
     covariances: Floats
     weights: Floats = None  # type: ignore[assignment]
+    _factors: Floats = field(init=False, repr=False)  # lower Cholesky factors of the covariances
 
     def __post_init__(self) -> None:
         means, covariances = (np.array(given, dtype=np.float64) for given in (self.means, self.covariances))
@@ -186,10 +187,10 @@ class Gaussians:
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log densities log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
-        factors: Floats = self._factors  # type: ignore[attr-defined]
         result = np.empty((self.n_components, len(X)))
         constant = self.n_features / 2 * np.log(2 * np.pi)
-        for row, mean, factor, inverse in zip(result, self.means, factors, inverses(factors), strict=True):
+        each = zip(result, self.means, self._factors, inverses(self._factors), strict=True)
+        for row, mean, factor, inverse in each:
             scaled = (X - mean) @ inverse.T
             row[:] = -0.5 * np.einsum("nd,nd->n", scaled, scaled) - np.log(np.diag(factor)).sum() - constant
         return result.T
@@ -209,8 +210,7 @@ class Gaussians:
         rng = check_random_state(random_state)
         component = rng.choice(self.n_components, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
-        factors: Floats = self._factors  # type: ignore[attr-defined]
-        return self.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
+        return self.means[component] + np.einsum("nij,nj->ni", self._factors[component], noise)
 
     def with_equal_weights(self) -> Self:
         """Return a mixture of the same C densities, each with weight 1/C."""
@@ -295,7 +295,7 @@ class StudentTs:
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log t densities log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
-        D, factors = self.n_features, self.gaussians._factors  # type: ignore[attr-defined]
+        D, factors = self.n_features, self.gaussians._factors
         peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
         squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances (n, C)
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
@@ -306,8 +306,7 @@ class StudentTs:
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
         noise /= np.sqrt(rng.chisquare(self.dof[component]) / self.dof[component])[:, np.newaxis]
-        factors: Floats = self.gaussians._factors  # type: ignore[attr-defined]
-        return self.gaussians.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
+        return self.gaussians.means[component] + np.einsum("nij,nj->ni", self.gaussians._factors[component], noise)
 
     def with_equal_weights(self) -> Self:
         """Return a mixture of the same C densities, each with weight 1/C."""

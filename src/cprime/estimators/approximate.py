@@ -1,4 +1,4 @@
-"""Approximate predictions: a search structure made of fitted parameters, and a method that measures its quality."""
+"""Approximate predictions: search for components near a row, and the method `certify`, which measures its quality."""
 
 from typing import Any
 
@@ -16,12 +16,16 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return the index of each row's best component, (n,), among the components near the row that `nearby` finds."""
+    """Return the index of each row's best component, (n,), according to the approximate search structure `nearby`."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
 def approximate_search(estimator: Any, model: Model) -> Nearby:
-    """Return the structure that finds components near a row; it is rebuilt if fitted attributes have changed."""
+    """Return the search structure with which an estimator finds the components near a row.
+
+    The structure is stored in the estimator, and built again if the fitted attributes that it depends on have changed.
+    model: the fitted parameters of the estimator
+    """
     built_from = [vars(estimator).get(name) for name in estimator._searched_by()]
     made = vars(estimator).get("_approximate_search")
     if made is None or any(now is not then for now, then in zip(built_from, made[0], strict=True)):
@@ -41,9 +45,11 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     Returns
     -------
     certificate : dict
-        Entries as in `certificate_`: `n_points`; `agreement`, the share of rows for which the best of all
-        components is found; and `relative_excess` for k-means or `shortfall` for a mixture [nats per row]. Each
-        has a 95 % interval.
+        Entries as in `certificate_`: `n_points`, the size of the sample; `agreement`, the share of rows for which
+        the approximate search finds the best of all components; and the loss by the other rows. For k-means the
+        loss is `relative_excess`, the share by which J exceeds J of an exact search; for a mixture it is
+        `shortfall`, the difference of F to an exact search [nats per row]. Each value `name` has a 95 % interval
+        `name_interval`.
 
     Examples
     --------
@@ -63,5 +69,5 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         points = model.embed(data.take(np.sort(rows)).X)
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-        )  # if all components are active (C′ = C), only the best one is compared with that of an exact search
+        )  # with C′ = C every active set contains all components, so only the best component of a row can be wrong
         return certificate.certify(points, kept, nearby.components, self._scale(model))

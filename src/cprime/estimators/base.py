@@ -30,14 +30,16 @@ from cprime.seeding.methods import name_of
 
 logger = logging.getLogger("cprime")
 
-Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown
+Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown; None if no point has a label
+
 # Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
-_ANY = Key(0)  # random key, for calls that need one as an argument but draw no random numbers
+
+_ANY = Key(0)  # random key for calls that have one as an argument but draw no random numbers
 
 
 class Clusterer(CallbackSupportMixin, SavableEstimator):
-    """Base of estimators with an EM fit. A subclass defines the model, the options, and C′, the size of active sets."""
+    """Base of estimators with an EM fit. A subclass defines the model, the options, and the size C′ of active sets."""
 
     n_init: int
     max_iter: int
@@ -52,11 +54,11 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     spill: Any
     max_memory: Any
     callbacks: Any
-    _copies = True  # whether `max_memory` allows copies of rows
+    _copies = True  # whether a fit may copy a chunk with its rows sorted by component; False if `max_memory` forbids it
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. `search__NAME` or `init__NAME` sets an option of that object, on a copy of it."""
+        """Set parameters by name. `search__NAME` or `init__NAME` sets the option NAME of a copy of that object."""
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             outer, _, inner = name.partition("__")
@@ -77,14 +79,17 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the constructor call; for a fitted estimator also remarks on its search, as comment lines."""
+        """Return the constructor call, and for a fitted estimator remarks on the quality of the fit, as comments."""
         return "\n".join([super().__repr__(N_CHAR_MAX), *(f"# {line}" for line in remarks(self))])
 
     def _parameters(self) -> Model:
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
-        """Return the fitted model; if `data` may have missing values, in a form for these. more: see `_parameters`"""
+        """Return the fitted model; if `data` may have missing values, in a form that can evaluate such rows.
+
+        more: arguments of `_parameters`, such as the reg_covar of a mixture
+        """
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 
@@ -99,7 +104,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Return X as `Data`. reset: whether X is training data, which must have at least one point per component."""
+        """Return X, checked, as `Data`: rows with their weights, in a form that passes over the data can read.
+
+        reset: whether X is training data, which must have at least one point per component
+        """
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
@@ -114,7 +122,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return data
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        """Return the options of a fit of these data: search, size C′ of active sets, tolerance and others."""
+        """Return the options of a fit of these data: search, size C′ of active sets, tolerance, limits and others."""
         raise NotImplementedError
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
@@ -124,27 +132,35 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> Solution:
         """Return the result of a fit that ends with the state `run`.
 
-        n_active: C′    measured: labels, certificate and others of the last pass, see `FitRecord`; empty within a fit
+        n_active: C′
+        measured: fitted attributes that a last pass computes, such as labels and certificate, by their names without
+        the underscore at the end; empty if the fit still runs
         """
         raise NotImplementedError
 
     def _refined(self, solution: Any, data: Data) -> Solution:
-        """Return the result of the fit after steps that follow the EM loop; here there are none."""
+        """Return the result of the fit after steps that follow the EM loop, such as bounding the sizes of clusters.
+
+        The base class has no such steps and returns `solution` unchanged.
+        """
         return solution
 
     def _warn_of(self, run: em.Run) -> None:
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _continued(self) -> dict[str, Any] | None:
-        """Return the fitted attributes from which this fit starts if it continues an earlier one, otherwise None."""
+        """Return the fitted attributes (a dict) at which a fit starts that continues an earlier one, otherwise None."""
         return None
 
     def _adopt(self, solution: Solution) -> None:
-        """Replace all results of an earlier fit by a solution, in one assignment."""
+        """Replace all fitted attributes by those of a solution, in one assignment, so that never only some are new."""
         self.__dict__ = without_solution(vars(self)) | solution.attributes()
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
-        """Fit the estimator to checked data. given: X, y, sample_weight of `fit`    labels: known components or None"""
+        """Fit the estimator to checked data, and return it.
+
+        given: the arguments X, y and sample_weight of `fit`, for callbacks    labels: known components (N,), or None
+        """
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
@@ -171,21 +187,24 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return self
 
     def _view(self, run: em.Run, n_active: int) -> Self:
-        """Return a copy of the estimator with the parameters that the fit would return if it ended now."""
+        """Return a copy of the estimator for callbacks, with the parameters of a fit that ends in the state `run`."""
         view = unfitted_copy(self)
         view._adopt(self._solution(replace(run, model=run.standing), n_active, {}))
         return view
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Model:
-        """Return the starting parameters of a run; if `plan` requests it, starting centers are improved by jumps."""
+        """Return the starting parameters of a run.
+
+        If `plan` requests it, starting centers are improved by jumps: two clusters are merged, and another is split.
+        """
         centers = self._centers(data, init, key)
         if plan.improved and name_of(init) != "jumps":
             centers = improved_by_jumps(data, centers, key)
         return first_model(data, centers, plan.search.exact)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
-        """Return the starting centers (C, D); some initializations also store a near center of each point in `data`."""
-        if name_of(init) is None:  # a function may store the random state that it receives, so it gets a new one
+        """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
+        if name_of(init) is None:  # init is a function; it may store the random state, so it gets a new one
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
@@ -203,8 +222,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         Returns
         -------
         bounds : Bounds
-            Per unit of weight, in nats. The computation takes two exact passes over all components, so 2·N·C
-            evaluations.
+            The four values per unit of weight, in nats. Two passes compare all N points with all C components, which
+            takes 2·N·C evaluations.
 
         References
         ----------

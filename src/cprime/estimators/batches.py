@@ -1,4 +1,4 @@
-"""Online k-means: the step of `KMeans.partial_fit`, which searches cells of centers if there are many clusters."""
+"""Online k-means: the step of `KMeans.partial_fit`. With many clusters it searches cells (groups of near centers)."""
 
 from time import perf_counter
 from typing import Any
@@ -14,13 +14,14 @@ from cprime.kernels import Floats, computing
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search.nearby import CellIndexLookup
 
-MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
+MANY = 16384  # number of clusters from which a search of near cells (groups of centers) is several times faster
 
 
 def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
-    """Assign a batch of points, and move the centers toward the means of their points; return the new centers.
+    """Assign a batch of points, and move the centers toward the means of their points; return the result as a solution.
 
-    Labels, J and F of the result are those of this batch, for the centers before the step.
+    k_means: estimator, which is not changed    X, sample_weight: the batch, as in `KMeans.partial_fit`
+    Centers of the result are those after the step; labels, J and F are for this batch and the centers before it.
     """
     begin = perf_counter()
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
@@ -29,7 +30,8 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
     counts = np.zeros(C) if first else k_means.counts_
-    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # a combination has no history
+    # An estimator that `combine` returns is fitted, but has no convergence history.
+    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     with computing(k_means.n_threads):
         if first:
@@ -63,7 +65,11 @@ def in_cells(k_means: Any, data: Data) -> bool:
 
 
 def online_cells(k_means: Any, centers: Floats) -> OnlineCenterIndex:
-    """Return the cells (groups of nearby centers): those of the last batch if they are not outdated, else new ones."""
+    """Return the cells (groups of nearby centers) that are searched for a batch.
+
+    These are the cells of the last batch. New ones are built if there are none, or if many rows went to centers that
+    have left their cells.    centers (C, D): the present centers
+    """
     cells: OnlineCenterIndex | None = getattr(k_means, "_online_cells", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

@@ -10,19 +10,21 @@ from cprime.search import Graph
 from cprime.sources import is_source_like
 
 LEAST_CHUNK = 1024  # number of rows of the smallest chunks
-_NAMED = 3  # largest number of remedies in an error message
+
+_NAMED = 3  # largest number of proposed changes of a fit in an error message
 
 
 def within_memory(estimator: Any, X: Any) -> Any:
     """Return X in a form whose fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
 
-    Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
+    Also sets the attribute `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by
+    component.
 
     Raises
     ------
     ValueError
-        If the fit exceeds the limit even with the smallest chunks; the message lists the remedies with the least
-        drawbacks.
+        If the fit exceeds the limit even with the smallest chunks. The message proposes changes of the fit that need
+        less memory.
     """
     estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
@@ -40,9 +42,11 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return the description `rows` with the largest chunks that `max_memory` allows; if none, with the smallest ones.
+    """Return a description of the data with the largest chunks for which the fit stays within `max_memory`.
 
-    Sets `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
+    If even the smallest chunks exceed the limit, the description has these. Also sets the attribute `_copies` of the
+    estimator: whether the fit may copy a chunk with its rows sorted by component.
+    rows: description of the data, with their present chunks
     """
     limit = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
@@ -59,9 +63,9 @@ def total(parts: dict[str, int]) -> int:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield the description `rows`, then copies with smaller and smaller chunks if the chunk size can be changed.
+    """Yield the description `rows` of the data, then copies of it with smaller and smaller chunks.
 
-    The chunk size is halved each time, down to LEAST_CHUNK rows.
+    The chunk size is halved each time, down to LEAST_CHUNK rows. There are no copies if it cannot be changed.
     """
     yield rows
     if not rows.is_cut:
@@ -73,17 +77,17 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
 
 
 def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tuple[str, int]]:
-    """Return changes of a fit that save at least a tenth of its memory: pairs (description, bytes after the change).
+    """Return changes of a fit that save at least a tenth of its memory, as pairs: text for the user, bytes afterwards.
 
-    Changes with the least drawback come first. If a limit is given [bytes], changes that stay within it precede the
-    others.
+    Changes with the least drawbacks come first. If a limit is given [bytes], changes by which the fit stays within it
+    precede the others.    rows: description of the data
     """
     now = total(needed(estimator, rows))
     found = []
     for text, other, lying in _variants(estimator, rows):
         try:
             n_bytes = _least(other, lying, limit)
-        except (ValueError, TypeError):  # the changed argument is not compatible with the others
+        except (ValueError, TypeError):  # the estimator does not allow the changed argument together with the others
             continue
         if n_bytes <= 0.9 * now:
             found.append((f"{text} (then {shown_bytes(n_bytes)})", n_bytes))
@@ -91,7 +95,10 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
 
 
 def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
-    """Return the bytes that a fit takes; if limit > 0 [bytes], chunks are first halved until the fit is within it."""
+    """Return the bytes that a fit takes.
+
+    rows: description of the data    limit: maximum [bytes]; chunks are halved until the fit is within it; 0 is none
+    """
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if limit else ():
         n_bytes = total(needed(estimator, candidate))
@@ -101,7 +108,10 @@ def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
 
 
 def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, PlannedRows]]:
-    """Yield other ways to fit the same rows, as (description, estimator, rows); the one with least drawback first."""
+    """Yield changes of a fit that may save memory, those with the least drawbacks first.
+
+    Each is a triple: text for the user, estimator with the changed arguments, description of the changed data.
+    """
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()
     if rows.is_cut and len(rows.data.sizes) < 8:

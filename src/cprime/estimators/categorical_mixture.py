@@ -20,8 +20,8 @@ from cprime.search import Search
 class CategoricalMixture(DiscreteMixture):
     """Mixture of independent categorical columns: p(x) = Σ_c π_c Π_d p_cd(x_d); latent class analysis.
 
-    Column d has integer codes 0 … K_d − 1; binary columns have K_d = 2. Rows are read as zeros and ones, one column for
-    each category, so a pass takes memory for these.
+    Column d has integer codes 0 … K_d − 1; binary columns have K_d = 2. Each pass converts the rows that it reads to
+    zeros and ones, one column for each category, and takes memory for these Σ_d K_d columns.
 
     Parameters
     ----------
@@ -37,12 +37,14 @@ class CategoricalMixture(DiscreteMixture):
     search : str or object of cprime.search, default="auto"
         Candidate components of a point, as in `GaussianMixture`.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list in a partial search, as in `GaussianMixture`.
+        G, the length of a component's neighbor list, from which a partial search takes candidates, as in
+        `GaussianMixture`.
     assignment : {"soft", "hard", "posterior"}, default="soft"
-        How the active components of a point share it: EM, classification EM (with assignment="hard" and
-        equal weights a likelihood form of k-modes), or draws from the posterior.
+        Responsibilities of the active components of a point: "soft" is the posterior (EM); "hard" is 1 for the best
+        component (classification EM; with equal weights a likelihood form of k-modes); "posterior" is 1 for a component
+        that is drawn from the posterior.
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Initialization of the components from rows, as in `GaussianMixture`, whose rows are zeros and ones here.
+        Initialization of the components, as in `GaussianMixture`, for the rows of zeros and ones.
     n_init : int, default=1
         Number of starts; the result of greatest F is returned.
     max_iter : int, default=100
@@ -65,7 +67,7 @@ class CategoricalMixture(DiscreteMixture):
     probabilities_ : list of ndarray of shape (n_components, K_d)
         Probabilities of the categories of each column.
     n_categories_ : ndarray of shape (n_features,), int64
-        K_d.
+        Number of categories K_d of each column.
     weights_ : ndarray of shape (n_components,)
         Mixing weights.
     means_ : ndarray
@@ -178,7 +180,11 @@ class CategoricalMixture(DiscreteMixture):
         return data.read_by(OneHot(sizes, names if names is None else tuple(names)), False, sum(sizes))
 
     def _sizes(self, largest: NDArray[np.float64], n_features: int) -> NDArray[np.int64]:
-        """Return the number of categories of each column; raise ValueError if a largest code (D,) is too large."""
+        """Return the number of categories of each column: (D,).
+
+        largest (D,): largest code of each column in the training data
+        Raises ValueError if the argument `n_categories` is not valid, or does not allow one of these codes.
+        """
         if isinstance(self.n_categories, str):
             if self.n_categories != "auto":
                 raise ValueError(f'n_categories must be "auto", an integer or an array, got {self.n_categories!r}.')

@@ -1,4 +1,4 @@
-"""Folders of a fit: the checkpoint, from which an interrupted fit continues, and files of active sets."""
+"""Folders that a fit writes: checkpoints, from which an interrupted fit continues, and files of active sets."""
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -15,8 +15,9 @@ from cprime.persistence import checkpoint_files, checkpoints
 from cprime.persistence.checkpoints import Checkpoint, Runs
 from cprime.seeding import is_given
 
-SPILLED = 2**30  # active sets and costs of at least so many bytes are stored in the checkpoint's folder
-_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # parameters that change no result
+SPILLED = 2**30  # least bytes of active sets with their costs that a fit stores in the checkpoint's folder
+
+_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # these may differ in a resumed fit
 
 
 def stored_param(value: Any) -> Any:
@@ -37,9 +38,10 @@ def stored_param(value: Any) -> Any:
 
 
 def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractContextManager[None]:
-    """Return a context in which active sets of size n_kept are stored in files, or a context without effect.
+    """Return a context manager within which a fit stores active sets in files; one without effect if memory is used.
 
-    Active sets are stored in files if `spill` is set, or if there is a checkpoint and they are large.
+    Files are used if the argument `spill` names a folder. They are also used if there is a checkpoint, the data have
+    several chunks, and all active sets together take at least SPILLED bytes.    n_kept: C′, the size of an active set
     """
     folder = check_spill(spill)
     if folder is None and checkpoint is not None and data.spills and len(data.sizes) > 1:
@@ -49,7 +51,11 @@ def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractCo
 
 
 def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-    """Return the checkpoint or None, and the state of an interrupted fit in its folder (empty if there is none)."""
+    """Return the checkpoint of a fit, and the state of an interrupted fit that its folder contains.
+
+    The checkpoint is None if the argument `checkpoint` is None. The state is empty if there is no interrupted fit.
+    key: counter-based random key of the fit
+    """
     if estimator.checkpoint is None:
         return None, Runs()
     description = {

@@ -1,4 +1,4 @@
-"""Selection of columns: resolve the argument `columns`, and read these columns of data of any kind."""
+"""Selection of columns: convert the argument `columns` to indices, and read these columns of data of any kind."""
 
 from numbers import Integral
 from typing import Any
@@ -53,10 +53,11 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 
 
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
-    """Return some columns of X without reading the others; by name if both X and the training data have names.
+    """Return some columns of X without reading the others.
 
-    X has all n_features columns of the training data, or only the requested columns. In the latter case X is returned
-    unchanged. Raises ValueError for any other number of columns.
+    Columns are selected by name if both X and the training data have names. Otherwise X must have all n_features
+    columns of the training data, or only the requested columns; then X is returned unchanged. Raises ValueError if
+    X lacks a name, or has another number of columns.
     columns: indices in the training data    names: column names of these, or None
     name: name of the argument X, for the message
     """

@@ -12,14 +12,14 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
 
-_NUMBERS = 2**22  # most numbers in temporary arrays; it determines how many rows are computed at a time
+_NUMBERS = 2**22  # largest number of entries of temporary arrays; it limits the rows that are computed at a time
 
 
 class _RowBatch(NamedTuple):
-    """Block of b rows for which conditional mixtures are computed.
+    """Batch of b rows for which conditional mixtures are computed at a time.
 
-    X (b, k): values of the known columns
-    ids, weights (b, H): H best components of each row, given its known columns, and their probabilities
+    X (b, k): values of the k known columns
+    ids (b, H): the H best components of each row, given its known columns    weights (b, H): their probabilities
     """
 
     X: NDArray
@@ -33,7 +33,7 @@ class ConditionalMixtures:
     `GaussianMixture.condition` returns an instance. The index o denotes the given columns, m the M remaining ones in
     their order. The mixture of a row x_o consists of the C′ components that are best given x_o. Each of them has the
     mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the covariance Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om, and a weight proportional to
-    π_c N(x_o; μ_o, Σ_oo). Only the rows are stored: the methods compute their results from the rows, in blocks.
+    π_c N(x_o; μ_o, Σ_oo). Only the rows are stored. The methods compute their results from them, some rows at a time.
 
     Attributes
     ----------
@@ -99,8 +99,8 @@ class ConditionalMixtures:
         Returns
         -------
         covariances : ndarray of shape (n, M, M)
-            For the M unknown columns. The computation needs memory for C·M² more numbers, the covariances of the C
-            components.
+            For the M unknown columns, in products of their units. The covariances of the C components take memory for
+            C·M² numbers in addition.
         """
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))
@@ -121,7 +121,7 @@ class ConditionalMixtures:
         Parameters
         ----------
         n_samples : int, default=1
-            Draws for each row.
+            Number of draws for each row.
         random_state : int, RandomState, Generator or None, default=None
             None is the `random_state` of the estimator. If that is an int, every call draws the same numbers; if it is
             None or a generator, every call draws new ones.
@@ -129,6 +129,7 @@ class ConditionalMixtures:
         Returns
         -------
         draws : ndarray of shape (n, n_samples, M)
+            In the dtype and the units of the mixture's `means_`.
         """
         check_integer(n_samples, "n_samples", 1)
         random = check_random_state(self._random_state if random_state is None else random_state)
@@ -156,7 +157,7 @@ class ConditionalMixtures:
         Returns
         -------
         values : ndarray of shape (n,) + shape of q
-            To the precision of the dtype of `means_`.
+            In the dtype and the units of the mixture's `means_`.
 
         Raises
         ------
@@ -178,7 +179,10 @@ class ConditionalMixtures:
         return self._each(values, shares.shape)
 
     def _moments(self, spread: bool) -> NDArray:
-        """Return the means of M unknown columns for each row, (n, M); with `spread` also deviations: (n, 2M)."""
+        """Return the conditional means of the M unknown columns for each row: (n, M).
+
+        spread: whether M more columns with the conditional standard deviations follow: (n, 2M)
+        """
 
         def found(piece: _RowBatch) -> NDArray:
             means = self._means(piece)
@@ -191,13 +195,16 @@ class ConditionalMixtures:
         return self._each(found, ((1 + spread) * self.n_features,))
 
     def _means(self, piece: _RowBatch) -> NDArray[np.float64]:
-        """Return the conditional means of M unknown columns in the H best components of each of b rows: (b, H, M)."""
+        """Return the conditional means of M unknown columns in each of the H best components of b rows: (b, H, M)."""
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(piece.X)
         return self._conditional.means(piece.X, piece.ids)
 
     def _each(self, make: Callable[[_RowBatch], NDArray], shape: tuple[int, ...]) -> NDArray:
-        """Return the results (n, *shape) of the function `make` for all rows, computed in blocks of limited memory."""
+        """Return the results (n, *shape) of the function `make` for all n rows, computed for a batch of rows at a time.
+
+        shape: shape of the result of one row; with it, the size of a batch is chosen such that memory is limited
+        """
         given, C = self._conditional.given, self._conditional.given.n_components
         out = np.empty((len(self), *shape), dtype=given.centers.dtype)
         wide = self.n_active * (self.n_features + given.n_features + (shape[0] if shape else 1)) + out[:1].size
@@ -218,8 +225,9 @@ class ConditionalMixtures:
 def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
     """Return the conditional means of M unknown columns for rows X (n, k) of k known columns: (n, M).
 
-    conditional: model of the unknown columns given the known ones    n_active: number of a row's best components used
-    return_std: whether standard deviations are appended: (n, 2M)
+    conditional: model of the unknown columns given the known ones
+    n_active: number of best components whose mixture is used for a row
+    return_std: whether M more columns with the conditional standard deviations follow: (n, 2M)
     """
     return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
 
@@ -229,13 +237,15 @@ def quantiles(
 ) -> NDArray[np.float64]:
     """Return a quantile of the one-dimensional Gaussian mixture of each row: the least y with F(y) ≥ share, (n,).
 
-    F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) is the distribution function of a row's mixture, with Φ that of the normal one.
-    weights, means, deviations: w, μ and σ of H components, (n, H) each    share: probability of the quantile
+    F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) is the distribution function of a row's mixture, and Φ that of the normal
+    distribution.
+    weights, means, deviations: w, μ and σ of the H components of each row, (n, H) each
+    share: probability of the quantile
 
-    Newton's method solves log F(y) = log share, because log F is nearly linear in the tail. If a step leaves the
-    interval known to contain y, or is more than half of the last step, this interval is halved instead. F − share is
-    computed from the nearer tail of every component, so that it loses no digits between two modes. If share > 0.5, the
-    mirrored mixture is used.
+    Newton's method solves log F(y) = log share, because log F is nearly linear in the tail. An interval that contains
+    y is known at every step. If a Newton step leaves this interval, or is more than half of the last step, the
+    interval is halved instead. F − share is computed from the nearer tail of every component, so that it loses no
+    digits between two modes. If share > 0.5, the quantile of the mirrored mixture at 1 − share is used.
     """
     if share > 0.5:
         return -quantiles(weights, -means, deviations, 1 - share)

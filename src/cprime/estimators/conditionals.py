@@ -73,9 +73,9 @@ class Conditionals:
     def condition(self, columns: Any, values: Any = None) -> Any:
         """Return the conditional mixture of the other columns, given values of some columns.
 
-        If o are the given columns and m the others, its weights are π_c N(x_o; μ_o, Σ_oo) divided by their sum, its
-        means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and its covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om. Conditionals of factor
-        analyzers are factor analyzers, so no D × D matrix is computed.
+        Let o be the given columns and m the others. The conditional mixture has the weights π_c N(x_o; μ_o, Σ_oo),
+        divided by their sum, the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and the covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om.
+        Conditional distributions of factor analyzers are factor analyzers, so no D × D matrix is computed for them.
 
         Parameters
         ----------
@@ -89,15 +89,15 @@ class Conditionals:
         Returns
         -------
         mixture : GaussianMixture or ConditionalMixtures
-            For one row, a mixture of all components as `marginal` returns it, with free weights. For many rows, an
-            object with the mean, covariance, samples and quantiles of each row, computed from its `n_active_` best
-            components.
+            For one row, a fitted mixture of all components, with free weights and without the attributes that describe
+            a fit. For many rows, an object that computes the mean, covariance, samples and quantiles of each row from
+            the row's `n_active_` best components.
 
         Raises
         ------
         ValueError
-            If columns are unknown, repeated, none or all, or if values have the wrong number or are missing. If
-            different columns are known in different rows, use `GaussianMixture.impute`.
+            If columns are unknown, repeated, none or all, or if there are too few or too many values, or missing ones.
+            If different columns are known in different rows, use `GaussianMixture.impute`.
 
         Examples
         --------
@@ -140,8 +140,8 @@ class Conditionals:
         """Return the conditional mean of the other columns for each row, given the values of some columns.
 
         This is the least-squares regression of the mixture, E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)),
-        with the given columns o and the others m. q is the posterior of the components given x_o, over the `n_active_`
-        best components of a row.
+        with the given columns o and the others m. q_c is the posterior probability of component c given x_o, over the
+        `n_active_` best components of a row.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Conditionals:
         return (found[:, :M], found[:, M:]) if return_std else found
 
     def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
-        """Return the indices of the given columns, and the model of the other columns given values of these columns."""
+        """Return the indices (k,) of the given columns, and the conditional model of the other columns given these."""
         check_is_fitted(self)
         with computing(self.n_threads):
             model = self._parameters()
@@ -200,18 +200,25 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return some columns of X as checked `Data`. given: model of these columns; name: that of X in messages"""
+        """Return the given columns of X as checked `Data`.
+
+        given: marginal model of these columns    columns (k,): their indices
+        name: name of the argument X in error messages
+        """
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
-            mixture.missing = "error"  # because the conditional covariances assume that all these columns are known
+            mixture.missing = "error"  # because conditional covariances assume that all given columns are known
         return mixture._opened(some_columns(X, columns, n_features, self._names(), name))
 
     def _names(self) -> NDArray | None:
         return getattr(self, "feature_names_in_", None)
 
     def _mixture(self, model: Model, columns: Columns) -> Any:
-        """Return a fitted mixture estimator with a model's parameters. columns: indices of the columns it describes"""
+        """Return a fitted mixture estimator of this class with the parameters of a model.
+
+        columns: indices of the columns, of the data of this fit, that the model describes
+        """
         estimator: Any = self
         params = general_params(estimator)
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}

@@ -1,4 +1,4 @@
-"""Known facts of a fit: the clusters of some points (labels), and centers or components that stay."""
+"""Constraints of a fit: known clusters of some points (labels), and known centers or components that do not change."""
 
 import logging
 from typing import Any, NamedTuple
@@ -19,19 +19,24 @@ logger = logging.getLogger("cprime")
 
 
 class KnownCenters(NamedTuple):
-    """Starting centers (m, D) of some clusters, and the ids (m,) of these; those of the first n_fixed clusters stay."""
+    """Known starting centers of some clusters.
+
+    ids (m,): the clusters    centers (m, D): their centers
+    n_fixed: number of clusters whose centers do not change in the fit; these are the clusters 0 … n_fixed − 1
+    """
 
     ids: NDArray[np.intp]
     centers: NDArray
     n_fixed: int = 0
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
-        """Return starting centers (C, D): the known centers at their ids, and the rest of `start` at the other ids.
+        """Return starting centers (C, D) in which the m known centers replace m of the centers `start` (C, D).
 
-        The rest lacks the centers of `start` that are nearest to the known ones.    exact_ids: whether the other
-        centers of `start` must keep their ids, too; then the known centers replace those with the same ids
+        Each known center replaces a center near it: the pairs have the least sum of squared distances. The known
+        centers have their own ids, and the other centers of `start` the remaining ids.
+        exact_ids: whether the other centers must keep their ids; each known center then replaces that of the same id
         """
-        data.begin(keep=False)  # delete the near centers stored for points, because centers change their ids
+        data.begin(keep=False)  # delete the near center that is stored for each point, because centers change their ids
         centers = start.copy()
         known = self.centers.astype(start.dtype)
         if not exact_ids:
@@ -70,7 +75,10 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
 
 
 def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Search:
-    """Return the search of a fit in which some points have labels; raise ValueError if an argument forbids labels."""
+    """Return the search of a fit in which some points have labels: exact, and with the known cluster of these points.
+
+    labels (N,): known cluster of each point, −1 if unknown    Raises ValueError if an argument does not allow labels.
+    """
     search = estimator.search
     if not (isinstance(search, str) and search in ("auto", "full")) and type(search) is not Full:
         raise ValueError(f"y with labels needs search='auto' or 'full', got {search!r}.")
@@ -84,16 +92,20 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
 
 
 def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
-    """Return the mean of the points of each label as a known center, for labels that have positive weight."""
+    """Return the mean of the labeled points of each cluster as a known center; clusters without such points have none.
+
+    labels (N,): known cluster of each point, −1 if unknown    Points of weight 0 do not count.
+    """
     found = data.each(SumLabeled(labels, n_clusters))
     ids = np.flatnonzero(found.counts > 0)
     return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])
 
 
 def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) -> KnownCenters | None:
-    """Return known centers: fixed ones, and means of the labeled points of other clusters; None if there are none.
+    """Return the known centers of a fit, or None if there are none.
 
-    labels (N,): known cluster of each point, −1 if unknown, or None
+    These are the argument `fixed_centers`, and for other clusters the means of their labeled points.
+    labels (N,): known cluster of each point, −1 if unknown; or None
     """
     fixed = check_fixed_centers(estimator, data)
     if labels is None:
@@ -127,7 +139,7 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray | None:
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the argument `fixed` of a mixture as ids of components; raise an error if it is not valid."""
+    """Return the argument `fixed` of a mixture as ids of components; () if it is None; ValueError if it is invalid."""
     if getattr(mixture, "fixed", None) is None:
         return ()
     C, kinds = mixture.n_components, ("full", "diag", "spherical")

@@ -1,4 +1,4 @@
-"""Base of mixtures of discrete densities: the options of `Mixture` that they do not have, and checks of the data."""
+"""Base of mixtures of discrete densities: constants for arguments that they do not have, and checks of the data."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from cprime.model.categorical import check_codes
 
 @dataclass(frozen=True)
 class LargestCounts:
-    """Result of `CheckCounts` for some rows: the largest number of each column (D,); zeros if rows are sparse."""
+    """Largest number of each column (D,) in some rows, found by the job `CheckCounts`; zeros if rows are sparse."""
 
     largest: NDArray[np.float64]
 
@@ -47,10 +47,11 @@ class CheckCounts:
 
 
 class DiscreteMixture(Mixture):
-    """Base of mixtures of discrete densities; a subclass has one model family and a parameter for its starting values.
+    """Base of mixtures of discrete densities; a subclass has one model family and an argument for starting values.
 
-    `means_` are the means of the rows after conversion by the family (for example to zeros and ones). The parameters
-    `precisions_init`, `reg_covar`, `momentum` of other mixtures are constants here, because they have no meaning.
+    The attribute `means_` has the means of rows after their conversion by the family, for example to zeros and ones.
+    Some arguments of other mixtures are constants here: `precisions_init`, `reg_covar` and `momentum`, which have no
+    meaning for discrete densities, and `max_memory`.
     """
 
     precisions_init = None

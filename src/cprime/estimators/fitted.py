@@ -1,4 +1,4 @@
-"""Access to estimators under one name for k-means and mixtures: model, centers, feature names, data, arguments."""
+"""Functions that read or derive k-means and mixture estimators alike, although their attributes have other names."""
 
 import copy
 from typing import Any
@@ -16,7 +16,8 @@ from cprime.model import Model
 from cprime.model.tied_spherical import variance_floor
 from cprime.seeding.methods import name_of
 
-# Arguments that belong to one fit: initial values for its number of components, its folders, limits and callbacks.
+# Arguments that are useful for one fit only, so derived estimators get None: starting values for its number of
+# components, its folders, its limit of memory, its callbacks.
 _OF_ONE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
 
 
@@ -33,19 +34,19 @@ def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
 
 
 def model_of(estimator: Any) -> Model:
-    """Return the fitted parameters of an estimator of this library as a model, which can evaluate rows."""
+    """Return the fitted parameters of an estimator of this library as a model, whose methods compute costs of rows."""
     model: Model = estimator._parameters()
     return model
 
 
 def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
-    """Return X as `Data` in the dtype of a fitted estimator, after the checks of its `predict`."""
+    """Return X as `Data` in the dtype of a fitted estimator, after the same checks as in its `predict`."""
     data: Data = estimator._opened(X, sample_weight)
     return data
 
 
 def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
-    """Return a dict with the keyword argument that makes an estimator start from these centers."""
+    """Return a dict with the constructor argument (`init` or `means_init`) that sets starting centers (C, D)."""
     return {"init" if hasattr(estimator, "init") else "means_init": centers}
 
 
@@ -56,7 +57,10 @@ def n_components_of(estimator: Any) -> int:
 
 
 def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
-    """Return keyword arguments that set the number of components; an `n_active` above this number is lowered."""
+    """Return a dict of the constructor arguments that set the number of components.
+
+    If `n_active` of a mixture is an integer of at least this number, it is set to the number, and `search` to "auto".
+    """
     if hasattr(estimator, "n_clusters"):
         return {"n_clusters": n_components}
     n_active = estimator.n_active
@@ -81,9 +85,9 @@ def without_names(estimator: Any) -> Any:
 def derived_k_means(
     estimator: Any, centers: NDArray, counts: NDArray[np.float64], inertia: float, mean_square: float
 ) -> Any:
-    """Return a fitted `KMeans` with the parameters of a fitted one, but with other centers, and without labels.
+    """Return a fitted `KMeans` with the constructor arguments of a fitted one, but with other centers and no labels.
 
-    centers (C, D)    counts (C,): weights of the clusters    inertia: J [data unit²]
+    centers (C, D)    counts (C,): total weight of each cluster    inertia: J [data unit²]
     mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
     """
     derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
@@ -94,9 +98,9 @@ def derived_k_means(
 
 
 def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -> Any:
-    """Return a fitted mixture with the arguments of a fitted one, but with the parameters of a model of its family.
+    """Return a fitted mixture with the constructor arguments of a fitted one, but with the parameters of `model`.
 
-    counts (C,): weights of the components
+    model: parameters of the same model family    counts (C,): total weight of the points of each component
     """
     params = general_params(estimator) | {"n_components": model.n_components}
     if isinstance(estimator.n_active, int | np.integer):
@@ -108,7 +112,10 @@ def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -
 
 
 def general_params(estimator: Any) -> dict[str, Any]:
-    """Return the constructor parameters, without initial values for one number of components, folders and callbacks."""
+    """Return the constructor arguments of an estimator as a dict, with None for those that are useful for one fit only.
+
+    These are starting values, folders, limits of memory and callbacks. An `init` with centers becomes "auto".
+    """
     params: dict[str, Any] = estimator.get_params(deep=False)
     params |= {name: None for name in _OF_ONE_FIT if name in params}
     for name in ("init", "init_params"):
@@ -118,7 +125,10 @@ def general_params(estimator: Any) -> dict[str, Any]:
 
 
 def _described(derived: Any, estimator: Any) -> Any:
-    """Return the derived estimator with the description of the data columns that the other estimator has."""
+    """Copy attributes of `estimator` to `derived`, and return `derived`.
+
+    The attributes describe the columns of the training data: their number, their names, and their scaling.
+    """
     for name in ("n_features_in_", "feature_names_in_", "preparation_"):
         if hasattr(estimator, name):
             setattr(derived, name, copy.deepcopy(getattr(estimator, name)))

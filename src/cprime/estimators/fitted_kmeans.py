@@ -45,7 +45,10 @@ class FittedKMeans(NearestCenter):
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
 
     def _means_of(self, found: LabeledSums, centers: NDArray) -> NDArray:
-        """Return the new centers for sums over the points of each cluster; an empty cluster keeps its center."""
+        """Return the means of the points of each cluster as centers (C, D); an empty cluster keeps its center.
+
+        found: total weight and sum of the points of each cluster    centers (C, D): the present centers
+        """
         means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
         return unit_rows(as_rows(means), "cluster_centers_").dense() if self.metric == "cosine" else means
 
@@ -84,9 +87,9 @@ class FittedKMeans(NearestCenter):
         -------
         self : the estimator
             Fitted attributes are those of the new data. `origin_` has the former id of each cluster, or −1 for a new
-            one: a cluster continues a former one if they share more than half of the points of either. The log
-            names new and ended ones. `history_` and `lower_bounds_` continue. After an error the estimator is
-            unchanged. No checkpoint is written.
+            cluster. A cluster continues a former one if they share more than half of the points of either; the log
+            names clusters that are new and clusters that ended. `history_` and `lower_bounds_` continue. After an error
+            the estimator is unchanged. No checkpoint is written.
 
         Raises
         ------
@@ -103,8 +106,8 @@ class FittedKMeans(NearestCenter):
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all centers. True searches, if there are more than 4,096 centers, only the cells near each
-            row, of √C centers each; `certify` measures the quality.
+            False searches all centers. True searches only cells near each row, if there are more than 4,096 centers; a
+            cell is a group of about √C centers that are near each other. `certify` measures the quality.
         out : ndarray, str or path-like, default=None
             Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
             file, which is written completely or not at all and returned as a memory map.
@@ -135,7 +138,7 @@ class FittedKMeans(NearestCenter):
         labels : ndarray of shape (n_samples,), int32
             The same as those of `predict`.
         distances : ndarray of shape (n_samples,), float64
-            Euclidean, in data units; 1 − cos if metric is "cosine".
+            Euclidean distances in data units; 1 − cos if metric is "cosine".
         """
         data = self._opened(X)
         with computing(self.n_threads):
@@ -185,8 +188,9 @@ _COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in
 
 
 def sklearn_k_means(estimator: Any) -> BaseEstimator:
-    """Return a fitted scikit-learn `KMeans` with the same centers; for the cosine metric, a pipeline that scales rows
-    to length 1 first.
+    """Return a fitted scikit-learn `KMeans` with the same centers.
+
+    For the cosine metric, return a pipeline that scales rows to length 1 before this `KMeans`.
     """
     centers = np.ascontiguousarray(estimator.cluster_centers_).copy()
     k_means = SklearnKMeans(
@@ -203,5 +207,5 @@ def sklearn_k_means(estimator: Any) -> BaseEstimator:
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(k_means, name):
             setattr(scaled, name, getattr(k_means, name))
-    vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns rows without names
+    vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns arrays without column names
     return make_pipeline(scaled, k_means)

@@ -28,21 +28,21 @@ from cprime.search.nearby import Nearby
 
 
 def best_of(model: Model, X: Rows) -> NDArray[np.int32]:
-    """Return the index of the best component of each row: (n,)."""
+    """Return the index of the most probable component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
 def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-    """Return the index of the best component of each row (n,), and the Mahalanobis distance to its mean (n,)."""
+    """Return the index of each row's most probable component, and the Mahalanobis distance to its mean, (n,) each."""
     labels = best_of(model, X)
     return labels, model.distances(X, labels)
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
-    """Return the truncated posterior of each row: (n, C), zero except for the row's C′ best components.
+    """Return the posterior probabilities of each row, (n, C), truncated to the row's C′ best components.
 
-    nearby: structure of the approximate search; None searches all components    n_kept: C′
-    sparse: whether to return a CSR array
+    nearby: search structure that finds approximately best components; None is an exact search    n_kept: C′
+    sparse: whether to return a CSR array of the C′ nonzero entries of each row
     """
     points = model.embed(X)
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
@@ -53,7 +53,9 @@ def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X
 class _DerivedAttribute:
     """Descriptor of a fitted attribute that is computed from other attributes if a user has set parameters by hand.
 
-    A value set by a fit takes precedence, because the descriptor is used only if the instance has no such attribute.
+    A value that a fit has set takes precedence, because Python uses this descriptor only if the instance has no
+    attribute of this name.    found: function that computes the value from the mixture
+    needed: names of the attributes that must be set; without them, or if `found` returns None, there is no attribute
     """
 
     def __init__(self, found: Callable[[Any], Any], *needed: str):
@@ -67,7 +69,7 @@ class _DerivedAttribute:
         if mixture is not None and all(name in vars(mixture) for name in self.needed):
             with computing(mixture.n_threads):
                 value = self.found(mixture)
-            if value is not None:  # a model family may lack this parameter
+            if value is not None:  # None if the model family lacks this parameter
                 return value
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
 
@@ -79,10 +81,11 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
 class FittedMixture(DensityMixin, Clusterer):
     """Base of mixtures with the methods that use fitted parameters; a subclass adds the methods that fit.
 
-    The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
+    The methods also work without a fit if the user sets `weights_`, `means_`, and either `precisions_cholesky_` or
+    `covariances_`.
     """
 
-    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # model families by covariance_type
+    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # class of the models for each covariance_type
 
     n_components: int
     n_active: int | str | None
@@ -110,7 +113,7 @@ class FittedMixture(DensityMixin, Clusterer):
         return ("means_", "weights_", *self._family.attribute_names)
 
     def _solution_of(self, model: Model, n_active: int, **results: Any) -> MixtureSolution:
-        """Return a solution with the parameters of a model. n_active: C′; results: further fields"""
+        """Return a solution with the parameters of a model. n_active: C′    results: further fields of the solution"""
         return MixtureSolution(model, self.covariance_type, 1 if self.assignment == "hard" else n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
@@ -131,7 +134,10 @@ class FittedMixture(DensityMixin, Clusterer):
         )
 
     def _say_truncated(self, method: str) -> None:
-        """Log once that a method uses C′ < C components, if the user has not chosen C′."""
+        """Log that a method uses only C′ < C components of a row because n_active is "auto"; each text is logged once.
+
+        method: name of the method, for the text
+        """
         C = len(self.means_)
         if self.n_active_ < C and self.n_active == "auto":
             say_truncated(method, self.n_active_, C)
@@ -139,7 +145,7 @@ class FittedMixture(DensityMixin, Clusterer):
     def _check_goes_on(self, what: str) -> None:
         """Raise ValueError if the earlier fit of this estimator cannot be continued with its present arguments.
 
-        what: how it would be continued, "partial_fit" or "warm_start"
+        what: the feature that continues the fit, "partial_fit" or "warm_start"
         """
         if what == "partial_fit" and not hasattr(self, "counts_"):
             raise ValueError("partial_fit goes on from a fit: parameters set by hand or derived have no counts_.")
@@ -155,14 +161,14 @@ class FittedMixture(DensityMixin, Clusterer):
                 )
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """Return the options of the model family, such as n_factors, of the earlier fit that is continued.
+        """Return the options of the model family, such as n_factors, with which the present parameters were fitted.
 
-        Options with the value "auto" and estimated ones are left out.
+        Options that are "auto" in the constructor are left out, because "auto" is compatible with every value.
         """
         return {}
 
     def _bound_before(self) -> float:
-        """Return the free energy F of the last iteration of the fit that this one continues; ∞ if there is none."""
+        """Return the free energy F of the last iteration of the earlier fit that is continued; ∞ if there is none."""
         return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _continued(self) -> dict[str, Any] | None:
@@ -182,7 +188,7 @@ class FittedMixture(DensityMixin, Clusterer):
         return self.fit(X, y, sample_weight).labels_
 
     def _best_components(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
-        """Return the index of the best component of every row: (N,). out: destination, or None for a new array"""
+        """Return the index of the most probable component of every row: (N,). out: destination; None is a new array"""
         return data.map(partial(best_of, model), None, np.int32, out)
 
     def _scale(self, model: Model) -> float:
@@ -195,8 +201,8 @@ class FittedMixture(DensityMixin, Clusterer):
         ----------
         X : array-like of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all components. True searches, if there are more than 8,192 components (4,096 for
-            tied_spherical and tied covariances), only those near each row; `certify` measures the quality.
+            False searches all components. True searches only components near each row, if there are more than 8,192
+            components (4,096 for tied_spherical and tied covariances); `certify` measures the quality.
         out : ndarray, str or path-like, default=None
             Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
             file, which is written completely or not at all and returned as a memory map.
@@ -244,9 +250,9 @@ class FittedMixture(DensityMixin, Clusterer):
         sparse : bool, default=False
             True returns a CSR array of the `n_active_` entries of each row; False a dense N×C array, zero elsewhere.
         approximate : bool, default=False
-            False uses the best of all components for each row. True searches only components near each row, if there
-            are more than 8,192 components (4,096 for tied_spherical and tied covariances) and `n_active_` is less than
-            C; `certify` measures the quality.
+            False searches all components for the best ones of each row. True searches only components near each row, if
+            there are more than 8,192 components (4,096 for tied_spherical and tied covariances) and `n_active_` is less
+            than C; `certify` measures the quality.
         out : ndarray, str or path-like, default=None
             Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
             file, which is written completely or not at all and returned as a memory map. It must be None if `sparse`.

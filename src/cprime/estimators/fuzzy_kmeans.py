@@ -29,14 +29,19 @@ _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in f
 class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
-    The fit decreases J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², for which the best memberships are
-    u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With regularizer="entropy" m is 1, and the fit decreases
-    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc) instead: then u_nc ∝ exp(−‖x_n − μ_c‖²/λ), as in the
-    isotropic mixture of variance σ² = λ/2 or in `SoftKMeans` with stiffness 1/λ, and
-    F = −log C − (D/2) log 2πσ² − J_λ/(λW). If σ² is the variance estimated by `GaussianMixture`
-    (covariance_type="tied_spherical", weights="equal"), its means solve this problem too. With
-    regularizer="quadratic" m is 1, and the fit decreases
-    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² − λ/2 u_nc (1 − u_nc)): then u_nc = max(0, (ρ_n − ‖x_n − μ_c‖²)/λ), which is
+    The w_n are weights of points, and the memberships of a point sum to 1. The argument `regularizer` selects one of
+    three objectives. The default is J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², for which the best memberships are
+    u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)).
+
+    With regularizer="entropy", m is 1, and the fit decreases
+    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc). The best memberships are u_nc ∝ exp(−‖x_n − μ_c‖²/λ), as in
+    the isotropic mixture of variance σ² = λ/2 and in `SoftKMeans` with stiffness 1/λ. With the total weight W, its free
+    energy is F = −log C − (D/2) log 2πσ² − J_λ/(λW). If σ² is the variance estimated by `GaussianMixture`
+    (covariance_type="tied_spherical", weights="equal"), the means of this mixture also solve this problem.
+
+    With regularizer="quadratic", m is 1, and the fit decreases
+    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² − λ/2 u_nc (1 − u_nc)). The best memberships are
+    u_nc = max(0, (ρ_n − ‖x_n − μ_c‖²)/λ), where ρ_n is the number for which those of point n sum to 1. So u_nc is
     exactly 0 in clusters whose squared distance exceeds the least one by λ or more.
 
     Parameters
@@ -47,12 +52,12 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
         The exponent, > 1. The limit m → 1 is k-means; memberships become more equal as m grows. Not used with
         a regularizer.
     regularizer : {"entropy", "quadratic"} or None, default=None
-        None selects Bezdek's objective J_m, the others J_λ.
+        None selects Bezdek's objective J_m; the two others select J_λ with the term of that name.
     regularization : float or "auto", default="auto"
-        λ of the regularizer, in data unit²; 2σ² for "entropy". "auto" is 2 J/(DN) of the starting centers, eq. (14) of
-        Lücke & Forster.
+        λ of the regularizer, in data unit²; 2σ² for "entropy". "auto" is 2 J/(DN), where J is the sum of squared
+        distances of the points to the nearest starting centers, eq. (14) of Lücke & Forster.
     n_active : int or None, default=None
-        C′, the number of clusters that a point belongs to. These are the nearest ones; its other memberships are
+        C′, the number of clusters to which a point belongs: those of the nearest centers. Its other memberships are
         exactly 0. None is C.
     init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
         Initialization, as in `KMeans`; default "k-means++".
@@ -107,12 +112,12 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
 
     Notes
     -----
-    A point at the position of a center belongs to it alone, or in equal parts to all centers at this position. Centers
-    that start at points could therefore not move, so the fit of J_m starts from the means of the points nearest to each
-    seed, unless centers are given.
+    A point at the position of a center belongs to its cluster alone, or in equal parts to those of all centers at this
+    position. A center that starts at a point could therefore not move. So, unless centers are given, the fit of J_m
+    starts from the means of the points nearest to each of the initial centers.
 
-    Memberships are computed in blocks of rows and not stored; `predict_proba` returns them. Every iteration computes
-    all N·C distances.
+    Memberships are computed for some rows at a time and not stored; `predict_proba` returns them. Every iteration
+    computes all N·C distances.
 
     References
     ----------
@@ -201,7 +206,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
             begin = start(X, C, self.init, random_state=random_state, **options).centers
             if isinstance(rule, fuzzy.Power) and not is_given(self.init):
                 begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
-            if rule is None:  # the first start determines the constant for all
+            if rule is None:  # the first start determines the constant λ for all starts
                 constant = fuzzy.constant_of_start(X, begin, weights, self.n_threads)
                 rule = fuzzy.REGULARIZED[str(self.regularizer)](constant)
             given: dict[str, Any] = {"n_active": n_active, "max_iter": self.max_iter, "tol": tol, "callback": callback}
@@ -217,7 +222,10 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
         return self
 
     def _set_run(self, fit: fuzzy.FuzzyRun, n_active: int) -> Self:
-        """Set the fitted attributes from the final state of a run. n_active: C′, the number of clusters of a point"""
+        """Set the fitted attributes from the state of a start, `fit`, and return the estimator.
+
+        n_active: C′, the number of clusters to which a point belongs
+        """
         self.cluster_centers_ = fit.centers
         self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0
         self.regularization_ = getattr(fit.rule, "constant", None)
@@ -230,9 +238,10 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
         return self
 
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
-        """Return the rule for memberships that the arguments select.
+        """Return the rule that computes memberships from squared distances, according to the constructor arguments.
 
-        It is None if the rule's constant λ must first be estimated from the starting centers.
+        Return None if the constant λ of the rule must first be estimated from the starting centers.
+        n_active: C′, which limits the exponent m, because C′^−m must be a positive number
         """
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")

@@ -1,4 +1,4 @@
-"""Missing values: replacement by column means in initializations, and a method that imputes them by fitted models."""
+"""Missing values: replacement by column means in initializations, and the method `impute` of fitted estimators."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +20,10 @@ from cprime.model import Model
 
 @dataclass(frozen=True)
 class ColumnSums(Sums):
-    """Sums over the observed values of each column, from which the column means follow.
+    """Weighted sums over the observed values of each column, from which the column means follow.
 
-    weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: total number of missing values
+    weights (D,): Σ w_n over the observed values    sums (D,): Σ w_n x_n over these [data units]
+    n_missing: number of missing values in all columns
     """
 
     weights: NDArray[np.float64]
@@ -32,7 +33,7 @@ class ColumnSums(Sums):
 
 @dataclass(frozen=True)
 class SumColumns:
-    """Job of a pass that computes sums over the observed values of each column, as `ColumnSums`."""
+    """Job of a pass over the data that computes `ColumnSums`, the sums over the observed values of each column."""
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
@@ -50,8 +51,9 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return data whose rows have column means in place of missing values when they are compared with centers.
+    """Return the same data with rows that use column means in place of missing values in distances to centers.
 
+    The rows still mark missing values. Without missing values, the returned data are read as complete rows.
     names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.
     """
     found: ColumnSums = data.each(SumColumns())
@@ -65,24 +67,24 @@ def filled_by_means(data: Data, names: Any) -> Data:
 
 
 def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
-    """Return the rows with each missing value replaced, given the observed values of its row.
+    """Return the rows with each missing value replaced by its mean, or by a draw, given the observed values of the row.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or a source
         NaN, or a null of a table, is a missing value.
     sample : bool, default=False
-        False inserts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` best components of a row,
-        which have the least expected squared error; for k-means these are the values of the nearest center. True
-        draws from the conditional density (first a component, then values), which preserves variances and
-        correlations.
+        False inserts the conditional means Σ_c q_c E[x_m | x_o, c] of the missing values x_m, given the observed
+        values x_o and with the posterior q_c of the `n_active_` best components c of the row. They have the least
+        expected squared error. For k-means these are the values of the nearest center. True draws from the
+        conditional density (first a component, then values), which preserves variances and correlations.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the draws.
+        Source of the random numbers of the draws; used only if `sample` is True.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without any value
+        In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without observed values
         becomes the mean of its `n_active_` best components.
 
     References
@@ -111,11 +113,11 @@ def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) ->
 
 
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:
-    """Return the rows of a block with missing values imputed: (n, D).
+    """Return some consecutive rows (n, D) of the data with missing values imputed.
 
-    n_kept: number of a row's best components that are used    first: index of the block's first row in the data
-    key: source of random draws from the conditional density; None inserts conditional means instead
-    The random numbers of a row depend only on the key and the row's index.
+    n_kept: number of a row's best components that are used    first: index of the first of these rows in the data
+    key: counter-based random key of draws from the conditional density; None inserts conditional means instead
+    The random numbers of a row depend only on the key and the row's index in the data.
     """
     if X.observed is None:
         return X.dense()
@@ -126,5 +128,5 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     width = X.shape[1] + 1
     uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
     drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
-    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # the normal quantile ndtri(0) is −∞
+    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # the sum is positive, because the normal quantile of 0 is −∞
     return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)

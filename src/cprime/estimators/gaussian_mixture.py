@@ -18,7 +18,7 @@ from cprime.search import Search
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """Return the H expected factors E[z | x] of each row under its best component (factor analyzer): (n, H)."""
+    """Return the H expected factors E[z | x] of each row under its best component, a factor analyzer: (n, H)."""
     return model.latent(X, best_of(model, X))
 
 
@@ -46,14 +46,14 @@ class GaussianMixture(Conditionals, Mixture):
         Whether the weights π_c are estimated, or are 1/C for every component as in Lücke & Forster.
     n_active : int, "auto" or None, default="auto"
         C′, the size of active sets, 1 … C. None is C: exact EM. "auto" is C up to 16 components, and 5 above. With
-        assignment="hard" active sets serve the search only; None and "auto" are then 1.
+        assignment="hard" a larger C′ improves the search only; None and "auto" are then 1.
     search : str or object of cprime.search, default="auto"
         Candidate components of a point, from which the best C′ are selected: "full" is all components; "exact" and
         "estimated" are var-GMM-X and -S of Forster & Lücke; "graph" uses neighbor lists that are renewed only after
-        enough points were reassigned. "auto" is "graph" from 128 components and 2²⁰ evaluations per iteration if
-        C′ < C, otherwise "full". "bounded", for C′ = 1, has the same result as "full"; if Gaussians share one variance,
-        it skips components that bounds on distances exclude. The classes `Full`, `Bounded`, `Graph` and `Papers` of
-        `cprime.search` document the options of each.
+        enough points were reassigned. "auto" is "graph" if C′ < C, for at least 128 components and N·C = 2²⁰
+        evaluations per iteration, otherwise "full". "bounded", for C′ = 1, has the same result as "full"; if Gaussians
+        share one variance, it skips components that bounds on distances exclude. The classes `Full`, `Bounded`,
+        `Graph` and `Papers` of `cprime.search` document the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, including the component itself, for a search given by its name
         that has lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and
@@ -71,8 +71,8 @@ class GaussianMixture(Conditionals, Mixture):
         assignment of the points to these means.
     n_init : int, default=1
         Number of starts; the result of greatest lower bound is returned. A result with components collapsed onto a few
-        points is returned only if all starts have such, because its likelihood is unbounded. Given means are used for
-        one start only.
+        points is returned only if all starts end with such components, because its likelihood is unbounded. Given means
+        are used for one start only.
     max_iter : int, default=100
         Maximum number of iterations of one start.
     tol : float, default=1e-3

@@ -20,7 +20,9 @@ from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
 _METRICS = ("euclidean", "cosine", "inner_product")
-_BLOCK = 2**18  # most similarities that are computed at a time, by each thread; at least those of _ROWS rows
+# Each thread computes the scalar products of a few rows with all centers at a time. These are at most _BLOCK products,
+# but at least those of _ROWS rows.
+_BLOCK = 2**18
 _ROWS = 32
 
 
@@ -35,15 +37,15 @@ def assign(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Find the nearest of the given centers for each row of X, exactly.
 
-    The result of `KMeans.nearest`, for centers of any origin, such as a codebook or class means. Rows are compared in
-    blocks, so no array of all N·C distances is made.
+    The result equals that of `KMeans.nearest`, but the centers can have any origin, such as a codebook or class means.
+    Some rows are compared at a time, so no array of all N·C distances is made.
 
     Parameters
     ----------
     X : array-like or sparse array of shape (n_samples, n_features), path or source
-        Whatever `KMeans.predict` accepts: arrays, among them those of narrow types (uint8, float16), which are not
-        converted as a whole, tables, tensors in main memory, files, Dask collections. Other types are converted to the
-        type of the comparison: float32 if that represents all numbers of the type of `centers`, otherwise float64.
+        Data of all kinds that `KMeans.predict` accepts: arrays, tables, tensors in main memory, files, Dask
+        collections. Arrays of narrow types (uint8, float16) are not converted as a whole. Other types are converted to
+        the type of the comparison: float32 if that represents all numbers of the type of `centers`, otherwise float64.
     centers : array-like of shape (n_centers, n_features)
         Finite numbers.
     n_nearest : int, default=1
@@ -62,7 +64,7 @@ def assign(
     ids : ndarray of shape (n_samples,), or (n_samples, n_nearest) if n_nearest > 1, int32
         Indices of the nearest centers, nearest first. Of equally near centers, those of lower index come first.
     distances : ndarray of the shape of `ids`, float64
-        Euclidean distances in data units; 1 − cos(x, c); or the scalar products x·c.
+        By `metric`: Euclidean distances in data units, 1 − cos(x, c), or the scalar products x·c.
 
     Raises
     ------
@@ -90,7 +92,7 @@ def assign(
         if (isinstance(X, np.ndarray) or issparse(X)) and X.ndim == 2 and X.shape[1] != rows.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns, but centers have {rows.shape[1]}.")
         names = _get_feature_names(X)
-        if names is not None:  # centers have no names, so those of X are accepted
+        if names is not None:  # centers have no column names, so any names of X are accepted
             model.feature_names_in_ = names
         data = model._opened(X)
         if metric == "inner_product":
@@ -101,7 +103,7 @@ def assign(
 
 
 def _checked_centers(centers: Any) -> Floats:
-    """Return the argument `centers` as a contiguous matrix of float32 or float64."""
+    """Return the argument `centers` as a contiguous matrix (C, D) of float32 or float64; raise an error if invalid."""
     found = checked(centers, "centers", dtype="numeric", order="C")
     with np.errstate(over="ignore"):
         found = np.ascontiguousarray(found, dtype=precision([found.dtype]))
@@ -117,7 +119,10 @@ def _nearest(centers: Floats, n: int, metric: str, X: Rows) -> tuple[NDArray[np.
 
 
 def _most_similar(centers: Floats, n: int, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the ids of the n centers of greatest scalar product with each row, and these products, as `_nearest`."""
+    """Return the ids of the n centers of greatest scalar product with each row, and these products.
+
+    Both have the shape (N, n), or (N,) if n is 1. The greatest product comes first.
+    """
     step = max(_ROWS, _BLOCK // len(centers))
     pieces = [slice(begin, begin + step) for begin in range(0, len(X), step)]
     found = by_pieces(lambda piece: _greatest(_similarities(X[piece], centers), n), pieces)
@@ -131,7 +136,7 @@ def _similarities(X: Rows, centers: Floats) -> Floats:
 
 
 def _greatest(values: Floats, n: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the columns of the n greatest values in each row, in descending order, and the values: (N, n) each.
+    """Return the column indices of the n greatest values in each row, in descending order, and the values: (N, n) each.
 
     Of equal values, those of lower columns come first.
     """
@@ -140,7 +145,7 @@ def _greatest(values: Floats, n: int) -> tuple[NDArray[np.int32], NDArray[np.flo
     else:
         least = np.partition(values, -n, axis=1)[:, -n, np.newaxis]
         candidates = values >= least
-        plain = np.count_nonzero(candidates, axis=1) == n  # rows in which no other value equals the least of the n
+        plain = np.count_nonzero(candidates, axis=1) == n  # rows in which the n-th and the next value are not equal
         ids = np.empty((len(values), n), dtype=np.intp)
         ids[plain] = np.nonzero(candidates[plain])[1].reshape(-1, n)
         order = np.argsort(-np.take_along_axis(values[plain], ids[plain], axis=1), axis=1, kind="stable")

@@ -65,11 +65,11 @@ class KMeans(FittedKMeans, Clusterer):
         A start has converged if J changes by no more than this share of J, or if no point is reassigned.
     search : str or object of cprime.search, default="auto"
         Candidate centers of a point: "full" is all centers (Lloyd's algorithm); "bounded" is all centers that bounds on
-        distances, updated in each iteration, do not exclude, with the same result; "graph" is the neighbors of its
-        nearest center; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 128
-        clusters and 2²⁰ evaluations per iteration; below, it is "bounded" in up to 4 dimensions from 32 clusters and
-        2²¹ evaluations, otherwise "full". The classes `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search`
-        document the options of each.
+        distances, updated in each iteration, do not exclude, with the same result; "graph" is the neighbors of the
+        center to which the point is assigned; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke.
+        "auto" is "graph" for at least 128 clusters and N·C = 2²⁰ distances per iteration; below, it is "bounded" in up
+        to 4 dimensions for at least 32 clusters and 2²¹ distances, otherwise "full". The classes `Full`, `Bounded`,
+        `Graph` and `Papers` of `cprime.search` document the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list, including the center itself, for a search given by its name that has
         lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles G while an exact search of a
@@ -80,7 +80,7 @@ class KMeans(FittedKMeans, Clusterer):
     exchange : bool or "auto", default="auto"
         Whether centers jump across the data: the two clusters whose union increases J least are united, and the center
         that becomes free divides the cluster whose division decreases J most. Jumps lead to better optima, mostly the
-        best known one; plain steps follow until convergence. A graph search makes jumps during the fit, between
+        best known one; Lloyd steps follow until convergence. A graph search makes jumps during the fit, between
         exchange steps (Hartigan), which account for the shift of both centers when a point is reassigned. With other
         searches, jumps improve the initial centers, first on a sample. "auto" is True for a graph search, and if search
         and init are "auto" and rows are not sparse, so that algorithms chosen by name are not altered. Needs epsilon=0.
@@ -93,11 +93,12 @@ class KMeans(FittedKMeans, Clusterer):
         finds.
     size_max, size_min : int, str or None, default=None
         Bounds of the number of points of each cluster: a number, or a text such as "1.2x", that multiple of N/C,
-        rounded up for `size_max` and down for `size_min`. After the free fit, points are assigned within the bounds at
-        the least cost (within 0.01 %), and centers become the means of their points, until J no longer falls; up to
-        N·C = 2²², also from other starts. `predict` returns the nearest center. Needs complete rows, not from Dask.
+        rounded up for `size_max` and down for `size_min`. After a fit without bounds, two steps alternate until J no
+        longer falls: points are assigned within the bounds at the least cost (within 0.01 %), and centers become the
+        means of their points. If N·C is at most 2²², other starting centers are tried, too. `predict` returns the
+        nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
-        Known centers, which stay: those of the first m clusters. The others are fitted. Centers do not jump.
+        Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool or "auto", default="auto"
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
         with a label keep their cluster; the search is exact. "auto" is True if y is an integer array that contains −1,
@@ -148,13 +149,13 @@ class KMeans(FittedKMeans, Clusterer):
     variance_ : float
         σ² = J/(DN), eq. (14) of Lücke & Forster, in data unit².
     structure_ : dict
-        The cells of centers in which `partial_fit` searches, if its search is not exact; absent otherwise.
+        The cells (groups of near centers) in which `partial_fit` searches, as arrays; absent if its search is exact.
     final_assignment_ : str
         How `labels_` were computed: "exact", or "found" by a partial search.
     n_iter_ : int
         Number of iterations of the best start.
     counts_ : ndarray of shape (n_clusters,)
-        The weight of the points assigned to each cluster; after `partial_fit`, summed over all batches.
+        The total weight of the points assigned to each cluster; after `partial_fit`, of those of all batches.
     converged_ : bool
         Whether the best start converged within max_iter.
     lower_bound_ : float
@@ -162,8 +163,8 @@ class KMeans(FittedKMeans, Clusterer):
     lower_bounds_ : list of float
         F at the E-step of each iteration; for an exchange step, F with re-estimated centers. It never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
-        n_moved, seconds.
+        One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances
+        (number of evaluated distances), n_moved (number of reassigned points), seconds.
     n_active_ : int
         C′, always 1.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None
@@ -196,9 +197,8 @@ class KMeans(FittedKMeans, Clusterer):
     4.0
     """
 
-    # A fit ends if Σ ‖shift of a center‖² is at most this [data unit²], instead of `tol`.
+    # If not None, a fit ends once Σ_c ‖shift of center c‖² is at most this [data unit²], and `tol` is not used.
     _least_shift: float | None = None
-
     _takes_sparse = True
 
     def __init__(
@@ -340,9 +340,9 @@ class KMeans(FittedKMeans, Clusterer):
         `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
 
         Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
-        least 16,384 clusters and rows that are not sparse. There, only the cells of centers near a point are searched.
-        The cells are stored with the model. They are built again if at least one point per four clusters has come since
-        they were built, and more than a quarter of this weight went to centers that are now nearer to another cell.
+        least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point
+        are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
+        come since they were built, and more than a quarter of this weight went to centers that have left their cells.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class KMeans(FittedKMeans, Clusterer):
     def _first_model(
         self, data: Data, centers: NDArray, exact: bool, known: KnownCenters | None = None
     ) -> TiedSpherical:
-        """Return the model with the starting centers; its σ² is computed in the first E-step."""
+        """Return the model with the starting (and known) centers; its σ² is computed in the first E-step."""
         if data.gaps:
             return first_of_gaps(data, centers, exact)
         if known is not None:
@@ -384,9 +384,10 @@ class KMeans(FittedKMeans, Clusterer):
 
 
 def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: bool) -> NDArray:
-    """Return the centers (C, D) of a k-means with default options, at which a mixture starts.
+    """Run a k-means with default options for the initialization of a mixture, and return its centers (C, D).
 
-    key: counter-based random key    copies: whether the search may copy and sort the rows
+    The center of each point remains stored in `data`.
+    key: counter-based random key    copies: whether the fit may copy the rows and sort them by component
     """
     k_means = KMeans(n_clusters, max_iter=max_iter)
     plan = k_means._plan(data)

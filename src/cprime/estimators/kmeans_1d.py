@@ -23,10 +23,11 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     """k-means in one dimension: the global minimum of J, computed without any initialization.
 
     On a line, the clusters of an optimum are runs (intervals) of the sorted data, so J = Σ_n w_n min_c (x_n − μ_c)² can
-    be minimized over all divisions into runs. The minimum E(k) is convex in the number of runs k. For a given penalty
-    per run, one pass over the sorted data finds the runs that minimize J + penalty · k; a few passes find the penalty
-    that leads to C runs. The optimum is that of dynamic programming, without its table of C·N entries: memory is about
-    130 bytes per distinct value. J is minimal up to rounding, including that of `cluster_centers_` to their dtype.
+    be minimized over all divisions of the data into runs. The least J of k runs is a convex function of k. For a given
+    penalty per run, one pass over the sorted data finds the runs that minimize J + penalty · k. A few passes find the
+    penalty that leads to C runs. The result is that of dynamic programming, but without its table of C·N entries:
+    memory is about 130 bytes per distinct value. J is minimal up to rounding errors, which include the rounding of
+    `cluster_centers_` to their dtype.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         n_clusters, the centers are these values, and the last one is repeated.
     boundaries_ : ndarray of shape (n_clusters - 1,), float64
         Midpoints of neighboring centers, in data units: cluster c contains the values above boundaries_[c − 1] and up
-        to boundaries_[c]. Infinite before a repeated center, because its cluster is empty.
+        to boundaries_[c]. The boundary before a repeated center is infinite, because its cluster is empty.
     labels_ : ndarray of shape (n_samples,), int32
         The cluster of each training point.
     inertia_ : float
@@ -137,7 +138,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.cluster_centers_.shape[0]
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """Return X as an array (n, 1) of float32 or float64. reset: whether X is training data"""
+        """Return X as a checked array (n, 1) of float32 or float64. reset: whether X is training data"""
         return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
 
     def _column(self, X: NDArray) -> NDArray:
@@ -209,7 +210,7 @@ def _check_ratio(weights: NDArray[np.float64]) -> None:
 
 
 def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct values of positive weight, in ascending order, and their total weights, both float64."""
+    """Return the distinct values of positive weight in ascending order, and the total weight of each, both float64."""
     if weights is None:
         values, counts = np.unique(x, return_counts=True)
         return values.astype(np.float64), counts.astype(np.float64)
@@ -223,7 +224,7 @@ def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64],
 def _means(values: NDArray, masses: NDArray, starts: NDArray) -> NDArray[np.float64]:
     """Return the weighted mean of each of C runs (intervals) of the sorted `values`: (C,).
 
-    masses: weights of the values    starts (C,): index of the first value of each run
+    masses: total weight of each value    starts (C,): index of the first value of each run
     Means are computed relative to the first value of a run, for precision.
     """
     sizes = np.diff(np.append(starts, len(values)))

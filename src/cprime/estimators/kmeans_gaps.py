@@ -1,8 +1,8 @@
 """k-means of rows with missing values: hard assignment to components of equal variance, by the observed values.
 
-The nearest center of a point is the nearest over its observed columns, and its missing values are set to those of this
-center (k-pod: Chi, Chi & Baraniuk 2016). This is classification EM of a Gaussian mixture with equal weights and one
-variance.
+Distances between points and centers are sums over the observed columns of the point. In the update of the centers, the
+missing values of a point are those of its nearest center (k-pod: Chi, Chi & Baraniuk 2016). This is classification EM
+of a Gaussian mixture with equal weights and one variance.
 """
 
 from typing import Any
@@ -18,7 +18,10 @@ from cprime.model.tied_spherical import variance_floor
 
 
 def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
-    """Return the options of a k-means fit of rows with missing values, without jumps, exchange steps, bounded search.
+    """Return the options of a k-means fit of rows with missing values.
+
+    The fit has neither jumps of centers nor exchange steps (single reassignments that account for the shift of both
+    centers), and its search does not use bounds on distances.
 
     Raises ValueError if an argument of the estimator does not allow missing values.
     """
@@ -31,7 +34,8 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
-    tol = k_means.tol * data.n_features / 2  # because the free energy is −(D/2) log J + constant
+    # A relative change t of J changes the free energy −(D/2) log J + constant by (D/2) t, in nats per point.
+    tol = k_means.tol * data.n_features / 2
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.FitPlan(
         1,
@@ -45,8 +49,8 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
 def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:
     """Return the starting parameters of k-means with missing values, as a model.
 
-    These are the means of the points nearest to each of the starting `centers` (C, D), and the variance about the
-    means.    exact: whether points are compared with all starting centers
+    The centers of the model are the means of the points nearest to each of the starting `centers` (C, D). Its variance
+    is that of the points about these means.    exact: whether points are compared with all starting centers
     """
     start = PooledSpherical(centers, np.ones(len(centers)), variance_floor(centers))
     return em.hard_start(data, start, exact)

@@ -16,12 +16,17 @@ from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_e
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 
-_VALUES = 2**22  # number of distances that are computed at a time
+_VALUES = 2**22  # largest number of distances that are computed at a time
 HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float)])
 
 
 class Medians:
-    """State of one start of k-medians: centers (C, D), labels (N,), J before each update, and rows of the history."""
+    """State of one start of k-medians.
+
+    centers (C, D): the present medians    labels (N,): nearest center of each point at the last assignment, or None
+    rows: one tuple per iteration, J at its assignment, number of reassigned points, seconds
+    converged: whether the iterations have converged
+    """
 
     def __init__(self, centers: NDArray) -> None:
         self.centers = centers
@@ -31,7 +36,7 @@ class Medians:
 
     @property
     def inertia(self) -> float:
-        """Return J, the weighted sum of L1 distances to the nearest center, at the last assignment of points."""
+        """Return J at the last assignment of points: the weighted sum of their L1 distances to the nearest centers."""
         return self.rows[-1][0]
 
 
@@ -39,9 +44,9 @@ class Medians:
 class KMedians(CallbackSupportMixin, Arrays, Prototypes):
     """k-medians clustering: minimize J = Σ_n w_n min_c ‖x_n − μ_c‖₁, the sum of absolute differences to medians.
 
-    Points are assigned to the center of least L1 distance, and each center becomes the (weighted) median of its points
-    in every column, until no point moves. This is maximum likelihood of Laplace densities of one scale with hard
-    assignment. Distant points move a median less than a mean. Data must be in memory.
+    Each iteration assigns points to the center of least L1 distance; then each center becomes the (weighted) median of
+    its points in every column. The fit ends if no point is reassigned. This is maximum likelihood of Laplace densities
+    of one scale with hard assignment. Distant points change a median less than a mean. Data must be in memory.
 
     Parameters
     ----------
@@ -59,7 +64,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters; see `cprime.callbacks.Callback`. The fit ends if one returns True.
     n_threads : int or None, default=None
-        Threads of the initialization.
+        Threads of the initialization; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the initialization.
     verbose : int, default=0
@@ -68,7 +73,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Medians, in the dtype of the data; of an even number of points the mean of the two middle ones.
+        Medians, in the dtype of the data. The median of an even number of values is the mean of the two middle ones.
     labels_ : ndarray of shape (n_samples,), int32
         The nearest center of each training point; ties go to the lower index.
     inertia_ : float
@@ -78,7 +83,8 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
     converged_ : bool
         Whether the best start converged within max_iter.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row per iteration: inertia (J at its assignment), n_moved (reassigned points), seconds. J never rises.
+        One row per iteration: inertia (J at its assignment), n_moved (number of reassigned points), seconds. J never
+        rises.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.
@@ -164,7 +170,10 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         return self
 
     def _improve(self, run: Medians, X: NDArray, weights: NDArray | None, callback: Any) -> bool:
-        """Alternate assignment and medians until convergence; return whether the callback ended the fit."""
+        """Alternate between assignments and medians until convergence or max_iter, and change the state `run` in place.
+
+        Return whether the callback has ended the fit.
+        """
         while not run.converged and len(run.rows) < self.max_iter:
             begin = perf_counter()
             labels, costs = nearest_by_l1(X, run.centers)
@@ -235,7 +244,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
 
 
 def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the index of the center of least L1 distance to each row and the distance, (n,) each."""
+    """Return the index of the center of least L1 distance to each row, and this distance, (n,) each."""
     labels, costs = np.empty(len(X), dtype=np.int32), np.empty(len(X))
     step = max(1, _VALUES // len(centers))
     for begin in range(0, len(X), step):
@@ -246,8 +255,9 @@ def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDAr
 
 
 def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArray) -> NDArray:
-    """Return the medians of the rows of each label, (C, D); a cluster without points of weight has its old center.
+    """Return the medians of the rows of each cluster, (C, D).
 
+    centers (C, D): present centers; a cluster without points of positive weight keeps its center
     A row of weight 2 counts as two rows. If exactly half of the weight lies on each side of a gap between two values,
     the median is the mean of both.
     """

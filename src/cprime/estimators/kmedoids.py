@@ -21,26 +21,27 @@ from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
 
-_OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that would depend on the data
+# Metrics with a parameter that would be computed from the data if it is not given. It must be given, because `fit` and
+# `predict` have different data.
+_OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}
 
 
 @model_files.register
 class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
     """k-medoids clustering: choose C points μ_c, the medoids, that minimize J = Σ_n w_n min_c V(x_n, μ_c).
 
-    V is any dissimilarity.
-
-    Medoids are points of the data, so V need not be a metric, and the data need not be vectors. The whole matrix of
-    N×N dissimilarities is stored in memory: 8 N² bytes, or 4 N² for Euclidean distances of float32.
+    The function V is any dissimilarity of two points, and w_n is the weight of point n. Medoids are points of the data,
+    so V need not be a metric, and the data need not be vectors. The whole matrix of N×N dissimilarities is stored in
+    memory: 8 N² bytes, or 4 N² for Euclidean distances of float32.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points (of positive weight).
     metric : str or callable, default="euclidean"
-        V: a metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "precomputed". X is then the
-        matrix, (N, N) in `fit` and (n, N) in `predict`; an entry is the cost of representing the point of its row by
-        the point of its column. It need not be symmetric.
+        V: a metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "precomputed". With
+        "precomputed", X is the matrix of dissimilarities, (N, N) in `fit` and (n, N) in `predict`; an entry is the cost
+        of representing the point of its row by the point of its column. The matrix need not be symmetric.
     metric_params : dict or None, default=None
         Further arguments of the metric, for example {"p": 3} for "minkowski".
     method : {"fasterpam", "alternate"}, default="fasterpam"
@@ -82,9 +83,9 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
     objectives_ : list of float
         J at the start and after each iteration; it never rises.
     n_iter_, n_swaps_ : int
-        Number of iterations of the best start, and of medoids replaced in them.
+        Number of iterations of the best start, and number of medoids that were replaced in these.
     converged_ : bool
-        Whether the best start ended within max_iter.
+        Whether the best start converged within max_iter.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.
@@ -209,7 +210,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return self
 
     def _set_run(self, fit: medoids.MedoidsRun, X: NDArray) -> Self:
-        """Set the fitted attributes from the final state of a run on the data X."""
+        """Set the fitted attributes from the state of a start, `fit`, on the data X, and return the estimator."""
         self.medoid_indices_ = fit.medoids.astype(np.int64)
         self.cluster_centers_ = None if self._precomputed else X[fit.medoids]
         self.objectives_ = list(fit.objectives)
@@ -228,7 +229,10 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
             )
 
     def _given_start(self, n: int) -> NDArray[np.intp] | None:
-        """Return the indices of the points given as initial medoids; None if `init` is the name of a method."""
+        """Return the indices (C,) of the points that `init` gives as medoids; None if `init` is the name of a method.
+
+        n: number of points
+        """
         if isinstance(self.init, str):
             check_choice(self.init, "init", ("build", "random"))
             return None
@@ -242,7 +246,10 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return given.astype(np.intp)
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """Return X as a checked array of float32 or float64; a precomputed matrix keeps its order in memory."""
+        """Return X as a checked array of float32 or float64. reset: whether X is training data
+
+        A precomputed matrix keeps its memory layout, by rows or by columns.
+        """
         if not self._precomputed:
             return super()._validated(X, reset).dense()
         if not reset:
@@ -269,7 +276,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return medoids.dissimilarities(X, X, self.metric, self.metric_params or {}, self.n_threads)
 
     def _costs(self, X: NDArray) -> NDArray:
-        """Return the dissimilarity between each row and each medoid: (n, C)."""
+        """Return the dissimilarity of each row to each medoid: (n, C)."""
         if self.cluster_centers_ is None:
             return X[:, self.medoid_indices_]
         return medoids.dissimilarities(X, self.cluster_centers_, self.metric, self.metric_params or {}, self.n_threads)

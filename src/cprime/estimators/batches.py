@@ -40,7 +40,7 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
             data.begin(keep=False)
         else:
             model = k_means._parameters()
-        cells = online_cells(k_means, model.centers) if in_cells(k_means, data) else None
+        cells = online_cells(k_means, data, model.centers)
         look = em.ALL if cells is None else CellIndexLookup(cells.near)
         model, counts, won = em.k_means_step(model, counts, data, decay, look)
         J, labels = won.error, data.labels()
@@ -55,21 +55,16 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     return KMeansSolution(model.centers, model.variance, counts, J, bound, record, cells=cells)
 
 
-def in_cells(k_means: Any, data: Data) -> bool:
-    """Return whether `partial_fit` assigns a batch by cells (groups of nearby centers).
+def online_cells(k_means: Any, data: Data, centers: Floats) -> OnlineCenterIndex | None:
+    """Return the cells (groups of nearby centers) that are searched for a batch, or None if all centers are searched.
 
-    This is false for few clusters, and for sparse rows, because exact search is faster for these.
+    All centers are searched for few clusters and for sparse rows, because this is faster for them. Otherwise the cells
+    are those of the last batch. New ones are built if there are none, or if many rows went to centers that have left
+    their cells.    centers (C, D): the present centers
     """
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-    return not (search.exact or search.published) and k_means.n_clusters >= MANY and not data.sparse
-
-
-def online_cells(k_means: Any, centers: Floats) -> OnlineCenterIndex:
-    """Return the cells (groups of nearby centers) that are searched for a batch.
-
-    These are the cells of the last batch. New ones are built if there are none, or if many rows went to centers that
-    have left their cells.    centers (C, D): the present centers
-    """
+    if search.exact or search.published or k_means.n_clusters < MANY or data.sparse:
+        return None
     cells: OnlineCenterIndex | None = getattr(k_means, "_online_cells", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

@@ -30,13 +30,13 @@ def within_memory(estimator: Any, X: Any) -> Any:
     if estimator.max_memory is None:
         return X
     rows = lying_within(estimator, PlannedRows.from_data(X))
-    limit, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)
-    if total(parts) <= limit:
+    limit, n_bytes = bytes_of(estimator.max_memory, "max_memory"), sum(needed(estimator, rows).values())
+    if n_bytes <= limit:
         return rows.source if is_source_like(X) else X
     named = "; ".join(text for text, _ in remedies(estimator, rows, limit)[:_NAMED])
     del estimator._copies
     raise ValueError(
-        f"max_memory={estimator.max_memory!r} is too little: this fit takes {shown_bytes(total(parts))} beyond what "
+        f"max_memory={estimator.max_memory!r} is too little: this fit takes {shown_bytes(n_bytes)} beyond what "
         f"the process holds. What takes less: {named or 'fewer rows, columns or components'}."
     )
 
@@ -53,13 +53,9 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
     for candidate in chunked(rows):
         for copies in (True, False):
             estimator._copies = copies
-            if total(needed(estimator, candidate, sizes)) <= limit:
+            if sum(needed(estimator, candidate, sizes).values()) <= limit:
                 return candidate
     return candidate
-
-
-def total(parts: dict[str, int]) -> int:
-    return sum(parts.values())
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
@@ -82,7 +78,7 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
     Changes with the least drawbacks come first. If a limit is given [bytes], changes by which the fit stays within it
     precede the others.    rows: description of the data
     """
-    now = total(needed(estimator, rows))
+    now = sum(needed(estimator, rows).values())
     found = []
     for text, other, lying in _variants(estimator, rows):
         try:
@@ -99,10 +95,9 @@ def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
 
     rows: description of the data    limit: maximum [bytes]; chunks are halved until the fit is within it; 0 is none
     """
-    n_bytes = total(needed(estimator, rows))
-    for candidate in chunked(rows) if limit else ():
-        n_bytes = total(needed(estimator, candidate))
-        if n_bytes <= limit:
+    for candidate in chunked(rows):
+        n_bytes = sum(needed(estimator, candidate).values())
+        if not limit or n_bytes <= limit:
             break
     return n_bytes
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,10 @@ from cprime.estimators.conditional_mixtures import ConditionalMixtures, regresse
 from cprime.estimators.fitted import general_params
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
-from cprime.kernels import Dense, Rows, computing
+from cprime.kernels import Dense, computing
 from cprime.model import Model
 from cprime.model.conditional import Conditional, others
 from cprime.sources import is_source_like
-
-
-def _dense(X: Rows) -> NDArray:
-    return X.dense()
 
 
 class Conditionals:
@@ -129,7 +126,7 @@ class Conditionals:
         given, left = conditional.given, conditional.left
         data = self._given_columns(values, given, known, "values")
         with computing(self.n_threads):
-            X = Dense(np.asarray(data.map(_dense, len(known), given.centers.dtype)))
+            X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
             if not single:
                 self._say_truncated("condition")
                 return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)

@@ -145,10 +145,6 @@ class FittedKMeans(NearestCenter):
             job = partial(nearest_with_distances, self.cluster_centers_, self.metric)
             return data.map(job, None, (np.int32, np.float64), out)
 
-    @property
-    def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:
-        return euclidean_distances if self.metric == "euclidean" else cosine_distances
-
     def transform(self, X: Any, *, out: Any = None) -> NDArray:
         """Return the distance of each row to each center: Euclidean, or 1 − cos if metric is "cosine".
 
@@ -166,7 +162,8 @@ class FittedKMeans(NearestCenter):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            job = partial(self._distances_to, self.cluster_centers_)
+            distances = euclidean_distances if self.metric == "euclidean" else cosine_distances
+            job = partial(distances, self.cluster_centers_)
             return data.map(job, len(self.cluster_centers_), data.dtype, out)
 
     def _searched_by(self) -> tuple[str, ...]:

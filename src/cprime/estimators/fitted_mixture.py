@@ -19,7 +19,6 @@ from cprime.estimators.base import Clusterer
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.solutions import MixtureSolution
 from cprime.estimators.validation import check_integer, resolve_n_active
-from cprime.execution import Data
 from cprime.execution.results import kept_entries
 from cprime.kernels import Rows, computing, posterior
 from cprime.model import FAMILIES, Model
@@ -187,10 +186,6 @@ class FittedMixture(DensityMixin, Clusterer):
         """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _best_components(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
-        """Return the index of the most probable component of every row: (N,). out: destination; None is a new array"""
-        return data.map(partial(best_of, model), None, np.int32, out)
-
     def _scale(self, model: Model) -> float:
         return model.scale
 
@@ -214,9 +209,8 @@ class FittedMixture(DensityMixin, Clusterer):
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._model_of(data)
-            if not approximate:
-                return self._best_components(data, model, out)
-            return data.map(partial(near_best, model, approximate_search(self, model)), None, np.int32, out)
+            job = partial(near_best, model, approximate_search(self, model)) if approximate else partial(best_of, model)
+            return data.map(job, None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the index of the most probable component of each row and the distance to its mean.

@@ -125,14 +125,15 @@ def _most_similar(centers: Floats, n: int, X: Rows) -> tuple[NDArray[np.int32], 
     """
     step = max(_ROWS, _BLOCK // len(centers))
     pieces = [slice(begin, begin + step) for begin in range(0, len(X), step)]
-    found = by_pieces(lambda piece: _greatest(_similarities(X[piece], centers), n), pieces)
+
+    def greatest(piece: slice) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        rows = X[piece]
+        sparse = isinstance(rows, SparseRows)
+        return _greatest(rows.given() @ centers.T if sparse else rows.products(centers, n_threads=1), n)
+
+    found = by_pieces(greatest, pieces)
     ids, products = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return (ids[:, 0], products[:, 0]) if n == 1 else (ids, products)
-
-
-def _similarities(X: Rows, centers: Floats) -> Floats:
-    """Return the scalar product of each row with each center: (N, C)."""
-    return X.given() @ centers.T if isinstance(X, SparseRows) else X.products(centers, n_threads=1)
 
 
 def _greatest(values: Floats, n: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -1,5 +1,6 @@
 """Base class of mixtures of any model family, with the methods that fit all data at once or batch by batch."""
 
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from cprime._utils.values import replace
 from cprime.estimators.base import FirstModel, Labels
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
-from cprime.estimators.fitted_mixture import FittedMixture
+from cprime.estimators.fitted_mixture import FittedMixture, best_of
 from cprime.estimators.kmeans import k_means_start
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
 from cprime.estimators.solutions import FitRecord, MixtureSolution
@@ -168,7 +169,7 @@ class Mixture(FittedMixture):
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
-            labels = self._best_components(data, model)
+            labels = data.map(partial(best_of, model), None, np.int32)
             data.begin(keep=False)
             new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
             tally, bound = totals.tally, em.free_energy(model, totals.tally)

@@ -1,6 +1,5 @@
 """Mixins for estimators whose labels are nearest centers, and the functions that compute labels, distances, inertia."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -109,10 +108,6 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Return the index of the nearest center of each row and its squared distance: (n,) each."""
         return nearest_of(self.cluster_centers_, X)
 
-    @property
-    def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:
-        return euclidean_distances
-
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the index of the nearest center of each row; ties go to the lower index.
 
@@ -142,7 +137,8 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            return data.map(partial(self._distances_to, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
+            job = partial(euclidean_distances, self.cluster_centers_)
+            return data.map(job, len(self.cluster_centers_), data.dtype)
 
     def to_faiss(self) -> Any:
         """Return a FAISS index of the centers, in their order, for searches or as the quantizer of an inverted file.

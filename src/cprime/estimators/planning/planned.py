@@ -6,7 +6,7 @@ from typing import Any
 
 from cprime._utils.messages import shown_bytes
 from cprime._utils.number_types import MOST_COLUMNS
-from cprime.estimators.budget import changed, lying_within, remedies, total
+from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.estimators.planning.probe import CostEstimate, foreseen
 from cprime.estimators.validation import check_common, check_integer, check_mixture
@@ -153,7 +153,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
         rows = lying_within(estimator, rows)
     course = foreseen(estimator, rows)
     parts = needed(estimator, rows)
-    texts = [text for text, _ in remedies(estimator, rows)] if total(parts) >= 2**26 else []
+    texts = [text for text, _ in remedies(estimator, rows)] if sum(parts.values()) >= 2**26 else []
     return Plan(
         N,
         rows.data.n_features,

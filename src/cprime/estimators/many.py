@@ -1,4 +1,4 @@
-"""Many small independent k-means problems in one call."""
+"""Fits of many small, independent k-means problems in one call: the function `fit_many` and its result `Many`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from cprime.seeding.kmeans_plusplus import choose_in_problems, most_rows
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
-_ROWS = 8192  # most rows of a problem that is fitted beside others; larger ones are fitted by `KMeans`
-_PROBLEMS = 64  # most problems that a thread fits at a time
-_PIECES = 4  # least number of pieces for each thread, if there are enough problems
+_ROWS = 8192  # Largest number of rows of a problem that is fitted by compiled code; `KMeans` fits larger problems.
+_PROBLEMS = 64  # Largest number of problems in a piece, that is, in one call of the compiled code.
+_PIECES = 4  # Least number of pieces per thread if there are enough problems, so that all threads stay busy.
 
 
 class Many(NamedTuple):
@@ -34,7 +34,7 @@ class Many(NamedTuple):
     Attributes
     ----------
     centers : ndarray of shape (B, C, n_features)
-        In the dtype of the data.
+        Centers of the clusters, in the dtype of the data.
     labels : ndarray of shape (B, n_samples), int32, or list of arrays of shape (n_b,)
         The nearest center of each row; a list if X is a list.
     inertia : ndarray of shape (B,)
@@ -71,19 +71,20 @@ def fit_many(
     """Fit k-means to each of B small, independent data sets.
 
     Problem b is fitted as ``KMeans(n_clusters, init=init, max_iter=max_iter, tol=tol, random_state=random_state + b)``
-    fits X[b], with bit-identical results, but without the costs of an estimator: all problems are fitted in a few calls
-    of compiled code, several at a time. It serves one model for each user, group or window, codebooks, and simulations.
-    The default of `KMeans` itself is ``init="auto"``, whose jumps of centers find better optima in more time.
+    fits X[b], with bit-identical results. The call is faster than B estimators, because compiled code fits many
+    problems in one call, in several threads. Typical uses are one model for each user, group or time window, codebooks,
+    and simulations. The default of `KMeans` itself is ``init="auto"``. It also moves centers to other clusters (jumps),
+    which finds better optima but takes more time.
 
-    `KMeans` is called for problems of more than 8192 rows, those for which it would not compare rows with all centers
-    (see its argument `search`), those in which a cluster becomes empty, and all problems if `init` is anything else
-    than "k-means++" or centers.
+    `KMeans` itself fits problems of more than 8192 rows, problems for which it would not compare each row with all
+    centers (see its argument `search`), and problems in which a cluster becomes empty. It fits all problems if `init`
+    is neither "k-means++" nor an array of centers.
 
     Parameters
     ----------
     X : array-like of shape (B, n_samples, n_features), or list of B arrays of shape (n_b, n_features)
-        Finite numbers. float32 and types that it represents are computed with in float32, others in float64; the arrays
-        of a list in one type for all. A list is copied.
+        Finite numbers. The computation uses float32 if this type can represent all values of the types of X, otherwise
+        float64. All arrays of a list are computed in the same type. A list is copied.
     n_clusters : int
         Number of clusters C of each problem, at most its number of rows.
     init : str, array-like of shape (B, C, n_features) or (C, n_features), or other, default="k-means++"
@@ -142,10 +143,12 @@ def fit_many(
 
 @dataclass(frozen=True)
 class _Problems:
-    """Rows and weights of B problems.
+    """Rows and weights of B k-means problems, concatenated.
 
-    array (N, D): the rows of all problems, float32 or float64    offsets (B + 1,): problem b has the rows offsets[b] …
-    offsets[b + 1] − 1    weights (N,) or None    is_list: whether the problems were given as a list
+    array (N, D): rows of all problems, float32 or float64
+    offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1 of `array`
+    weights (N,): weights of the rows, or None
+    is_list: whether the user gave the problems as a list of arrays, not as one array (B, n, D)
     """
 
     array: Floats
@@ -158,7 +161,10 @@ class _Problems:
 
     @classmethod
     def checked(cls, X: Any, sample_weight: Any, n_clusters: int) -> "_Problems":
-        """Return the arguments X and sample_weight after a check of types, shapes, weights and numbers of rows."""
+        """Return an instance made of the arguments X and sample_weight of `fit_many`.
+
+        Raises TypeError or ValueError if types, shapes or weights are invalid, or a problem has too few rows.
+        """
         is_list = isinstance(X, list | tuple)
         whole = None if is_list else _numbers(X, "X")
         if whole is not None and (whole.ndim != 3 or not whole.size):
@@ -175,14 +181,14 @@ class _Problems:
             b = int(sizes.argmin())
             raise ValueError(f"X[{b}] has n_samples={sizes[b]}, which should be >= n_clusters={n_clusters}.")
         dtype = precision([one.dtype for one in arrays])
-        with np.errstate(over="ignore"):  # too large numbers become infinite, and are refused later
+        with np.errstate(over="ignore"):  # Numbers too large for `dtype` become infinite; `check` raises an error.
             flat = np.concatenate(arrays, dtype=dtype) if whole is None else whole.reshape(-1, D)
             flat = np.ascontiguousarray(flat, dtype=dtype)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         return cls(flat, offsets, _checked_weights(sample_weight, offsets, is_list), is_list)
 
     def rows(self, begin: int, end: int) -> slice:
-        """Return the slice of the rows of problems begin … end − 1."""
+        """Return the slice of `array` that contains the rows of problems begin … end − 1."""
         return slice(self.offsets[begin], self.offsets[end])
 
     def weights_of(self, rows: slice) -> NDArray[np.float64] | None:
@@ -196,7 +202,7 @@ class _Problems:
         return np.add.reduceat(self.weights > 0, self.offsets[:-1], dtype=np.int64)
 
     def check(self, b: int) -> None:
-        """Raise ValueError unless the numbers of problem b are finite, and their type can represent their squares."""
+        """Raise ValueError unless all numbers of problem b are finite and their squares can be represented."""
         rows = Dense(self.array[self.rows(b, b + 1)])
         largest, spread = rows.extent()
         if not np.isfinite(largest):
@@ -206,16 +212,17 @@ class _Problems:
         check_spread(spread, rows.dtype, f"X[{b}]")
 
     def split(self, labels: NDArray[np.int32]) -> Any:
-        """Return labels (N,) in the form of the result: (B, n_samples), or a list of arrays (n_b,)."""
+        """Return labels (N,) of all rows as an array (B, n_samples), or as a list of arrays (n_b,) if X is a list."""
         return np.split(labels, self.offsets[1:-1]) if self.is_list else labels.reshape(len(self), -1)
 
 
 @dataclass(frozen=True)
 class _Fits:
-    """Fits of problems of C clusters.
+    """Fits of k-means problems of C clusters: the problems, the options, and the methods that fit a few of them.
 
-    init: centers (B, C, D), or the argument `init`    seed: that of problem 0; problem b has seed + b
-    n_threads: number of threads with which `KMeans` fits a problem
+    init: initial centers (B, C, D), or the initialization as an object or a name
+    seed: seed of problem 0; problem b has seed + b
+    n_threads: number of threads with which `KMeans` fits one problem
     """
 
     problems: _Problems
@@ -227,9 +234,9 @@ class _Fits:
     n_threads: int
 
     def of_piece(self, piece: tuple[int, int]) -> tuple[Floats, NDArray, NDArray[np.float64], NDArray[np.int64]]:
-        """Return centers, labels, J and numbers of iterations of problems begin … end − 1, in one thread.
+        """Fit problems begin … end − 1 in one thread; return their centers, labels, J and numbers of iterations.
 
-        They must be all plain, or none of them.
+        piece: the pair (begin, end). `plain` must be true for all of these problems or for none of them.
         """
         problems, (begin, end) = self.problems, piece
         rows = problems.rows(begin, end)
@@ -248,7 +255,7 @@ class _Fits:
                 centers, labels, squares, n_iter = found
                 for b, own in enumerate(map(slice, offsets[:-1], offsets[1:])):
                     block = Block(X[own], None if weights is None else weights[own])
-                    errors[b] = block.weighted_sum(squares[own])  # as in a fit, so that the bits are those of a fit
+                    errors[b] = block.weighted_sum(squares[own])  # `KMeans` adds in the same order: J is bit-identical.
             for b in np.flatnonzero(n_iter < 0).tolist():
                 fit = self._by_estimator(begin + b)
                 centers[b], labels[offsets[b] : offsets[b + 1]] = fit.cluster_centers_, fit.labels_
@@ -257,7 +264,10 @@ class _Fits:
 
     @cached_property
     def plain(self) -> NDArray[np.bool_]:
-        """Return the mask (B,) of the problems that are small, and compare each row with all centers (Lloyd)."""
+        """Return the mask (B,) of the problems that compiled code fits.
+
+        These problems are small, begin with k-means++ or given centers, and compare each row with all centers (Lloyd).
+        """
         sizes, array = np.diff(self.problems.offsets), self.problems.array
         if not isinstance(self.init, np.ndarray | KMeansPlusPlus):
             return np.zeros(len(sizes), dtype=bool)
@@ -269,7 +279,7 @@ class _Fits:
 
     @property
     def _n_trials(self) -> int | None:
-        """Return the number of rows that k-means++ tries for each center; None is its default."""
+        """Return the number of rows that k-means++ tries for each center; None means the default of k-means++."""
         if isinstance(self.init, np.ndarray):
             return 1
         return self.init.n_local_trials if self.init.greedy else 1
@@ -277,9 +287,11 @@ class _Fits:
     def _starts(
         self, X: Dense, offsets: NDArray[np.int64], weights: NDArray[np.float64] | None, first: int
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
-        """Return starting centers (b, C, D) of consecutive problems, and the mask of those that `KMeans` has to fit.
+        """Return initial centers (b, C, D) of b consecutive problems, and a mask (b,) of problems that `KMeans` fits.
 
-        first: number of the first problem
+        The problems in the mask have no valid centers. The mask is None if all problems have valid centers.
+        X: rows of these problems    offsets (b + 1,): problem i has the rows offsets[i] … offsets[i + 1] − 1 of X
+        weights: weights of the rows of X, or None    first: number of the first problem in the whole call
         """
         if isinstance(self.init, np.ndarray):
             return self.init[first : first + len(offsets) - 1], None
@@ -294,7 +306,7 @@ class _Fits:
         return X.array[chosen + offsets[:-1, np.newaxis]], omitted
 
     def _by_estimator(self, b: int) -> KMeans:
-        """Return a `KMeans` that is fitted to problem b."""
+        """Fit a `KMeans` to problem b and return it."""
         rows = self.problems.rows(b, b + 1)
         init = self.init[b] if isinstance(self.init, np.ndarray) else self.init
         fit = KMeans(
@@ -309,20 +321,26 @@ class _Fits:
 
 
 def _numbers(X: Any, name: str) -> NDArray:
-    """Return one array of numbers from the caller as a NumPy array; raise TypeError for anything else."""
+    """Return X as a NumPy array; raise TypeError unless X is dense and has real numbers.
+
+    name: name of the argument in the message
+    """
     array = plain(X, name)
     if hasattr(array, "tocsr") or isinstance(array, str | bytes):
         raise TypeError(f"{name} must be a dense array of numbers, got {type(X).__name__}.")
     array = np.asarray(array)
     if array.dtype == object and array.ndim:
-        array = array.astype(np.float64)  # `plain` has checked that all are numbers
+        array = array.astype(np.float64)  # This cannot fail: `plain` has checked that all entries are numbers.
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got one of type {array.dtype}.")
     return array
 
 
 def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bool) -> NDArray[np.float64] | None:
-    """Return the weights of all rows (N,), or None; raise ValueError unless each problem has a positive, finite sum."""
+    """Return the argument sample_weight as one array (N,) for the rows of all problems; None stays None.
+
+    Raises ValueError unless there is one finite weight >= 0 per row, and each problem has a positive, finite sum.
+    """
     if sample_weight is None:
         return None
     sizes = np.diff(offsets)
@@ -348,7 +366,11 @@ def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bo
 
 
 def _checked_init(init: Any, problems: _Problems, n_clusters: int) -> Any:
-    """Return centers (B, C, D) in the dtype of the data if `init` is an array, a `KMeansPlusPlus`, or `init` itself."""
+    """Return the initialization of the problems that the argument `init` selects.
+
+    An array becomes initial centers (B, C, D) in the dtype of the data; "k-means++" becomes an object `KMeansPlusPlus`.
+    Other values are returned unchanged. Raises ValueError if the array has a wrong shape or extreme values.
+    """
     if isinstance(init, str):
         return KMeansPlusPlus() if init == "k-means++" else init
     if isinstance(init, KMeansPlusPlus) or not is_given(init) or hasattr(init, "fit"):
@@ -366,7 +388,7 @@ def _checked_init(init: Any, problems: _Problems, n_clusters: int) -> Any:
 
 
 def _first_seed(random_state: Any, n_problems: int) -> int:
-    """Return the seed of the first problem; an int itself, or one that is drawn from a generator."""
+    """Return the seed of the first problem: `random_state` if it is an int, otherwise an int drawn from it."""
     if not isinstance(random_state, Integral) or isinstance(random_state, bool):
         return seed_of(random_state)
     seed = int(random_state)

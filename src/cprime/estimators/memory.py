@@ -1,9 +1,9 @@
-"""Formulas for the memory that a fit takes beyond what the process uses already; no row of the data is read.
+"""Formulas for the memory that a fit needs in addition to what the process uses already; no row of the data is read.
 
 Bytes that follow from shapes are exact: active sets, chunks, neighbor lists, labels. Two kinds of constants were
-measured (see `docs/plan.md`): how many copies of parameters and of sufficient statistics exist at a time, and the
-temporary bytes per row of a pass. The bytes of a component are measured on a small model of the same family, so the
-formulas are the same for all families.
+measured (see `docs/plan.md`): how many copies of parameters and of sufficient statistics exist at the same time, and
+the temporary bytes per row of a pass. The bytes of a component are measured on a small model of the same family when
+the formulas are used, so the formulas are the same for all families.
 """
 
 import math
@@ -38,18 +38,20 @@ from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 3, 5  # most copies that exist at a time (with momentum, in an M-step)
-_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # the same if the M-step overwrites the sums
-_TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
-_LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
-_LIST_ROWS = 65536  # number of neighbor lists that are computed from earlier lists at a time
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes per pair of components for mean costs; most pairs at a time
-_MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities, used for missing values
-_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and Python objects
-_SMALL = 32  # least number of features of the small models from which sizes are extrapolated
-_ID = 4  # bytes of a component's index
-_ORDER, _LENGTH = 12, 20  # bytes per narrow row (e.g. uint8): for its sorted position; for its length
-_ANY = {  # arguments that do not change the sizes of a small model
+# Largest number of copies of the parameters, and of the sufficient statistics (sums), that exist at the same time. The
+# peak is in an M-step with momentum. The second line is for models whose M-step overwrites the sums.
+PARAMETERS, SUMS = 3, 5
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
+_TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
+_LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists while these are updated.
+_LIST_ROWS = 65536  # Number of components whose neighbor lists are computed together from the earlier lists.
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # Mean costs of pairs of components: bytes per pair, most pairs in memory.
+_MARGINALS = 100 * 10**6  # Largest size in bytes of tables of marginal densities, which rows with missing values need.
+_FIXED = 3 * 2**20  # Bytes of temporary arrays of compiled kernels, of samples and of Python objects.
+_SMALL = 32  # Least number of features of the small models from whose sizes those of a large model are extrapolated.
+_ID = 4  # Bytes of a component's index.
+_ORDER, _LENGTH = 12, 20  # Bytes per row of a narrow type (e.g. uint8) for its position in sorted order, and its norm.
+_ANY = {  # Arguments of an estimator that do not change the size of its model, with values valid for small models.
     "means_init": None,
     "weights_init": None,
     "precisions_init": None,
@@ -69,7 +71,7 @@ class PlannedRows:
     """Description of the data of a planned fit, made without reading rows.
 
     data: the rows as `Data`, with their shape and type
-    loaded: bytes of rows that the fit will load or copy into memory as a whole
+    loaded: bytes of the rows if the fit loads or copies all of them into memory, otherwise 0
     resident: whether all rows are in memory during the fit; if not, they are read chunk by chunk
     here: whether the rows are on this machine, not on the workers of a cluster
     """
@@ -81,7 +83,7 @@ class PlannedRows:
 
     @classmethod
     def from_data(cls, X: Any) -> Self:
-        """Return the description of X, which is any kind of data that an estimator accepts."""
+        """Return the description of X, which may be any type of data that an estimator accepts."""
         held = not isinstance(X, list)
         X = plain(X)
         if type(X).__module__.partition(".")[0] == "dask":
@@ -118,21 +120,21 @@ class PlannedRows:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether rows are read in chunks whose size can be chosen."""
+        """Return whether the fit reads rows in chunks, and the size of the chunks can be chosen."""
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """Return a copy of this description for the case that the rows are read in chunks of `chunk_rows` rows."""
+        """Return a description of the same data, read in chunks of `chunk_rows` rows."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Return a copy of this description of rows, for the case that they were stored in a file."""
+        """Return a description of data of the same shape and type, stored in a file and read in chunks."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """Return a copy of this description of rows, for the case that they were stored in float32."""
+        """Return a description of the same data, converted to float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 
@@ -143,15 +145,16 @@ def _n_bytes_stored(source: Source) -> int:
 class Sizes(NamedTuple):
     """Bytes of a model and of its sufficient statistics, and properties of the model that the memory formulas use.
 
-    component, made, sums: bytes per component of its parameters, of values derived from the parameters for the
-    computation of costs, and of its sufficient statistics
+    component: bytes of the parameters of one component
+    made: bytes per component of values that are derived from the parameters for the computation of costs
+    sums: bytes of the sufficient statistics of one component
     shared: bytes of parameters that all components share
-    embedded: bytes of a row that has been transformed to the space of the components
+    embedded: bytes of a row after its transformation into the space of the components; 0 if it is not transformed
     in_place: whether M-steps overwrite the memory of the sufficient statistics
-    by_distances: whether neighbor lists are computed from distances of centers, not from mean costs
-    steady: whether the transformed rows of a chunk stay in memory from pass to pass
+    by_distances: whether neighbor lists are computed from distances between centers, not from mean costs
+    steady: whether the transformed rows of a chunk stay in memory from one pass to the next
     kernels: whether compiled kernels compute the costs; if not, rows are copied in double precision
-    n_numbers: count of numbers per pair of row and component in tables of costs; 0 if there are no tables
+    n_numbers: count of numbers per pair of row and component in tables of costs; 0 if the model has no such tables
     """
 
     component: float
@@ -169,10 +172,11 @@ class Sizes(NamedTuple):
 def needed(
     estimator: Any, rows: PlannedRows, sizes: Sizes | None = None, regroup: bool | None = None
 ) -> dict[str, int]:
-    """Return the bytes that a fit takes at its peak, as a dictionary with an entry for each part ("rows", "sums", …).
+    """Return the peak memory of a fit in bytes, as a dictionary with an entry for each use ("rows", "sums", …).
 
-    sizes: bytes of the model's parts; if None, they are measured    regroup: whether a graph search copies each chunk
-    with its rows sorted by component; None is the choice that the fit itself would make
+    rows: description of the data
+    sizes: bytes of the model and its sufficient statistics; None measures them on small models
+    regroup: whether a graph search copies each chunk with its rows sorted by component; None is the fit's own choice
     """
     data = rows.data
     plan: em.FitPlan = estimator._plan(data)
@@ -229,9 +233,9 @@ def needed(
 
 
 def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
-    """Return the name of the initialization of the fit; None if starting centers are given.
+    """Return the name of the initialization of the fit; None if the user gives initial centers.
 
-    If several initializations are used in turn, it is the one that takes most memory.
+    If the fit uses several initializations in turn, the result is the one that needs most memory.
     """
     init = name_of(getattr(estimator, "init", getattr(estimator, "init_params", None)))
     if init is None:
@@ -249,7 +253,8 @@ def _bounds(search: Any, itemsize: int) -> int:
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
     """Return the sizes in bytes of an estimator's model, measured on small models of two and three components.
 
-    For many features, the sizes are extrapolated by a parabola through those for three smaller numbers of features.
+    If there are many features, the sizes are measured for three smaller numbers of features, and extrapolated by the
+    parabola through these.
     """
     view = unfitted_copy(estimator)
     for name, value in _ANY.items():
@@ -261,7 +266,7 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
         return _measured(view, n_features, dtype)
     at = [first, 3 * first // 2, 2 * first]
     small = [_measured(view, D, dtype) for D in at]
-    names = Sizes._fields[:5]  # the fields that depend on the number of features
+    names = Sizes._fields[:5]  # Only these fields of `Sizes` depend on the number of features.
     curve = np.polyfit(at, [[getattr(size, name) for name in names] for size in small], 2)
     return small[0]._replace(**dict(zip(names, np.polyval(curve, n_features).tolist(), strict=True)))
 
@@ -269,7 +274,8 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
     """Return the `Sizes` in bytes of a model of n_features features, measured on models of two and three components.
 
-    The difference of the two models gives the bytes per component.    view: the estimator
+    The difference of the two models gives the bytes per component.
+    view: the estimator, without fitted attributes; its number of components is changed
     """
     bare, models, sums = [], [], []
     for C in (2, 3):
@@ -294,7 +300,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _size(value: Any) -> int:
-    """Return the bytes of all arrays in a value, its attributes and items; an array that occurs twice counts once."""
+    """Return the total bytes of all arrays in a value, its attributes and its items; each array is counted once."""
     arrays: dict[int, int] = {}
 
     def collect(value: Any) -> None:
@@ -314,7 +320,10 @@ def _size(value: Any) -> int:
 
 
 class ShapeSource(Source):
-    """Data source that has no numbers, only a shape and a type, as one chunk (in memory) or in chunks (in a file)."""
+    """Source of random rows with a given shape and type, for predictions of the memory and time of a fit without data.
+
+    It represents an array in memory, which is one chunk (`resident`), or a file that is read in chunks.
+    """
 
     _keeps_narrow = True
 

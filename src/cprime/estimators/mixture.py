@@ -34,7 +34,7 @@ from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.seeding import is_given
 
-_KMEANS_ITERATIONS = 30  # most iterations of the k-means that initializes a mixture
+_KMEANS_ITERATIONS = 30  # Maximum number of iterations of the k-means that initializes a mixture.
 
 
 class Mixture(FittedMixture):
@@ -59,10 +59,10 @@ class Mixture(FittedMixture):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
-            whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
-            float64. A C-contiguous array is not copied, except for "tied" and for "tied_spherical" with free weights.
-            "factors" and "ppca" convert narrow rows chunk by chunk. A memory map is read in chunks (of 128 MiB in
-            float32).
+            whole; the computation uses float32. Other types of up to 16 bits and float32 become float32, wider types
+            become float64. A C-contiguous array is not copied, except for "tied" and for "tied_spherical" with free
+            weights. "factors" and "ppca" convert narrow rows chunk by chunk. A memory map is read in chunks (of 128 MiB
+            in float32).
         y : array-like of shape (n_samples,), default=None
             Labels of some points if the estimator has the parameter `semi_supervised`; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -136,8 +136,9 @@ class Mixture(FittedMixture):
 
         The E-step on the batch evaluates all components and uses the best C′ of each point. Then the sufficient
         statistics move toward those of the batch by the share min(1, W/n^κ) of the difference, and the parameters are
-        computed from the result. W is the weight of the batch, n that of all batches so far, and κ is `learning_decay`.
-        The first batch is initialized as in `fit`; after a `fit`, batches update its result.
+        computed from the result. W is the weight of the batch, n is the total weight of all batches so far, and κ is
+        `learning_decay`. For the first batch the parameters are initialized as in `fit`. After a call of `fit`,
+        batches update the fitted parameters.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class Mixture(FittedMixture):
         -------
         self : the estimator
             `labels_` and `lower_bound_` are those of this batch, for the parameters before the update; `history_` has
-            one more row.
+            one additional row.
         """
         begin = perf_counter()
         check_mixture(self)
@@ -164,7 +165,8 @@ class Mixture(FittedMixture):
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         data = self._opened(X, sample_weight, reset=first)
         counts = np.zeros(C) if first else self.counts_
-        rows = em.history([]) if first else getattr(self, "history_", em.history([]))  # a combination has no history
+        # An estimator made by `combine` has parameters, but no history.
+        rows = em.history([]) if first else getattr(self, "history_", em.history([]))
         key = Key(seed_of(self.random_state), iteration=len(rows))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
@@ -182,8 +184,7 @@ class Mixture(FittedMixture):
     def update(self, X: Any, n_components: int | None = None, sample_weight: Any = None) -> Self:
         """Continue the fit on changed data, for example with some rows replaced; ids of components keep their meaning.
 
-        The fit starts from the fitted parameters. With another number of components only the means are
-        starting values.
+        The fit starts from the fitted parameters. If the number of components changes, it starts from the means only.
 
         Parameters
         ----------
@@ -191,7 +192,8 @@ class Mixture(FittedMixture):
             The data as they are now, with the columns of the fit.
         n_components : int or None, default=None
             New number of components; None keeps the present one. Additional components start at distant points (D²
-            sampling). If there are fewer, centers are joined by Ward's criterion, and the heaviest one keeps its id.
+            sampling). For a smaller number, means are joined by Ward's criterion, and the component of greatest weight
+            of those that are joined keeps its id.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points; None is 1 for each.
 
@@ -199,8 +201,8 @@ class Mixture(FittedMixture):
         -------
         self : the estimator
             Fitted attributes are those of the new data. `origin_` has the former id of each component, or −1 for a new
-            one: a component continues a former one if they share more than half of the points of either. The log
-            names new and ended ones. `history_` and `lower_bounds_` continue. After an error the estimator is
+            component: a component continues a former one if they share more than half of the points of either. The log
+            lists new and ended components. `history_` and `lower_bounds_` continue. After an error the estimator is
             unchanged. No checkpoint is written.
 
         Raises
@@ -212,7 +214,7 @@ class Mixture(FittedMixture):
         return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:
-        """Return the starting parameters of `partial_fit`, initialized from its first batch `data`."""
+        """Return the parameters before the first update of `partial_fit`, initialized from the first batch `data`."""
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data, quick=True)
         model = given.first_model(data, self._centers(data, init, key), True)

@@ -1,4 +1,4 @@
-"""Starting parameters of a mixture: checks of arguments such as `means_init`, and estimates of all others."""
+"""Initial parameters of a mixture: checks of arguments such as `means_init`, and estimates of those not given."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +16,14 @@ from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-ONE_OF_EACH = "one of each"  # the meaning of init_params="auto": three initializations in turn
+ONE_OF_EACH = "one of each"  # init_params="auto" becomes this value: the starts use three initializations in turn.
 
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
-    """Return `means_init` (C, D) in the dtype of the data; raise ValueError for another shape or extreme values."""
+    """Return the argument `means_init` (C, D) in the dtype of the data.
+
+    Raises ValueError if it has another shape, or values so large that their squares overflow.
+    """
     means = copied(means_init, data, "means_init", ensure_2d=False)
     if means.shape != (C, data.n_features):
         raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
@@ -29,9 +32,9 @@ def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
 
 
 def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
-    """Return `weights_init` as an array (C,) or None.
+    """Return the argument `weights_init`, initial mixing weights, as an array (C,) or None.
 
-    Raises ValueError unless the weights are not negative and sum to 1, and are equal if `weights` is "equal".
+    Raises ValueError unless the weights are not negative and sum to 1. If `weights` is "equal", they must be equal.
     """
     if weights_init is None:
         return None
@@ -48,10 +51,10 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
 
 
 def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
-    """Return the initialization of the means for the run number `run` among several starts.
+    """Return the initialization of the means in the start number `run` (from 0) of a fit with several starts.
 
-    init="one of each" selects "kmeans", "k-means++" (or a faster method for large data) and "random" in turn. Means and
-    functions are returned unchanged.
+    init="one of each" selects "kmeans", "k-means++" (or "two-level" for large data) and "random" in turn. If `init` is
+    not a name, it is returned unchanged.
     """
     if not isinstance(init, str):
         return init
@@ -63,12 +66,13 @@ def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
 
 @dataclass(frozen=True)
 class GivenParameters:
-    """Starting parameters given by the user; the others are estimated from the hard assignment to the starting means.
+    """Initial parameters of a mixture that the user gives, and the method that estimates all others.
 
-    shaped: function that returns a model with given means (C, D) and weights (C,), and with the user's covariances if
-    there are any
-    means, covariances: true if the user gives means or covariances    weights (C,): weights from the user, or None
-    free: whether weights are estimated during the fit; if not, they are equal
+    shaped: function of means (C, D) and weights (C,) that returns a model with these, and with covariances from the
+    user if there are any
+    means, covariances: whether the user gives means; whether the user gives covariances
+    weights (C,): mixing weights from the user, or None
+    free: whether the fit estimates the mixing weights; if not, they are equal
     """
 
     shaped: Callable[[NDArray, Any], Any]
@@ -79,7 +83,7 @@ class GivenParameters:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return an instance in which all starting parameters are those of the given model."""
+        """Return an instance in which all initial parameters are those of `model`, as if the user had given them."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)
@@ -88,7 +92,10 @@ class GivenParameters:
 
     @classmethod
     def from_estimator(cls, mixture: Any, data: Data) -> Self:
-        """Return an instance with the starting parameters given to `mixture`; raise ValueError if they are invalid."""
+        """Return an instance with the initial parameters that are arguments of the estimator `mixture`.
+
+        Raises ValueError if they are invalid, for example weights that do not sum to 1.
+        """
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]
@@ -105,12 +112,12 @@ class GivenParameters:
         return cls(shaped, mixture.means_init is not None, weights if free else None, precisions is not None, free)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
-        """Return a model with the starting parameters of a fit.
+        """Return a model with the initial parameters of a fit.
 
-        start (C, D): starting means    exact: whether points are compared with all starting means
-        Parameters given by the user are not changed. Other means, covariances and weights are estimated from the hard
-        assignment of the points to the starting means. If the fit itself estimates the first variance
-        (`finds_variance`), the means are the starting means.
+        Parameters from the user are not changed. Other means, covariances and weights are estimated from the hard
+        assignment of the points to the initial means `start` (C, D). Exception: if the EM loop computes the first
+        variance itself (`finds_variance` of the model), and weights are equal, the means of the model are `start`.
+        exact: whether points are compared with all initial means
         """
         if self.means and self.covariances and (self.weights is not None or not self.free):
             return self.shaped(start, self.weights)

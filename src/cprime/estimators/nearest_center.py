@@ -1,4 +1,4 @@
-"""Mixins for estimators whose labels are nearest centers, and the functions that compute labels, distances, inertia."""
+"""Mixins of estimators whose labels are nearest centers; functions for labels, distances and J (inertia)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,9 @@ from cprime.model.unit import unit_rows
 
 @dataclass(frozen=True)
 class Inertia:
-    """Job of a pass that computes J, the weighted sum of squared distances of points to their nearest centers.
+    """Job of a pass over the data: it computes J, the weighted sum of squared distances of points to nearest centers.
 
-    centers (C, D)
+    centers (C, D): centers to which distances are computed
     """
 
     centers: Floats
@@ -53,13 +53,20 @@ def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
 
 
 def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the index of each row's nearest center and its distance, (n,) each. metric: "euclidean" or "cosine" """
+    """Return the index of the nearest center of each row, and the distance to it: (n,) each.
+
+    metric: "euclidean", or "cosine" (the distance is 1 − cos) if rows and centers have length 1
+    """
     labels, squared = nearest_of(centers, X)
     return labels, distances_from(squared, metric)
 
 
 def distances_from(squared: Floats, metric: str) -> NDArray[np.float64]:
-    """Return Euclidean distances for squared ones, or 1 − cos if the metric is "cosine" and rows have length 1."""
+    """Convert squared Euclidean distances to distances of the metric, in float64.
+
+    The results are Euclidean distances if the metric is "euclidean". Otherwise they are 1 − cos, half the squared
+    distance, because rows and centers then have length 1.
+    """
     distances = squared.astype(np.float64)
     return np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
 
@@ -77,7 +84,7 @@ def cosine_distances(centers: Floats, X: Rows) -> Floats:
 
 
 class Arrays:
-    """Mixin of estimators whose data are arrays in memory, checked by `_validated`."""
+    """Mixin of estimators that accept arrays in memory only; the estimator's method `_validated` checks them."""
 
     _validated: Any
 
@@ -87,7 +94,10 @@ class Arrays:
 
 
 class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):
-    """Mixin with `predict`, `transform` and `score` by nearest centers, for data that `_opened` returns."""
+    """Mixin with the methods `predict`, `transform` and `score`, computed from distances to `cluster_centers_`.
+
+    The estimator's method `_opened` converts the argument X to `Data`.
+    """
 
     _opened: Any
     _takes_sparse: ClassVar[bool] = False
@@ -141,7 +151,9 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return data.map(job, len(self.cluster_centers_), data.dtype)
 
     def to_faiss(self) -> Any:
-        """Return a FAISS index of the centers, in their order, for searches or as the quantizer of an inverted file.
+        """Return a FAISS index of the centers: it finds the nearest centers of vectors.
+
+        The index can also be the coarse quantizer of an inverted file. Positions in it are the labels of clusters.
 
         Returns
         -------

@@ -17,9 +17,12 @@ from cprime.sources.prepared import Preparation, PreparedSource
 
 
 def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
-    """Return X as `Data`: an array as one chunk in memory, a source (file) in chunks, a Dask collection on its cluster.
+    """Convert the argument X of an estimator's method to `Data`.
 
-    dtype: function that returns the data type to which X is converted for a fitted estimator; None during a fit
+    An array is one chunk in memory. A source (for example a file) is read in chunks. A Dask collection stays on its
+    cluster. During a fit, the names and the number of the features become attributes of the estimator; later X is
+    compared with these.
+    dtype: function that returns the data type to which a fitted estimator converts X; None during a fit
     """
     X = plain(X, narrow=True)
     gaps = getattr(estimator, "missing", "error") == "marginal"
@@ -50,7 +53,10 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 
 
 def as_training_data(estimator: Any, X: Any) -> Any:
-    """Return X with the columns and the preparation of a fitted estimator's training data, for a further fit."""
+    """Return X in the form of a fitted estimator's training data, so that a further fit can use it.
+
+    Columns are selected by the names of the fit, missing values are filled and columns are scaled as in the fit.
+    """
     if hasattr(estimator, "preparation_"):
         return _prepared(estimator, X)
     X = plain(X, narrow=True)
@@ -61,7 +67,11 @@ def as_training_data(estimator: Any, X: Any) -> Any:
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
-    """Return a Dask array or dataframe as `Data`; without a Dask client its chunks are computed here, one at a time."""
+    """Convert a Dask array or dataframe X to `Data`.
+
+    Without a Dask client, this process computes the chunks, one at a time.
+    dtype: function that returns the data type to which a fitted estimator converts X; None during a fit
+    """
     from cprime.execution.dask_collections import collected
     from cprime.execution.dask_lists import rows_of_lists
 
@@ -78,9 +88,10 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[],
 
 
 def _prepared(estimator: Any, X: Any) -> Source:
-    """Return X with the preparation of the training data applied: missing values filled, columns shifted and scaled.
+    """Return X as a source to which the preparation of the estimator's training data is applied.
 
-    Raises an error for Dask collections and sparse X.
+    The preparation fills missing values, and shifts and scales columns. Raises ValueError if X is a Dask collection or
+    sparse.
     """
     if type(X).__module__.partition(".")[0] == "dask" or hasattr(X, "tocsr"):
         raise ValueError(
@@ -95,14 +106,17 @@ def _prepared(estimator: Any, X: Any) -> Source:
 
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
     estimator.n_features_in_ = n_features
-    estimator.__dict__.pop("preparation_", None)  # delete the preparation of an earlier fit
+    estimator.__dict__.pop("preparation_", None)  # An earlier fit of this estimator may have left this attribute.
     estimator.__dict__.pop("feature_names_in_", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:
-    """Return the column names of the training data if all are in `columns` (of new data), otherwise `columns`."""
+    """Return the names of the columns to select from new data, which have the names `columns`.
+
+    The names are those of the training data if `columns` contains all of them, otherwise `columns`.
+    """
     known: NDArray | None = getattr(estimator, "feature_names_in_", None)
     return columns if known is None or not set(known) <= set(columns) else list(known)
 

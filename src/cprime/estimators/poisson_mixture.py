@@ -1,4 +1,4 @@
-"""Mixture of Poisson distributions, for counts."""
+"""Mixture of Poisson distributions, for count data."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from cprime.search import Search
 
 @model_files.register
 class PoissonMixture(DiscreteMixture):
-    """Mixture of independent Poisson counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
+    """Mixture of independent Poisson distributions of D counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
 
     Rows may be sparse (CSR), for example counts of words.
 

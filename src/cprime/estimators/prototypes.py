@@ -14,12 +14,15 @@ from cprime.execution.results import kept_entries
 
 
 class Prototypes(NearestCenter, SavableEstimator):
-    """Base of estimators with `cluster_centers_`; the label of a point is its nearest center."""
+    """Base of estimators with `cluster_centers_`; the label of a point is the index of its nearest center."""
 
     n_clusters: int
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        """Return X as checked rows; narrow types such as uint8 are not converted. reset: whether X is training data"""
+        """Return X as checked rows of finite numbers; narrow types such as uint8 are not converted.
+
+        Raises ValueError if X is invalid.    reset: whether X is training data
+        """
         rows = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype, narrow=True)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
@@ -32,7 +35,7 @@ class FuzzyBase(Prototypes):
     n_active_: int
 
     def _rule(self) -> fuzzy.Rule:
-        """Return the rule (a function) that computes memberships from squared distances, with the fitted parameters."""
+        """Return the function of squared distances that computes memberships, with the fitted parameters."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
@@ -54,6 +57,6 @@ class FuzzyBase(Prototypes):
         C, H = len(self.cluster_centers_), self.n_active_
         kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H), dtype=X.dtype)
         for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
-            with np.errstate(under="ignore"):  # memberships too small for float32 become 0
+            with np.errstate(under="ignore"):  # Memberships that are too small for float32 become 0.
                 kept[rows], values[rows] = ids, found.memberships
         return values if H == C and not sparse else kept_entries(kept, values, C, sparse)

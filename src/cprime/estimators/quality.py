@@ -11,9 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cprime._utils.messages import warn
 
-LEAST_AGREEMENT = 0.9  # least share of points whose best component was found, without a warning
-MOST_EXCESS = 0.02  # greatest relative excess of J with the centers found over J with the nearest centers
-MOST_SHORTFALL = 0.1  # greatest loss of free energy F by inexact active sets [nats per point]
+# Limits of a partial search's quality, beyond which a warning is issued: the least share of points whose best component
+# is in the active set; the greatest relative excess of J over J of the exact nearest centers; the greatest loss of free
+# energy F by inexact active sets [nats per point].
+LEAST_AGREEMENT = 0.9
+MOST_EXCESS = 0.02
+MOST_SHORTFALL = 0.1
 
 _log = logging.getLogger("cprime")
 
@@ -67,9 +70,10 @@ class SearchQualityWarning(ConvergenceWarning):
 
 
 def certificate_text(found: dict[str, Any] | None) -> str | None:
-    """Return a certificate (measured quality of the search, `certificate_`) as text, or None if there is none.
+    """Return the certificate `found` as text, or None if it is empty.
 
-    The text contains the agreement, the share of points whose best component was found, with its 95 % interval.
+    A certificate is the measured quality of a partial search, the attribute `certificate_`. The text states the share
+    of points whose best component was found, with its 95 % interval, and the loss of J or F.
     """
     if not found:
         return None
@@ -83,17 +87,20 @@ def certificate_text(found: dict[str, Any] | None) -> str | None:
 
 
 def size_cost_text(estimator: Any) -> str:
-    """Return a text about the cost of bounded sizes: the number of displaced points, and the excess of J."""
+    """Return a text about the cost of bounds on cluster sizes, for an estimator that was fitted with them.
+
+    It states the number of points that are not with their nearest center, and the relative excess of J.
+    """
     n = estimator.n_displaced_
     points = "1 point is not with its" if n == 1 else f"{n:,} points are not with their"
     return f"{points} nearest center, J is {estimator.size_cost_:.2%} above that of the nearest centers"
 
 
 def remarks(estimator: Any) -> list[str]:
-    """Return lines of text with remarks on a fitted estimator.
+    """Return remarks on a fitted estimator, one per item of the list.
 
-    Subjects of remarks: quality of its search (certificate), exactness of labels, advice, preparation of the data, and
-    the size C′ of active sets if it is less than the number of components C.
+    Subjects are the measured quality of its search, the exactness of its labels, advice after a poor search, the cost
+    of bounded cluster sizes, the preparation of the data, and the size C′ of active sets if 1 < C′ < C.
     """
     lines = []
     text = certificate_text(getattr(estimator, "certificate_", None))
@@ -116,9 +123,9 @@ def remarks(estimator: Any) -> list[str]:
 
 
 def advice(estimator: Any) -> str | None:
-    """Return advice as text if a partial search was poor, otherwise None.
+    """Return advice as text if the partial search of a fitted estimator was poor, otherwise None.
 
-    It was poor if the whole 95 % interval of a value in the certificate is beyond the limit for this value.
+    The search was poor if, for a quality value in `certificate_`, the whole 95 % interval is beyond the limit.
     """
     found = getattr(estimator, "certificate_", None)
     if not found:
@@ -135,7 +142,10 @@ def advice(estimator: Any) -> str | None:
 
 
 def warn_if_poor(estimator: Any) -> None:
-    """Issue a `SearchQualityWarning` if the whole 95 % interval of a value in the certificate is beyond its limit."""
+    """Issue a `SearchQualityWarning` if the partial search of a fitted estimator was poor.
+
+    The search was poor if, for a quality value in `certificate_`, the whole 95 % interval is beyond the limit.
+    """
     poor = advice(estimator)
     if poor is not None:
         warn(f"{certificate_text(estimator.certificate_)}: {poor}", SearchQualityWarning)
@@ -143,9 +153,9 @@ def warn_if_poor(estimator: Any) -> None:
 
 @cache
 def say_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Log that a method truncates probabilities to n_active components because n_active='auto'.
+    """Log a warning that a method of a mixture sets all but the n_active largest probabilities of each row to 0.
 
-    Each combination of arguments is logged only once.
+    This happens because n_active='auto'. Each combination of arguments is logged only once.
     """
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "

@@ -30,9 +30,10 @@ logger = logging.getLogger("cprime")
 class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableEstimator):
     """Residual k-means (residual quantization): x ≈ Σ_l μ^l_{c_l}, a sum of one center of each of L codebooks.
 
-    Level 1 is the k-means of the data; level l is the k-means of the residuals that the levels before have left. The
-    code of a row is the index of the nearest center at each level, so L bytes for up to 256 clusters. Codes are short
-    vectors for search, and discrete ids whose first levels are the coarse ones ("semantic ids").
+    Level 1 is the k-means of the data. Level l is the k-means of the residuals, the differences between the data and
+    the sum of the centers at the levels before. The code of a row contains the index of the nearest center at each
+    level, so it has L bytes if there are at most 256 clusters. Codes serve as compressed vectors for similarity search,
+    and as discrete ids whose first levels are the coarsest ("semantic ids").
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         return self
 
     def _level(self, seed: int) -> KMeans:
-        """Return the k-means of one level, not fitted."""
+        """Return an unfitted `KMeans` with the options of one level and the given seed."""
         return KMeans(
             self.n_clusters,
             search=self.search,
@@ -243,7 +244,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
             return data.map(job, len(self.codebooks_), code_type(self.codebooks_.shape[1]), out)
 
     def decode(self, codes: Any) -> NDArray:
-        """Return the rows that codes represent: sums of one center of each level.
+        """Return the rows that codes represent: the sum, over the levels, of the centers whose indices are in the code.
 
         `inverse_transform` is another name of this method.
 

@@ -1,4 +1,4 @@
-"""Checks of data in memory, as in scikit-learn, with a shortcut for arrays that need no conversion."""
+"""Checks and conversion of data in memory, as in scikit-learn, but faster for arrays that need no conversion."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,18 +22,19 @@ def validated(
     make: Callable[[Any], Rows] = as_rows,
     narrow: bool = False,
 ) -> Rows:
-    """Return X as checked rows of finite numbers in C order, or as sparse rows if the estimator's tags allow these.
+    """Check X and return it as rows of finite numbers in C order, or sparse rows if the estimator's tags allow these.
 
+    Raises ValueError or TypeError, with scikit-learn's messages, if X is invalid.
     make: function that converts a dense or CSR array to rows
-    dtype: function that returns the data type to convert to; None during a fit, in which X becomes float32 if that can
-    represent all numbers of its type, otherwise float64
+    dtype: function that returns the data type to which X is converted. None during a fit: X then becomes float32 if
+    this can represent all numbers of the type of X, otherwise float64.
     narrow: whether rows may stay in a narrow type such as uint8, so that only the computation uses the wider type
     """
     X = plain(X, narrow=narrow)
     kind = narrow_type(X) if narrow else None
     if dtype is not None:
         check_is_fitted(estimator)
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers out of range become infinite, and raise below
+    with np.errstate(over="ignore", invalid="ignore"):  # Numbers out of range become infinite; `check_numbers` raises.
         wanted = _precision_of(X) if dtype is None else dtype()
         if kind is not None:
             rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
@@ -47,17 +48,19 @@ def validated(
 def taken(
     estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Callable[[Any], Any], least: int = 1, **more: Any
 ) -> Any:
-    """Return X as a checked array, as scikit-learn's `validate_data` does, but without a check for finite numbers.
+    """Check and convert X as scikit-learn's `validate_data` does, but without a check for finite numbers.
 
-    Arrays that need no conversion take a shortcut.    reset: whether X is training data, which sets `n_features_in_`
-    dtype: type to convert to    accept_sparse: function that returns the accepted sparse format
-    least: minimum number of rows
+    Returns a 2-D array or a sparse array. For arrays that need no conversion, `validate_data` is not called.
+    reset: whether X is training data, which sets `n_features_in_` and the names of features
+    dtype: data type of the result, or a list of allowed types
+    accept_sparse: function of the estimator that returns the accepted sparse format, or False
+    least: minimum number of rows    more: further arguments of `validate_data`
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
     if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
         if reset:
             estimator.n_features_in_ = X.shape[1]
-            estimator.__dict__.pop("feature_names_in_", None)  # delete names of an earlier fit
+            estimator.__dict__.pop("feature_names_in_", None)  # An earlier fit of this estimator may have left names.
             return X
         if not hasattr(estimator, "feature_names_in_") and X.shape[1] == getattr(estimator, "n_features_in_", None):
             return X
@@ -75,7 +78,7 @@ def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:
 def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
     """Raise ValueError unless all numbers in the rows are finite and their squares do not overflow.
 
-    spread: whether to check also that squared differences of rows do not underflow
+    spread: whether to check also that squared differences between rows do not underflow
     """
     largest, extent = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
@@ -86,9 +89,9 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
 
 def _precision_of(X: Any) -> Any:
-    """Return float32 if it can represent all numbers of the types in X (array or table), otherwise float64.
+    """Return float32 if this can represent all numbers of the data types in X (array or table), otherwise float64.
 
-    Returns "numeric", scikit-learn's name for any numeric type, if the types are unknown or not numeric.
+    If the types are unknown or not numeric, the result is "numeric", scikit-learn's name for any numeric type.
     """
     if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
         found = kinds(X)
@@ -100,7 +103,10 @@ def _precision_of(X: Any) -> Any:
 
 
 def narrow_type(X: Any) -> np.dtype | None:
-    """Return the narrow type (such as uint8 or float16) of a 2-D array or of all columns of a pandas table, or None."""
+    """Return the data type of a 2-D array, or of all columns of a pandas table, if it is narrow; otherwise None.
+
+    Narrow types such as uint8 and float16 need not be converted before a fit.
+    """
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         found = set(X.dtypes)
         dtype = found.pop() if len(found) == 1 else None
@@ -110,9 +116,10 @@ def narrow_type(X: Any) -> np.dtype | None:
 
 
 def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
-    """Return X as a checked array of the narrow type `dtype`, without conversion.
+    """Return X, whose values have the narrow type `dtype`, as a checked array of this type.
 
-    Types that scikit-learn does not support, such as bfloat16, are allowed.    reset: whether X is training data
+    Values are not converted, so types that scikit-learn does not support, such as bfloat16, are allowed.
+    reset: whether X is training data
     """
     bits = bits_of(X) if isinstance(X, np.ndarray) else X
     wanted = bits.dtype if isinstance(X, np.ndarray) else dtype
@@ -120,7 +127,7 @@ def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.
 
 
 def refuse_missing(estimator: Any, X: Rows) -> None:
-    """Raise ValueError if X has a value that is not finite; the message states row, column and remedies."""
+    """Raise ValueError if X has a missing or infinite value; the message states its row and column, and remedies."""
     name, metric = type(estimator).__name__, getattr(estimator, "metric", "euclidean")
     can_fit, limits = hasattr(estimator, "missing"), ""
     if can_fit and (isinstance(X, SparseRows) or metric != "euclidean"):

@@ -1,4 +1,8 @@
-"""k-means with bounded cluster sizes: alternation of assignment within the bounds and means, after a free fit."""
+"""k-means with bounded cluster sizes.
+
+After a fit without bounds ("free" fit), two steps alternate: the points are assigned to centers such that the sizes are
+within the bounds and the cost is least, and centers become the means of their points.
+"""
 
 import logging
 import math
@@ -25,24 +29,30 @@ from cprime.seeding.random_rows import draw_rows
 
 logger = logging.getLogger("cprime")
 
-CANDIDATES = 16  # nearest centers that are candidates of a point at first
-_LISTED = 4  # length of the neighbor lists that are searched, per candidate
-_ACCURACY = 1e-4  # most that the costs of an assignment exceed the least ones, relative
-_LARGE = 2**24  # N·C from which iterations within the bounds are few
-_MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # of large problems: most iterations, and least fall of J, relative
-_MEDIUM = 2**22  # largest N·C for which there are further starts, and for which the best result is refined
-_SMALL = 2**16  # largest N·C for which there are many starts
-_STARTS, _FEW_STARTS = 8, 4  # further starts of small and of medium problems, by random rows and by k-means++
-_FINE = 1e-6  # of refinement: accuracy of an assignment, and least fall of J, relative
-_FEW_REASSIGNED = 1e-3  # share of reassigned points at which iterations by distances end
+CANDIDATES = 16  # Each point is at first assigned to one of this number of nearest centers, its candidates.
+_LISTED = 4  # Number of entries of a neighbor list that are searched, per candidate.
+_ACCURACY = 1e-4  # Largest relative excess of the cost of an assignment over the least possible cost.
+# A problem of N points and C clusters is large from this N·C on. Iterations within the bounds then end after
+# _MOST_ITERATIONS, or if J falls by less than the share _LEAST_FALL.
+_LARGE = 2**24
+_MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3
+# Largest N·C of medium and of small problems, for which iterations are also started from other centers (random rows and
+# k-means++ in turn), and the number of these starts. The best result is refined until the relative fall of J is below
+# _FINE, with assignments of the relative accuracy _FINE.
+_MEDIUM = 2**22
+_SMALL = 2**16
+_STARTS, _FEW_STARTS = 8, 4
+_FINE = 1e-6
+_FEW_REASSIGNED = 1e-3  # Iterations that minimize the sum of distances end at this share of reassigned points.
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
 class _Balanced(NamedTuple):
-    """Assignment within the bounds, and the nearest centers.
+    """Assignment of points to clusters within the bounds of sizes, compared with the nearest centers.
 
-    centers (C, D)    labels (N,)    inertia: J    counts (C,): weight of each cluster
-    nearest (N,), least: nearest center of each point that is known, and J of these
+    centers (C, D)    labels (N,): cluster of each point    inertia: J of the labels
+    counts (C,): total weight of each cluster
+    nearest (N,): nearest center of each point among its candidates    least: J of `nearest`
     """
 
     centers: Floats
@@ -54,20 +64,20 @@ class _Balanced(NamedTuple):
 
     @property
     def n_displaced(self) -> int:
-        """Return the number of points that are not with their nearest center."""
+        """Return the number of points that are not assigned to their nearest center, because of the bounds."""
         return int(np.count_nonzero(self.nearest != self.labels))
 
     @property
     def size_cost(self) -> float:
-        """Return the relative excess of J over that of the nearest centers."""
+        """Return the relative excess of J of the assignment over J of the nearest centers."""
         return self.inertia / self.least - 1 if self.least > 0 else 0.0
 
 
 def resolve_bounds(size_min: Any, size_max: Any, n_points: int, n_clusters: int) -> tuple[int, int]:
-    """Return the least and the greatest number of points of a cluster, for the arguments `size_min` and `size_max`.
+    """Return the least and the greatest number of points of a cluster that the arguments size_min and size_max mean.
 
-    Raises ValueError or TypeError that names the argument if a value is invalid, and ValueError if no assignment of the
-    points to the clusters is within the bounds.
+    Raises ValueError or TypeError if an argument is invalid, and ValueError if no assignment of n_points points to
+    n_clusters clusters is within the bounds.
     """
     lower = 0 if size_min is None else _size(size_min, "size_min", n_points, n_clusters, math.floor)
     upper = n_points if size_max is None else _size(size_max, "size_max", n_points, n_clusters, math.ceil)
@@ -101,7 +111,7 @@ def _size(value: Any, name: str, n_points: int, n_clusters: int, rounded: Any) -
 
 
 def check_data(data: Data) -> None:
-    """Raise ValueError if sizes cannot be bounded for these data: rows on a cluster, or with missing values."""
+    """Raise ValueError if cluster sizes cannot be bounded: for Dask collections, and for rows with missing values."""
     if data.gaps:
         raise ValueError("size_max and size_min need complete rows: impute missing values first.")
     if not isinstance(data, Local):
@@ -109,9 +119,10 @@ def check_data(data: Data) -> None:
 
 
 def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
-    """Return the solution within the bounds that follows a free fit.
+    """Continue a fit without bounds by iterations within the bounds of cluster sizes, and return the new solution.
 
-    k_means: the estimator, whose parameters are used    data: rows in memory or of a source    free: result of the fit
+    k_means: the estimator, whose arguments contain the bounds    data: rows in memory or of a source
+    free: solution of the fit without bounds
     """
     assert free.record is not None
     found = _balance(k_means, data, free.centers, free.record.measured)
@@ -133,10 +144,12 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
 
 
 def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, Any]) -> _Balanced:
-    """Return the assignment within the bounds that follows a free fit.
+    """Return the best assignment within the bounds that iterations from several starting centers find.
 
-    The iterations begin with the centers of the free fit. If the problem is not large, they also begin from given
-    centers, or from some starts by random rows and k-means++, and the result of least J is refined.
+    The iterations start from `centers` (C, D), the result of a fit without bounds. If the problem is not large, other
+    iterations start from the centers that the user gives, or from random rows and k-means++, and the result of least J
+    is refined.
+    measured: labels, neighbor lists and kind of the final assignment of the fit without bounds
     """
     C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
     lower, upper = resolve_bounds(k_means.size_min, k_means.size_max, data.n_points, C)
@@ -170,9 +183,11 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
 def _starts(
     k_means: Any, data: Data, options: "_Options", fine: "_Options"
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
-    """Yield further starting centers, and the options of the iterations that begin there, one after another.
+    """Yield additional starting centers, each with the options of the iterations that follow, in their order.
 
-    Iterations by distances lead to other optima than those by squared distances, from random rows often to better ones.
+    Some iterations minimize the sum of distances first, because these find other optima than iterations that minimize
+    the sum of squared distances; from random rows they often find better ones.
+    fine: options of accurate iterations
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
@@ -199,12 +214,15 @@ def _sum_of(squared: Floats, weights: NDArray[np.float64] | None) -> float:
 
 
 class _Options(NamedTuple):
-    """Options of iterations.
+    """Options of iterations of k-means with bounded cluster sizes.
 
-    lower, upper (C,): bounds of the sizes    weights (N,) or None    tol: least fall of J, relative
-    accuracy: most that the cost of an assignment exceeds the least one, relative    means: function for new centers
-    by_distances: whether the sum of distances is minimized, not of squared ones; `tol` is then the share of reassigned
-    points below which the iterations end
+    lower, upper (C,): least and greatest number of points of each cluster
+    weights (N,): weights of the points, or None
+    tol: iterations end if the relative fall of J is at most this
+    accuracy: largest relative excess of the cost of an assignment over the least possible cost
+    means: function of the sums of the clusters and the present centers that returns new centers (C, D)
+    by_distances: whether the sum of distances is minimized, not that of squared distances. The iterations then end if
+    at most the share `tol` of the points is reassigned.
     """
 
     lower: NDArray[np.int64]
@@ -218,10 +236,13 @@ class _Options(NamedTuple):
 
 
 class _Candidates:
-    """Search of the nearest centers of each point: among all, or in neighbor lists of the nearest one that is known.
+    """Search of the K nearest centers of each point, which are the candidates in assignments within the bounds.
 
-    lists (C, G): neighbor lists of the centers, or None    nearest (N,): the nearest centers, if they are known
-    prices (C,): prices of the clusters in the last assignment, or None
+    The search compares a point with all centers, or with the neighbor list of its nearest center so far.
+    lists (C, G): the G neighbors of each center, or None    nearest (N,): nearest center of each point, or None
+    n_candidates: K
+    prices (C,): numbers added to the costs of clusters so that sizes are within the bounds, from the last assignment;
+    the next assignment starts from them. None before the first assignment.
     """
 
     def __init__(
@@ -236,9 +257,9 @@ class _Candidates:
         self._known = None if nearest is None else nearest[:, np.newaxis]
 
     def find(self, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
-        """Return the nearest centers of each point, nearest first, and the squared distances: (N, K) each.
+        """Return the K = n_candidates nearest centers of each point, nearest first, and squared distances: (N, K) each.
 
-        Lists may have fewer than K centers; ids are then filled with −1.
+        If the search in neighbor lists finds fewer than K centers of a point, the other ids are −1.
         """
         n_candidates = self.n_candidates = min(self.n_candidates, len(centers))
         known, lists, width = self._known, self._lists, _LISTED * n_candidates + 1
@@ -268,7 +289,10 @@ def _near_in_lists(
 
 
 def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Candidates) -> _Balanced:
-    """Alternate assignment within the bounds and means until J hardly falls; return the best state."""
+    """Alternate between assignment within the bounds and means; return the assignment of least J.
+
+    The iterations start with `centers` (C, D), and end if they have converged or after `options.max_iter`.
+    """
     best, labels = None, None
     for iteration in range(1, options.max_iter + 1):
         found = _assign(candidates, centers, options)
@@ -289,9 +313,10 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
 
 
 def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:
-    """Return the assignment within the bounds for these centers, without counts.
+    """Return the assignment of least cost within the bounds for these centers; its `counts` are empty.
 
-    If the bounds cannot be met among the candidates of the points, there are four times as many from then on.
+    If no assignment of points to their candidates is within the bounds, the number of candidates per point is
+    multiplied by four, for all later assignments too.
     """
     weights = options.weights
     while True:
@@ -313,10 +338,11 @@ def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Bal
 
 
 def n_bytes(n_points: int, n_clusters: int, itemsize: int, weighted: bool) -> int:
-    """Return the bytes of the candidates of all points, and of their assignment.
+    """Return the bytes that an assignment of n_points points to clusters of bounded size needs.
 
-    These are ids of two iterations, squared distances (and costs in float64, if points have weights), and lists of
-    points in the auction.
+    These are the candidates of each point in two iterations, their squared distances (and costs in float64 if points
+    have weights), and the arrays of the auction algorithm that finds the assignment.
+    itemsize: bytes per squared distance    weighted: whether points have weights
     """
     K = min(CANDIDATES, n_clusters)
     return n_points * (K * (2 * 4 + itemsize + 8 * weighted) + 9 * 4)

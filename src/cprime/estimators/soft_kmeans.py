@@ -173,7 +173,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
     @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Compute the centers.
+        """Compute the centers by EM with a fixed variance.
 
         Parameters
         ----------

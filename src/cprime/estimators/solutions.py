@@ -1,4 +1,4 @@
-"""Results of fits as frozen values, from which the fitted attributes of an estimator follow."""
+"""Results of fits as frozen values, which return the fitted attributes of an estimator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,20 @@ from cprime.model import Model
 from cprime.neighbors import OnlineCenterIndex
 
 _OF_THE_DATA = ("n_features_in_", "feature_names_in_", "preparation_", "n_categories_")
-_CACHES = ("_online_cells", "_approximate_search")  # search structures, which are made again if they are missing
+# Attributes of an estimator with search structures. They can be omitted, because methods that need them compute them.
+_CACHES = ("_online_cells", "_approximate_search")
 
 
 class Solution(Protocol):
-    """Result of a fit, or parameters that were derived from such a result."""
+    """Parameters of a k-means or a mixture, from a fit or derived from a fit (for example by `combine`)."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes of an estimator with this solution, by name."""
+        """Return a dictionary of the fitted attributes, such as `labels_`, of an estimator with these parameters."""
         ...
 
 
 def without_solution(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an estimator that are parameters or describe the columns of its data."""
+    """Return a copy of an estimator's attributes that contains only its arguments and descriptions of data columns."""
     return {
         name: value
         for name, value in attributes.items()
@@ -33,17 +34,17 @@ def without_solution(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_caches(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an estimator without search structures that can be made again."""
+    """Return a copy of an estimator's attributes without search structures, which can be computed again."""
     return {name: value for name, value in attributes.items() if name not in _CACHES}
 
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
-    """Facts about a fit, which parameters set by hand or derived from others do not have.
+    """Facts about a fit. Estimators whose parameters were set by the user or derived from others do not have it.
 
     history (n_iter,): one row per iteration, of type `em.HISTORY`    converged: whether the iterations converged
-    measured: labels, neighbor lists, certificate and kind of the final assignment, by the names of fitted attributes
-    without the underscore at the end; empty while the fit still runs
+    measured: labels, neighbor lists, certificate (measured quality of the search) and kind of the final assignment, by
+    the names of fitted attributes without the underscore at the end; empty while the fit still runs
     """
 
     history: NDArray
@@ -51,7 +52,7 @@ class FitRecord:
     measured: Mapping[str, Any] = field(default_factory=dict)
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes that describe the fit, by name."""
+        """Return a dictionary of the fitted attributes that describe the fit, such as `n_iter_`."""
         return {
             "history_": self.history,
             "lower_bounds_": self.history["lower_bound"].tolist(),
@@ -63,12 +64,16 @@ class FitRecord:
 
 @dataclass(frozen=True, eq=False)
 class KMeansSolution:
-    """Centers of a k-means, with the results that belong to them.
+    """Result of a k-means: its centers, and the values that were computed from them and the data.
 
-    centers (C, D)    variance: σ² [data unit²]    counts (C,): weights of the clusters
-    inertia: J [data unit²]    lower_bound: F [nats per point]    n_relocated: number of relocated empty clusters
-    n_displaced, size_cost: number of points that bounded sizes displace, and their relative cost; None without bounds
-    cells: groups of nearby centers in which `partial_fit` searches, or None
+    centers (C, D)    variance: σ² [data unit²]    counts (C,): total weight of the points of each cluster
+    inertia: J [data unit²]    lower_bound: F [nats per point]
+    record: facts about the fit, or None
+    n_relocated: number of times that the center of an empty cluster was moved
+    n_displaced: number of points not assigned to their nearest center because cluster sizes are bounded; None without
+    bounds
+    size_cost: relative excess of J over J of the nearest centers; None without bounds of sizes
+    cells: groups of nearby centers that speed up the search in `partial_fit`, or None
     """
 
     centers: Floats
@@ -83,7 +88,7 @@ class KMeansSolution:
     cells: OnlineCenterIndex | None = None
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes of a `KMeans` with this solution, by name."""
+        """Return a dictionary of the fitted attributes of a `KMeans` with this result."""
         found: dict[str, Any] = {
             "cluster_centers_": self.centers,
             "variance_": self.variance,
@@ -103,10 +108,10 @@ class KMeansSolution:
 
 @dataclass(frozen=True, eq=False)
 class SoftKMeansSolution:
-    """Centers of a soft k-means, with the results that belong to them.
+    """Result of a soft k-means: its centers, and the values that were computed from them and the data.
 
-    centers (C, D)    variance: σ² [data unit²]    n_active: C′
-    inertia: J [data unit²]    lower_bound: F [nats per point]
+    centers (C, D)    variance: σ² [data unit²]    n_active: C′, the size of active sets
+    inertia: J [data unit²]    lower_bound: F [nats per point]    record: facts about the fit
     """
 
     centers: Floats
@@ -117,7 +122,7 @@ class SoftKMeansSolution:
     record: FitRecord
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes of a `SoftKMeans` with this solution, by name."""
+        """Return a dictionary of the fitted attributes of a `SoftKMeans` with this result."""
         return {
             "cluster_centers_": self.centers,
             "variance_": self.variance,
@@ -131,10 +136,11 @@ class SoftKMeansSolution:
 
 @dataclass(frozen=True, eq=False)
 class MixtureSolution:
-    """Parameters of a mixture, with the results that belong to them.
+    """Result of a mixture: its parameters, and the values that were computed from them and the data.
 
-    model: the parameters    covariance_type: name of the model family    n_active: C′
-    counts (C,): Σ_n w_n q_nc of the components, or None    lower_bound: F [nats per point], or None
+    model: the parameters    covariance_type: name of the model family    n_active: C′, the size of active sets
+    counts (C,): Σ_n w_n q_nc of each component c, or None    lower_bound: F [nats per point], or None
+    record: facts about the fit, or None
     """
 
     model: Model
@@ -145,7 +151,7 @@ class MixtureSolution:
     record: FitRecord | None = None
 
     def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes of a mixture with this solution, by name."""
+        """Return a dictionary of the fitted attributes of a mixture with this result."""
         model, dtype = self.model, self.model.centers.dtype
         C, optional = len(model.centers), {"counts_": self.counts, "lower_bound_": self.lower_bound}
         return {

@@ -1,6 +1,7 @@
-"""Checks of fitted attributes, so that a corrupt model file raises an error before compiled code reads its arrays.
+"""Checks of an estimator's fitted attributes after it was read from a model file.
 
-A table contains one check per attribute name, for all estimators. The checks do not depend on file formats.
+A corrupt file raises an error before compiled code reads its arrays. A table contains one check per attribute name, for
+all estimators. The checks do not depend on file formats.
 """
 
 from collections.abc import Callable
@@ -35,9 +36,10 @@ NEEDED = {
     "XMeans": _SPLIT,
     "GMeans": _SPLIT,
 }
-# Attributes about the course of a fit. Estimators derived from others, such as combinations and marginals, have none.
+# Attributes that describe the iterations of a fit. Estimators that were derived from others have none of them, for
+# example a combination of models, or the marginal of a mixture.
 _COURSE = {*_EM, "labels_"} - {"variance_", "n_active_", "lower_bound_"}
-_MAY_LACK = {"KMeans": _COURSE} | {  # attributes that a derived estimator of a class may lack
+_MAY_LACK = {"KMeans": _COURSE} | {  # Attributes that an estimator of a class may lack if it was derived from others.
     kind: _COURSE | {"counts_", "lower_bound_"} for kind, needed in NEEDED.items() if needed is _MIXTURE
 }
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
@@ -52,13 +54,13 @@ _COLUMNS = dict.fromkeys(
 
 
 class _Sizes(NamedTuple):
-    """Sizes with which fitted attributes must agree: number of components C and of features D, and the model family."""
+    """Sizes with which the shapes of fitted attributes must agree: C components and D features of a model family."""
 
     C: int
     D: int
     family: Any = TiedSpherical
-    n_columns: int = 0  # columns of the data; differs from D for categorical columns only
-    n_levels: int = 1  # levels of residual codes
+    n_columns: int = 0  # Number of columns of X. It is not D if columns are categorical (one feature per category).
+    n_levels: int = 1  # Number of levels of a residual k-means.
 
     @property
     def covariances(self) -> tuple[int, ...] | None:
@@ -66,7 +68,7 @@ class _Sizes(NamedTuple):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise ValueError if a fitted attribute of the estimator is missing or has a value that no fit can produce."""
+    """Raise ValueError if a fitted attribute of the estimator is missing or has a value that a fit cannot produce."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     derived = kind in _MAY_LACK and _COURSE.isdisjoint(found)
@@ -89,9 +91,9 @@ def _refuse_missing(names: set[str]) -> None:
 
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
-    """Check the centers (or medoids) and the covariance type of an estimator; return the sizes that these imply.
+    """Check the centers (or medoids) and the covariance type of an estimator, and return its sizes.
 
-    kind: name of the estimator's class, a key of `NEEDED`
+    Raises ValueError if they are invalid.    kind: name of the estimator's class, a key of `NEEDED`
     """
     if kind == "ResidualKMeans":
         codebooks = estimator.codebooks_
@@ -122,7 +124,8 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
     """Return whether a value is an array of finite numbers with the given shape and dtype kind.
 
-    kinds: allowed kinds of dtypes, such as "fi" for floats and integers    shape: None in it allows any length
+    kinds: allowed kinds of dtypes, such as "fi" for floats and integers
+    shape: required length of each axis; None allows any length
     """
     return (
         isinstance(value, np.ndarray)
@@ -152,7 +155,10 @@ def _positive(value: Any) -> bool:
 
 
 def _covariances(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is valid as covariances: variances >= 0, or symmetric matrices with diagonals >= 0."""
+    """Return whether `value` is a valid attribute `covariances_` of the model family in `sizes`.
+
+    Valid are variances >= 0, or symmetric matrices whose diagonals are >= 0.
+    """
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value >= 0))
     return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
@@ -165,9 +171,9 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is valid as Cholesky factors of precisions.
+    """Return whether `value` is a valid attribute `precisions_cholesky_` of the model family in `sizes`.
 
-    Valid are numbers > 0, or upper triangular matrices with diagonals > 0.
+    Valid are numbers > 0, or upper triangular matrices whose diagonals are > 0.
     """
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
@@ -184,7 +190,10 @@ def _names(value: Any, sizes: _Sizes) -> bool:
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
-    """Return whether a value is a valid attribute `structure_`: the cells of centers that `KMeans.partial_fit` uses."""
+    """Return whether `value` is a valid attribute `structure_`, a dictionary that describes cells of centers.
+
+    A cell is a group of nearby centers. `KMeans.partial_fit` uses the cells to find nearest centers.
+    """
     names = {"coarse", "order", "begins", "clumped", "home", "won", "won_astray", "n_rows"}
     if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
         return False
@@ -206,7 +215,10 @@ def _structure(value: Any, sizes: _Sizes) -> bool:
 
 
 def _preparation(value: Any, D: int) -> bool:
-    """Return whether a value is a valid preparation of D columns: fill values, shifts and scales, each (D,) or None."""
+    """Return whether `value` is a valid attribute `preparation_` for D columns.
+
+    It is a dictionary of fill values, shifts and scales > 0, each (D,) or None.
+    """
     return (
         isinstance(value, dict)
         and value.keys() == {"fill", "shift", "scale"}

@@ -1,4 +1,7 @@
-"""The loop over the starts of a fit: initialization, EM, last assignment; callbacks and checkpoints are called here."""
+"""The loop over the starts of a fit. A start has three steps: initialization, EM loop, final assignment of the points.
+
+The loop also calls callbacks and writes checkpoints.
+"""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -26,8 +29,8 @@ class BestStart:
     """Result of the best start of a fit.
 
     run: final state of the EM loop
-    measured: labels, neighbor lists, certificate and kind of the final assignment, by the names of fitted attributes
-    without the underscore at the end
+    measured: labels, neighbor lists, certificate (measured quality of the search) and kind of the final assignment, by
+    the names of fitted attributes without the underscore at the end
     """
 
     run: em.Run
@@ -47,9 +50,13 @@ def best_start(
 ) -> BestStart:
     """Run the EM loop from several starts, and return the result of greatest free energy F (least J for k-means).
 
-    plan: options of each start    first_model: function of a random key that returns the starting parameters
-    n_certified: number of points in the certificate of a partial search; 0 omits it
-    checkpoint: destination of the states of the fit, or None    runs: state of the interrupted fit that is continued
+    plan: options of each start
+    first_model: function of a counter-based random key that returns the initial parameters
+    watch: object that calls the callbacks
+    n_certified: number of points whose active sets are compared with an exact search, to measure the quality of a
+    partial search; 0 omits this
+    checkpoint: folder to which states of the fit are written, or None
+    runs: state of an interrupted fit, which is continued; None begins a new fit
     """
     runs = Runs() if runs is None else runs
     if watch.listened:
@@ -79,7 +86,10 @@ def best_start(
 
 @dataclass(frozen=True)
 class _Saver:
-    """Callback of the EM loop that writes the state of the fit to a checkpoint after each pass over the data."""
+    """Callback of the EM loop that gives the state of the fit to the checkpoint after each pass over the data.
+
+    number: index of the present start    runs: results of the starts before
+    """
 
     checkpoint: Checkpoint
     number: int
@@ -91,7 +101,7 @@ class _Saver:
 
 @contextmanager
 def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """Wait, if the fit fails inside this context, until its data are completely written to the checkpoint's folder."""
+    """If an error occurs in the `with` block, wait until the checkpoint has written its data, and raise the error."""
     try:
         yield
     except BaseException:
@@ -101,10 +111,10 @@ def _flush_on_error(checkpoint: Checkpoint | None) -> Iterator[None]:
 
 
 def _is_better(fit: em.Run, best: em.Run | None) -> bool:
-    """Return whether a run is better than the best one so far.
+    """Return whether the run `fit` of the EM loop is better than `best`, the best one so far (None: there is none).
 
-    A run in which components have collapsed onto a few points is never better than one without such components, because
-    its likelihood grows without bound.
+    The run of greater F is better. Exception: a run in which components have collapsed onto a few points is never
+    better than a run without such components, because its likelihood grows without bound.
     """
     n_collapsed = fit.model.n_collapsed
     if n_collapsed:
@@ -117,9 +127,11 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 
 def _measured(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int, lazy: bool) -> tuple[em.Run, dict[str, Any]]:
-    """Certify the active sets and assign the points for the last time; return the state of the run, and the results.
+    """Measure the quality of the active sets and make the final assignment of the points.
 
-    lazy: whether labels of Dask data may be a lazy array    The results are a dictionary as in `BestStart`.
+    Returns the new state of the run, and the dictionary `BestStart.measured`.
+    n_certified: number of points for which the quality is measured
+    lazy: whether labels of Dask data may be a lazy array
     """
     if not data.placed:
         data.each(em.Label(fit.model))
@@ -137,7 +149,11 @@ def _measured(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int, lazy:
 
 
 def _certified(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int) -> dict[str, Any] | None:
-    """Return the certificate, the measured quality of a partial search's active sets; None if search was exact."""
+    """Compare active sets with an exact search for n_certified random points, and return the certificate.
+
+    The certificate is a dictionary with the measured quality of a partial search. It is None if the search is exact, or
+    if n_certified is 0.
+    """
     if plan.search.exact or not n_certified:
         return None
     m = min(n_certified, data.n_weighted)
@@ -148,7 +164,7 @@ def _certified(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int) -> d
 
 
 def _log_end(best: BestStart) -> None:
-    """Log the last line of a fit: the reason of its end, the number of iterations, and the result."""
+    """Log the last line of a fit: why it ended, the number of iterations, the final F or J, and the search quality."""
     run, certificate = best.run, best.measured["certificate"]
     ended = "ended at max_iter" if run.end == em.End.MAX_ITER else run.end
     text = f"; {certificate_text(certificate)}" if certificate else ""

@@ -1,4 +1,4 @@
-"""Base class of all estimators: copies and pickles, model files, reports, and links to the documentation."""
+"""Base class of all estimators, for copies, pickles, model files, reports, and links to the documentation."""
 
 import copy
 import os
@@ -16,14 +16,16 @@ from cprime.persistence import model_files
 if TYPE_CHECKING:
     from cprime.report import Report
 
-_CALLBACKS = ("callbacks", "_skl_callbacks")  # cprime's callbacks, and those that scikit-learn's `set_callbacks` sets
+# Attributes with the callbacks of an estimator: its argument, and the attribute that scikit-learn's method
+# `set_callbacks` sets.
+_CALLBACKS = ("callbacks", "_skl_callbacks")
 
 
 def address() -> str:
-    """Return the address of the documentation without a slash at its end, or "" if none is known.
+    """Return the URL of the project's documentation without a slash at its end, or "" if none is known.
 
-    The environment variable CPRIME_DOCS has precedence, for example `file:///…/build/docs` after `make docs`. Without
-    it, the address is the documentation URL in the metadata of the installed package.
+    The URL is the value of the environment variable CPRIME_DOCS, for example `file:///…/build/docs` after `make docs`.
+    If it is not set, the URL is that in the metadata of the installed package.
     """
     return os.environ.get("CPRIME_DOCS", _of_package()).rstrip("/")
 
@@ -38,7 +40,10 @@ def _of_package() -> str:
 
 
 class Documented:
-    """Mixin before scikit-learn's `BaseEstimator` that links the HTML representation to the estimator's API page."""
+    """Mixin that links the HTML representation of an estimator to its page in the project's API documentation.
+
+    It must precede scikit-learn's `BaseEstimator` in the list of base classes, because it overrides its attributes.
+    """
 
     _doc_link_module = "cprime"
 
@@ -55,9 +60,9 @@ class Documented:
 class SavableEstimator(Documented, BaseEstimator):
     """Base of estimators that can be copied, saved to a file, read by `cprime.load`, and described by a report.
 
-    A pickle of a fitted estimator lacks the callbacks that cannot be pickled; the log names them. The state of an
-    estimator that is not fitted contains all callbacks, because its fit needs them. Copies and clones share those
-    callbacks with the original that cannot be copied.
+    A pickle of a fitted estimator omits callbacks that cannot be pickled, and a log line names these. A pickle of an
+    unfitted estimator contains all callbacks, because its fit needs them. A copy or a clone uses the same callback
+    objects as the original if they cannot be copied.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,7 +101,7 @@ class SavableEstimator(Documented, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
+            Path of the file; an existing file is replaced when the new one is complete.
         """
         model_files.save(self, path)
 
@@ -113,8 +118,8 @@ class SavableEstimator(Documented, BaseEstimator):
         """Describe the fitted model on one page: `estimator.report(X).save("report.html")`.
 
         The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, the sizes of
-        clusters, the quality of the search, the certainty of assignments, and J and F at each iteration. It needs no
-        network. Needs ``pip install cprime[report]``.
+        clusters, the quality of the search, the certainty of assignments, and J and F at each iteration. The page loads
+        nothing from the network. The method needs ``pip install cprime[report]``.
 
         Parameters
         ----------

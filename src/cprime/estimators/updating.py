@@ -1,4 +1,4 @@
-"""Updates of fitted models to changed data: the fit continues from its parameters, and clusters keep their ids."""
+"""Continuation of a fit on changed data: it starts from the fitted parameters, and clusters keep their ids."""
 
 import logging
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from cprime.seeding.extension import extended, rows_in_memory
 
 logger = logging.getLogger("cprime")
 
-_RISEN = 1.01  # an update of k-means makes jumps of centers if J per point rises by more than this factor
-_OF_ONE_FIT = ("lower_bounds_", "origin_")  # fitted attributes from which a further fit must not start
+_RISEN = 1.01  # If J per point rises by more than this factor in an update of k-means, a fit with jumps follows.
+_OF_ONE_FIT = ("lower_bounds_", "origin_")  # Fitted attributes that are deleted before a further fit.
 
 
 @dataclass(frozen=True)
 class _SetActive:
-    """Job that makes a given label (N,) the active set of each point."""
+    """Job of a pass over the data that sets the active set of each point to one given component: labels (N,)."""
 
     labels: NDArray[np.int32]
 
@@ -42,7 +42,10 @@ class _SetActive:
 
 @dataclass(frozen=True, eq=False)
 class _KnownStart:
-    """Initialization by given centers (C, D); the nearest center of each point is known: labels (N,)."""
+    """Initialization by given centers (C, D), with a known near center of each point.
+
+    known (C, D): the centers    labels (N,): index of a center for each point, which becomes its first active set
+    """
 
     known: NDArray
     labels: NDArray[np.int32]
@@ -55,10 +58,11 @@ class _KnownStart:
 
 
 class _Start(NamedTuple):
-    """Starting centers (C, D) of an update, with the former clusters that each of them continues.
+    """Starting centers of a fit on changed data, and their relation to the clusters of the former fit.
 
-    successors (C_before,): index of the starting center that continues each former cluster
-    ids (m,): former id of each of the first m starting centers; the others are new
+    centers (C, D): the starting centers
+    successors (C_before,): index of the starting center that replaces each former center; joined centers have the same
+    ids (m,): former id of each of the first m starting centers; the other C − m centers are new
     """
 
     centers: NDArray
@@ -67,9 +71,9 @@ class _Start(NamedTuple):
 
 
 def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any) -> dict[str, Any]:
-    """Continue the fit of a k-means or a mixture on changed data; return all attributes of the estimator after it.
+    """Continue the fit of a k-means or a mixture on changed data.
 
-    The estimator itself is not changed.
+    Returns a dictionary of all attributes that the estimator has afterwards. The estimator itself is not changed.
     X: the data as they are now    n_components: the new number of clusters, or None for the present one
     """
     check_is_fitted(estimator)
@@ -88,7 +92,7 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
         fits = [_mixture_fit(estimator, start.centers, rows, sample_weight)]
     origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
     _log_changes(origin, C_before)
-    former = getattr(estimator, "history_", em.history([]))  # a combination of models has no history
+    former = getattr(estimator, "history_", em.history([]))  # An estimator made by `combine` has no history.
     history = np.concatenate([former, *(fit.history_ for fit in fits)])
     kept = {key: value for key, value in vars(estimator).items() if key[-1] != "_"} | size_of(estimator, C)
     fitted = {key: value for key, value in vars(fits[-1]).items() if key[-1] == "_"} | {
@@ -101,7 +105,12 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
 
 
 def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample_weight: Any) -> list[Any]:
-    """Return the fit from the former centers; if its J per point has risen, also another fit, with jumps of centers."""
+    """Fit a k-means to X from the starting centers; return a list of the fitted estimators, the final one last.
+
+    If J per point is more than 1 % above its former value, a second fit follows, in which centers jump: clusters are
+    merged and others are split.
+    before (N,): nearest former cluster of each point
+    """
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
     adapts = isinstance(fit.exchange, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
@@ -116,7 +125,10 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
 
 
 def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> Any:
-    """Return the fit from the former parameters, or from `means` (C, D) if the number of components changes."""
+    """Fit a mixture to X and return it.
+
+    The fit starts from the former parameters, or only from `means` (C, D) if the number of components changes.
+    """
     fit, C = clone(estimator), len(means)
     if len(estimator.means_) == C:
         fit.set_params(warm_start=True, checkpoint=None)
@@ -130,7 +142,11 @@ def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> 
 
 
 def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
-    """Return C starting centers: the former ones, more at distant points if C is greater, joined ones if smaller."""
+    """Return C starting centers for a further fit.
+
+    These are the former centers. If C is greater than their number, centers at distant points are added (D² sampling).
+    If C is smaller, centers are joined by Ward's criterion.
+    """
     centers = centers_of(estimator, None)
     ids = np.arange(len(centers), dtype=np.int32)
     if len(centers) < C:
@@ -152,9 +168,10 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
 
 
 def _origins(start: _Start, before: NDArray, labels: NDArray, C: int) -> NDArray[np.int32]:
-    """Return the former id of each cluster, or −1 if it is new: (C,).
+    """Return, for each of the C clusters, the id of the former cluster that it continues, or −1 if it is new: (C,).
 
-    A cluster continues a former one if they share more than half of the points of either of them, or if both are empty.
+    A cluster continues a former cluster if they share more than half of the points of either, or if both are empty.
+    start: relation of the starting centers to the former clusters
     before (N,): nearest former cluster of each point    labels (N,): clusters after the update
     """
     m = len(start.ids)

@@ -1,4 +1,4 @@
-"""Checks of arguments, with messages like scikit-learn's, and conversion of strings to objects such as searches."""
+"""Checks of estimators' arguments, with messages like scikit-learn's, and conversion of strings to search objects."""
 
 import os
 from collections.abc import Iterator
@@ -23,31 +23,36 @@ from cprime.seeding import is_given
 from cprime.sources.foreign import plain
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
-# n_active="auto": mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones with C′ = KEPT_AUTO.
+# If n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM (C′ = C), larger mixtures with
+# C′ = KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# search="auto": numbers of components and of evaluations (of a component at a point) per iteration from which on the
-# search is partial, so that a point is compared only with some components.
+# If search="auto", the search is partial (a point is compared only with some components) if there are at least
+# PARTIAL_COMPONENTS components, and a full search would evaluate at least PARTIAL_EVALUATIONS pairs of a point and a
+# component per iteration.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-TWO_LEVEL_COMPONENTS = 4096  # number of components from which on init="auto" is not k-means++, which is slow then
-# search="auto" of k-means, if not partial, is the bounded search for at most BOUNDED_FEATURES features and at least so
-# many components and evaluations per iteration.
+# If init="auto", the initialization is "two-level" instead of k-means++ from this number of components on, because
+# k-means++ of many components is slow.
+TWO_LEVEL_COMPONENTS = 4096
+# If search="auto" and the search of a k-means is not partial, it is the bounded search if there are at most
+# BOUNDED_FEATURES features, at least BOUNDED_COMPONENTS clusters, and at least BOUNDED_EVALUATIONS pairs of a point and
+# a cluster.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
-SPARSE_COMPONENTS = 4096  # most components for which neighbor lists are complete if rows are sparse
+SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists contain all components if rows are sparse.
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int; raise TypeError or ValueError if it is no integer or less than `least`."""
+    """Return `value` as an int; raise TypeError if it is not an integer, ValueError if it is less than `least`."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, Integral, min_val=least))
 
 
 def check_real(value: Any, name: str, least: float) -> float:
-    """Return `value` as a finite float; raise TypeError or ValueError if it is no finite number or below `least`."""
+    """Return `value` as a finite float; raise TypeError if it is no number, ValueError if infinite or below `least`."""
     try:
         value = float(check_scalar(value, name, Real, min_val=least))
-    except OverflowError:  # raised by conversion of a very large integer
+    except OverflowError:  # The conversion of a very large integer to float raises this.
         raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}.")
@@ -62,7 +67,7 @@ def check_flag(value: Any, name: str) -> bool:
 
 
 def check_flag_or_auto(value: Any, name: str) -> bool | None:
-    """Return `value` as a bool, or None if it is "auto"; raise an error otherwise."""
+    """Return `value` as a bool, or None if it is "auto"; raise TypeError or ValueError for other values."""
     if isinstance(value, str):
         check_choice(value, name, ("auto",))
         return None
@@ -79,7 +84,7 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 
 def check_loop(estimator: Any) -> int:
-    """Check arguments such as max_iter, tol and n_init of an estimator; return its number of clusters."""
+    """Check the arguments n_init, max_iter, n_threads and n_clusters of an estimator; return n_clusters as an int."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     resolve_threads(estimator.n_threads)
@@ -87,14 +92,14 @@ def check_loop(estimator: Any) -> int:
 
 
 def check_n_active(n_active: Any, n_clusters: int) -> int:
-    """Return C′, the size of active sets, from the argument `n_active`; None means all clusters."""
+    """Return C′, the size of active sets, for the argument `n_active`: at most n_clusters; None is all clusters."""
     if n_active is None:
         return n_clusters
     return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
 
 
 def check_auto_or_positive(value: Any, name: str) -> float | None:
-    """Return `value` as a float > 0, or None if it is "auto"."""
+    """Return `value` as a float > 0, or None if it is "auto"; raise TypeError or ValueError for other values."""
     if isinstance(value, str):
         if value != "auto":
             raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
@@ -114,7 +119,7 @@ def check_at_most(value: Any, name: str, limit: int, of: str) -> int:
 
 
 def check_common(estimator: Any) -> None:
-    """Check the arguments that all estimators with an EM fit have."""
+    """Check the arguments that all estimators fitted by EM have; raise TypeError or ValueError if one is invalid."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     check_real(estimator.tol, "tol", 0.0)
@@ -130,7 +135,10 @@ def check_common(estimator: Any) -> None:
 
 
 def check_spill(value: Any) -> Path | None:
-    """Return the folder for active sets, or None if none is given; raise ValueError if it is not writable."""
+    """Return the argument `spill`, a folder for files with active sets, as a Path; None stays None.
+
+    Raises TypeError if it is not a path, and ValueError if no file can be written there.
+    """
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike):
@@ -147,7 +155,8 @@ def check_spill(value: Any) -> Path | None:
 def check_decay(value: Any) -> float:
     """Return the argument `learning_decay`, κ, as a float; raise ValueError unless 1/2 < κ ≤ 1.
 
-    Learning rates n^−κ after points of total weight n then decrease as Robbins & Monro (1951) require.
+    Batch updates use the learning rate n^−κ after points of total weight n. For such κ, the sum of the rates diverges
+    and the sum of their squares converges, as Robbins & Monro (1951) require.
     """
     value = check_real(value, "learning_decay", 0.5)
     if not 0.5 < value <= 1:
@@ -156,7 +165,7 @@ def check_decay(value: Any) -> float:
 
 
 def check_mixture(estimator: Any) -> None:
-    """Check the arguments of a mixture, including the options of its model family."""
+    """Check the arguments of a mixture, including the options of its model family; raise TypeError or ValueError."""
     check_common(estimator)
     C = check_integer(estimator.n_components, "n_components", 1)
     check_real(estimator.reg_covar, "reg_covar", 0.0)
@@ -195,13 +204,15 @@ def _check_flag(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a bool, got {value!r}.")
 
 
-_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # checks by argument
+# Checks of arguments that only some model families have, by the name of the argument.
+_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
-    """Return whether parameters are extrapolated between EM steps (momentum).
+    """Return whether the fit of a mixture extrapolates parameters between EM steps, for the argument `momentum`.
 
-    "auto" is False for small mixtures, hard assignment, C′ = 1, and the searches "exact" and "estimated".
+    "auto" is False for at most EXACT_AUTO components, for C′ = 1, for the searches "exact" and "estimated", and unless
+    assignment="soft".
     """
     if isinstance(momentum, str):
         graded = assignment == "soft" and n_active > 1
@@ -210,10 +221,11 @@ def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, ass
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
-    """Return C′, the size of active sets, from the argument `n_active` of a mixture.
+    """Return C′, the size of active sets, for the argument `n_active` of a mixture.
 
-    None is all components. "auto" is all components of a small mixture and KEPT_AUTO of a large one. With
-    assignment="hard", active sets serve only the search for candidates, and None and "auto" are 1.
+    None is all components. "auto" is all components if there are at most EXACT_AUTO, otherwise KEPT_AUTO components. If
+    assignment="hard", only the best component counts, and larger active sets only help the search for candidates. None
+    and "auto" are therefore 1.
     """
     if isinstance(n_active, str):
         check_choice(n_active, "n_active", ("auto",))
@@ -225,9 +237,9 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
-    """Return the argument `sample_weight` as float64 (n,), or None.
+    """Return the argument `sample_weight` as an array (n,) of float64 for the n rows of X; None stays None.
 
-    Raises ValueError for negative weights, zeros only, or too large a sum.
+    Raises ValueError if a weight is negative, all weights are zero, or their sum is too large.
     """
     if sample_weight is None:
         return None
@@ -247,14 +259,15 @@ def resolve_search(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> Search:
-    """Return the search object for the arguments `search` and `n_neighbors`; raise if they are incompatible.
+    """Return the search object for the arguments `search` and `n_neighbors` of an estimator.
 
+    Raises TypeError or ValueError if they are invalid, or incompatible with n_active.
     "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
     bounded search if `n_features` (given for k-means only) is small, and the full search if not. In few dimensions only
     few centers are near a point, so distance bounds exclude the others for many iterations, and the full search gains
-    little from matrix products. For sparse data of up to SPARSE_COMPONENTS components, neighbor lists contain all
-    components. Sufficient lists would be almost complete there, because in many dimensions the two nearest centers of a
-    point are seldom near each other.
+    little from matrix products. For sparse data and at most SPARSE_COMPONENTS components, neighbor lists contain all
+    components. Lists that suffice to find nearest centers would be almost complete there, because in many dimensions
+    the two nearest centers of a point are seldom near each other.
     n_active: C′, the size of active sets    n_points: number of points    sparse: whether rows are sparse
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
@@ -289,7 +302,10 @@ def _search_of(
     n_features: int | None,
     sparse: bool,
 ) -> Search:
-    """Return the search object with this name. n_neighbors: length of neighbor lists; None is the search's default"""
+    """Return the search object with the given name ("auto", "full", "bounded", "exact", "estimated" or "graph").
+
+    n_neighbors: length of neighbor lists; None is the default of the search    n_active: C′
+    """
     if name == "auto":
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
@@ -304,21 +320,21 @@ def _search_of(
 
 
 def are_many(n_components: int, n_points: int) -> bool:
-    """Return whether there are so many components and points that the evaluation of all their pairs is expensive."""
+    """Return whether there are so many components and points that it is expensive to evaluate all their pairs."""
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
 def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
-    """Return whether centers jump in a k-means fit, as the estimator's argument `exchange` requests.
+    """Return whether centers jump in a k-means fit, for the estimator's argument `exchange` (a bool or "auto").
 
     A jump merges two clusters and uses the center that becomes free to split another cluster.
-    "auto" is True for a graph search. For another search it is True if the arguments search and init are "auto", too,
-    and rows are not sparse: an algorithm chosen by name (such as Lloyd's) is not altered, and jumps of sparse rows are
-    slow. For one cluster the result is always False.
+    "auto" is True for a graph search. For other searches it is True if the arguments `search` and `init` are "auto" as
+    well and rows are not sparse, because an algorithm chosen by name (such as Lloyd's) must not be altered, and jumps
+    are slow for sparse rows. If there is only one cluster, or some centers are fixed, the result is False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
     wanted = check_flag_or_auto(estimator.exchange, "exchange")
-    of_search = getattr(search, "exchange", None)  # the deprecated option of the search
+    of_search = getattr(search, "exchange", None)  # Some searches have a deprecated option of the same name.
     if of_search is not None:
         wanted = bool(of_search)
     if wanted and epsilon:
@@ -335,7 +351,7 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
 
 
 def refuse_exchange(search: Search) -> None:
-    """Raise ValueError if a search has the option `exchange` (jumps of k-means centers), which a mixture lacks."""
+    """Raise ValueError if a mixture's search has the option `exchange`, because only centers of k-means can jump."""
     if getattr(search, "exchange", None):
         raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
 
@@ -343,11 +359,11 @@ def refuse_exchange(search: Search) -> None:
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
     """Return the initialization that the argument `init` selects; values other than "auto" are returned unchanged.
 
-    "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" (k-means++ of a
-    sample, improved by jumps of centers) if `improved` is true, or "k-means++".
+    "auto" is "two-level" if there are many components or the data are not in memory. Otherwise it is "jumps" (k-means++
+    of a sample, improved by jumps of centers) if `improved` is true, and "k-means++" if not.
     quick: whether a faster initialization suffices, because jumps of centers during the fit correct missed clusters, or
     because the data are only a batch; "two-level" is then selected for fewer components
-    improved: whether jumps of centers before the first iteration are requested
+    improved: whether centers jump before the first iteration
     """
     if isinstance(init, str) and init == "auto":
         many = are_many(n_components, data.n_weighted) and (quick or n_components >= TWO_LEVEL_COMPONENTS)
@@ -358,9 +374,9 @@ def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved
 
 
 def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]:
-    """Yield a line for each argument of an estimator that was set but changes nothing about its fit.
+    """Yield a line of text for each argument that the user has set, but that has no effect on the fit.
 
-    search: search of the fit    init: initialization of the fit, such as a name or an array of means
+    search: search object of the fit    init: initialization of the fit, such as a name or an array of means
     """
     given = estimator.get_params(deep=False)
     n_components = estimator._n_components()

@@ -1,4 +1,4 @@
-"""Wrappers of methods that fit: callbacks of this library and of scikit-learn, and attributes that change together."""
+"""Calls of callbacks (of this library and of scikit-learn) during a fit, and decorators of the methods that fit."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -12,13 +12,13 @@ from cprime.kernels import computing
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before scikit-learn 1.9
+except ImportError:  # The installed scikit-learn is older than version 1.9.
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `fit` in a wrapper without effect, so that the call stack is as deep as with scikit-learn 1.9."""
+        """Return a function that only calls `fit`: a call stack has the same depth as with scikit-learn 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -34,18 +34,18 @@ R = TypeVar("R")
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """Return a copy of an estimator without the results of its fit; the description of the columns stays."""
+    """Return a copy of an estimator without the results of its fit, but with the names and number of features."""
     view = copy.copy(estimator)
     view.__dict__ = without_solution(vars(estimator))
     return view
 
 
 class Watch:
-    """Callable that a fit calls after each iteration, and that calls all callbacks of the estimator.
+    """Dispatcher from one fit to all callbacks of its estimator; the fit calls it after each iteration.
 
     The call returns True if a callback requests the end of the fit.
     given: the arguments X, y and sample_weight of `fit`
-    standing: function of a run's state that returns the estimator as it would be if the run ended in this state
+    standing: function of the state of a fit that returns the estimator as it would be if the fit ended in this state
     """
 
     def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[Any], Any]):
@@ -54,13 +54,14 @@ class Watch:
             told += resolve(ProgressBar())
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
         self._tasks: _Tasks | None = None
-        self.asked = False  # whether a callback has requested the end of the fit
+        self.asked = False  # Whether a callback has requested the end of the fit.
 
     def best_of(self, n_starts: int, max_iter: int, run: Callable[[Any], tuple[float, bool, R]]) -> R:
-        """Make several starts of a fit, and return the result of the one with the least objective.
+        """Run several starts of a fit, and return the result of the start with the least objective.
 
-        run: function of a callback that makes one start. It returns the objective, whether a callback has requested the
-        end of the fit, and the result of the start.
+        Starts end early if a callback requests the end of the fit.
+        run: function that runs one start. Its argument is the function to call after each iteration. It returns the
+        objective, whether a callback has requested the end of the fit, and the result of the start.
         """
         best: tuple[float, R] | None = None
         with self.fit(n_starts, max_iter):
@@ -76,14 +77,14 @@ class Watch:
 
     @property
     def listened(self) -> bool:
-        """Return whether there is any callback to call."""
+        """Return whether the estimator has any callbacks."""
         return bool(self._told) or bool(getattr(self._estimator, "_skl_callbacks", []))
 
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
-        """Call the callbacks before and after a fit inside this context.
+        """Notify the callbacks when a fit begins and when it ends; the fit is the content of the `with` block.
 
-        n_starts: number of starts at most    max_iter: number of iterations of each start at most
+        n_starts: maximum number of starts    max_iter: maximum number of iterations of each start
         """
         estimator = self._estimator
         if getattr(estimator, "_skl_callbacks", []):
@@ -103,10 +104,11 @@ class Watch:
 
     @contextmanager
     def start(self, number: int) -> Iterator[Callable[[Mapping[str, Any], Any, bool], bool]]:
-        """Report to the callbacks that a start of the fit, numbered from 1, begins and ends with this context.
+        """Notify the callbacks when a start of the fit begins and ends; the start is the content of the `with` block.
 
-        Yields a function that reports one iteration. It adds `start` (the number) and `agreement` (None) to the row of
-        the history, for fits that have no search and do not count starts.
+        number: number of the start, from 1
+        Yields a function that reports one iteration, with the arguments of `__call__`. It adds the values `start` (the
+        number) and `agreement` (None) to the row, for fits whose rows lack these.
         """
         if self._tasks is not None:
             self._tasks.begin_start()
@@ -117,7 +119,8 @@ class Watch:
     def __call__(self, row: Mapping[str, Any], state: Any, over: bool) -> bool:
         """Report one iteration to all callbacks, and return whether one of them requests the end of the fit.
 
-        row: values of the iteration    state: state of the run after it    over: whether this iteration is the last
+        row: values of the iteration, such as F and seconds, by name    state: state of the fit after the iteration
+        over: whether this iteration is the last of its start
         """
         made: list[Any] = []
 
@@ -136,7 +139,10 @@ class Watch:
 
 
 class _Tasks:
-    """Tasks of one fit, as scikit-learn's callbacks need them: the fit contains starts, a start contains iterations."""
+    """Tasks of one fit in the sense of scikit-learn's callbacks.
+
+    Callbacks are notified when a task begins or ends. The task of the fit contains starts; a start contains iterations.
+    """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -161,7 +167,7 @@ class _Tasks:
         return self._ended(task, estimator)
 
     def end_start(self) -> None:
-        if self._iteration is not None:  # an iteration is not ended yet if its pass was rejected
+        if self._iteration is not None:  # A start can end in an iteration that was not reported: its pass was rejected.
             self._ended(self._iteration)
             self._iteration = None
         self._ended(self._start)
@@ -182,7 +188,7 @@ class _Tasks:
 
 
 def restore_on_error(fit: F) -> F:
-    """Return the method `fit` in a wrapper that restores all attributes if the method raises or is interrupted.
+    """Decorate a method that fits, so that an error or an interruption leaves all attributes as they were before.
 
     The method runs in the context `computing`, which sets the number of threads.
     """
@@ -194,7 +200,7 @@ def restore_on_error(fit: F) -> F:
             with computing(self.n_threads):
                 return fit(self, *args, **kwargs)
         except BaseException:
-            self.__dict__ = before  # one assignment, so that a second interruption cannot mix old and new attributes
+            self.__dict__ = before  # A second interruption cannot mix old and new attributes, because this is one step.
             raise
 
     return run  # type: ignore[return-value]

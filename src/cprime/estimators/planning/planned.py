@@ -21,7 +21,7 @@ _PARTS = {
     "temporary": "temporary, in a pass or at the start",
 }
 _FEW_ITERATIONS = 10
-_MANY_COMPONENTS = 128  # with at least so many components, a search by neighbor lists saves time
+_MANY_COMPONENTS = 128  # Least number of components for which a search by neighbor lists is suggested to save time.
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,19 @@ class Plan:
     chunk_rows : int
         Number of rows in the largest chunk; chunks are processed one at a time.
     bytes : dict
-        Peak number of bytes by part: "rows" (chunks read from files, and copies of rows; neither the files nor existing
+        Peak number of bytes by use: "rows" (chunks read from files, and copies of rows; neither the files nor existing
         arrays count), "kept" (active sets of the points, stored from one pass to the next), "parameters" of the
-        components, "sums" (sufficient statistics), "lists" of neighbors, "labels", "temporary".
+        components, "sums" (sufficient statistics), "lists" (neighbor lists of the components), "labels", and
+        "temporary" (arrays that exist during a pass or the initialization only).
     passes : int
         Number of passes over all of X, for all starts together.
     iterations : int
         Number of iterations of one start.
     seconds : float
-        Seconds of all starts (initializations) together, on this machine under its present load.
+        Duration of the whole fit with all its starts (initializations), on this machine under its present load.
     suggestions : tuple of str
-        Changes of the fit that reduce its memory, those with the least drawback first, then changes that reduce its
-        time.
+        Changes of arguments that reduce the memory of the fit, those with the least drawback first, followed by changes
+        that reduce its time.
 
     Examples
     --------
@@ -71,11 +72,11 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """Return the sum of `bytes`: peak memory added by the fit to the process, without memory-mapped files."""
+        """Return the sum of `bytes`: the peak memory that the fit adds to the process, without memory-mapped files."""
         return sum(self.bytes.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of all attributes and `peak_bytes`, with values that JSON can represent."""
+        """Return a dictionary of all attributes, including `peak_bytes`, with values that JSON can represent."""
         return {**asdict(self), "peak_bytes": self.peak_bytes, "suggestions": list(self.suggestions)}
 
     def __repr__(self) -> str:
@@ -169,9 +170,10 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
 
 def _rows(X: Any, dtype: str) -> PlannedRows:
-    """Return a description (shape, dtype, chunks) of the data X; if X is a shape, of an array with this shape.
+    """Return a description (shape, dtype, chunks) of the data X.
 
-    Raises ValueError for an invalid shape.
+    If X is a shape (n_samples, n_features), the description is that of an array of this shape. Raises ValueError if the
+    shape is invalid.
     """
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
         return PlannedRows.from_data(X)
@@ -179,7 +181,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
     if X[1] > MOST_COLUMNS:
         raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got the shape {X!r}.")
-    if X[0] * X[1] > sys.maxsize // 8:  # largest size of a float64 array
+    if X[0] * X[1] > sys.maxsize // 8:  # A larger array of float64 (8 bytes per number) cannot exist.
         raise ValueError(f"X must be the shape of an array that can exist, got {X!r}.")
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be one of ['float32', 'float64'], got {dtype!r}.")
@@ -187,7 +189,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
 
 
 def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str]:
-    """Return texts that suggest how to make a fit faster; none if the fit takes less than a second.
+    """Return suggestions, as lines of text, that make a fit faster; an empty list if the fit takes less than a second.
 
     rows: description of the data    course: predicted cost of the fit
     """
@@ -212,12 +214,12 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
-    """Return a text with one line for each (label, value) pair, and the values aligned right."""
+    """Return a line of text for each (label, value) pair, with the values aligned right."""
     return [f"  {label:<38}{value:>12}" for label, value in rows]
 
 
 def _shown_seconds(seconds: float) -> str:
-    """Return a duration as text in the largest unit (h, min, s) of which it has at least two."""
+    """Return a duration as text, in hours from two hours on, in minutes from two minutes on, otherwise in seconds."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

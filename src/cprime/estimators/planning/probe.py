@@ -1,8 +1,8 @@
-"""Prediction of the time of a fit by small fits of the same estimator, on some of the rows or on random ones.
+"""Prediction of the time of a fit by small fits of the same estimator, on some of the rows or on random rows.
 
 All small fits together take two seconds at most. A small fit has n of the N rows and c of the C components, with as
-many rows per component as the whole fit if possible, and the same search, initialization and C′. Two small fits show
-how the seconds per row grow with the number of components.
+many rows per component as the whole fit if possible, and the same search, initialization and C′. The time of the whole
+fit is extrapolated along a line through the times of the two largest small fits.
 """
 
 import logging
@@ -23,18 +23,20 @@ from cprime.estimators.validation import resolve_exchange, resolve_init, resolve
 from cprime.neighbors import EXACT_LISTS
 from cprime.seeding.methods import name_of
 
-SECONDS = 2.0  # time limit of all small fits together
-_FIRST, _FACTOR = 2048, 4  # number of rows of the first small fit, and its factor from one fit to the next
-_ROWS_PER_COMPONENT = 64  # a small fit with so many rows per component has all C components of the whole fit
-_PIECES = 16  # number of contiguous ranges of a file from which the rows of a small fit are read
-_ALL_AT_ONCE = 0.25  # time per evaluated distance in a search of all components, relative to a search by neighbor lists
+SECONDS = 2.0  # Time limit of all small fits together.
+_FIRST, _FACTOR = 2048, 4  # Number of rows of the first small fit; the next one has _FACTOR times as many rows.
+_ROWS_PER_COMPONENT = 64  # Number of rows per component that is sufficient for a small fit.
+_PIECES = 16  # Number of contiguous ranges of a file from which the rows of a small fit are read.
+# Time per evaluated distance in a search of all components, relative to that in a search by neighbor lists.
+_ALL_AT_ONCE = 0.25
 
 
 class CostEstimate(NamedTuple):
-    """Predicted cost of a fit.
+    """Predicted cost of a fit that may have several starts.
 
-    passes, iterations: number of passes over all rows and number of iterations, for one initialization
-    seconds: time of all initializations    final: part of `seconds` that the final assignments take
+    passes, iterations: number of passes over all rows, and number of iterations, of one start
+    seconds: duration of all starts together
+    final: duration of the final assignments, a part of `seconds`; they compare all points with all components
     """
 
     passes: int
@@ -47,9 +49,9 @@ class CostEstimate(NamedTuple):
 class _Fit:
     """Measurements of one small fit with n rows and c components, from which the whole fit's time is extrapolated.
 
-    inside: seconds in passes over the data    outside: all other seconds
+    inside: seconds in passes over the data    outside: all other seconds of the fit
     evaluations: number of components evaluated per row, summed over all iterations
-    whole: whether the fit ended by itself before the deadline
+    whole: whether the fit ended before the deadline; if not, it was stopped
     """
 
     n: int
@@ -63,7 +65,7 @@ class _Fit:
 
 
 class _PassCounter:
-    """Wrapper of a `Data` object that counts passes over the rows and measures their seconds."""
+    """Wrapper of a `Data` object that counts the passes that read rows, and measures the duration of all passes."""
 
     def __init__(self, data: Any) -> None:
         self._data, self.passes, self.seconds = data, 0, 0.0
@@ -80,10 +82,13 @@ class _PassCounter:
 
 
 def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
-    """Return the predicted cost of a fit to the described rows, extrapolated from small fits of growing size."""
+    """Return the predicted cost of a fit of `estimator`, extrapolated from small fits of growing size.
+
+    rows: description of the data of the fit
+    """
     N = rows.data.n_points
     begin, n, fits = perf_counter(), min(N, _FIRST), []
-    _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # warm-up, not measured
+    _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # Warm-up: its time is not used.
     while True:
         start = perf_counter()
         fits.append(_small_fit(estimator, rows, n, begin + SECONDS))
@@ -95,9 +100,9 @@ def foreseen(estimator: Any, rows: PlannedRows) -> CostEstimate:
 
 
 def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: float) -> CostEstimate:
-    """Return the predicted cost of the whole fit, extrapolated from one or two small fits.
+    """Return the predicted cost of the whole fit, extrapolated from one or two small fits, the larger one last.
 
-    rows: description of the data    reading: seconds to read all rows once
+    rows: description of the data of the whole fit    reading: seconds to read all its rows once
     """
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
@@ -120,13 +125,19 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
-    """Return the value at `to` on the line through (before, a) and (last, b), with a slope limited to 0 … b/last."""
+    """Extrapolate the line through the points (before, a) and (last, b) to the position `to`; return the value there.
+
+    The slope is limited to 0 … b/last, so the result is at least b, and grows at most in proportion to the position.
+    """
     slope = (b - a) / (last - before) if last > before else b / last
     return b + min(max(slope, 0.0), b / last) * (to - last)
 
 
 def _read_seconds(rows: PlannedRows) -> float:
-    """Return the seconds to read all rows once, extrapolated from a part of the first chunk; 0 for rows in memory."""
+    """Return the seconds to read all rows once, extrapolated from a part of the first chunk.
+
+    The result is 0 if the rows are in memory, on a cluster, or only described by a shape.
+    """
     if rows.resident or not rows.here or isinstance(rows.source, ShapeSource):
         return 0.0
     n = min(rows.data.sizes[0], max(1, 2**24 // (rows.data.n_features * rows.data.dtype.itemsize)))
@@ -136,7 +147,10 @@ def _read_seconds(rows: PlannedRows) -> float:
 
 
 def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _Fit:
-    """Fit n rows and return measurements of this fit. A fit still running at the deadline ends after its iteration."""
+    """Fit `estimator` to n of the rows, with fewer components, and return the measurements of this fit.
+
+    deadline: time (of `perf_counter`) after which the fit ends with its current iteration
+    """
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
@@ -160,7 +174,10 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
 
 def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
-    """Return a copy of the estimator with c components. Arguments "auto" are replaced by the whole fit's choices."""
+    """Return an unfitted copy of the estimator for a small fit with c components.
+
+    Arguments with the value "auto" are replaced by the values that the fit of all rows would choose.
+    """
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
@@ -178,7 +195,8 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         "warm_start": False,
     }
     given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
-    given |= {"size_max": None, "size_min": None}  # numbers of points for all rows; few rows have further starts
+    # Bounds of cluster sizes are omitted: they hold for all rows, and a fit of few rows would make additional starts.
+    given |= {"size_max": None, "size_min": None}
     if hasattr(estimator, "exchange"):
         given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
@@ -190,7 +208,10 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
 
 
 def _some(rows: PlannedRows, n: int, c: int) -> Any:
-    """Return n rows of the data, (n, D); if only the shape is known, random rows around c random centers."""
+    """Return about n rows of the data, (n, D), for a small fit.
+
+    If only the shape of the data is known, the rows are random, from c spherical Gaussians with random centers.
+    """
     data, rng = rows.data, np.random.default_rng(0)
     if n == data.n_points and rows.resident and not isinstance(rows.source, ShapeSource):
         return data.take(np.arange(n)).X.given()
@@ -210,7 +231,10 @@ def _some(rows: PlannedRows, n: int, c: int) -> Any:
 
 @contextmanager
 def _silently() -> Iterator[None]:
-    """Suppress warnings and log lines in the `with` block, because the small fits inside it are not the user's."""
+    """Suppress warnings, and log lines of this thread, in the `with` block.
+
+    The small fits in the block are internal, so their messages would confuse the user.
+    """
     logger, thread = logging.getLogger("cprime"), threading.get_ident()
 
     def elsewhere(record: logging.LogRecord) -> bool:

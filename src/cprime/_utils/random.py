@@ -36,6 +36,7 @@ class Purpose(IntEnum):
     MISSING = 10
     SIZES = 11
     COMBINING = 12
+    BATCHES = 13
 
 
 @storable("_random.Key")

@@ -4,12 +4,13 @@ The package contains the EM loop, its E-steps, and its stages: the phases of a f
 """
 
 from cprime.em.assignment import SampledAssignment, assignment_of, hard_assignment, soft_assignment
+from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
-from cprime.em.hard import HardEStep
+from cprime.em.hard import HardEStep, SetLabels
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, history, proceed, reached, run, sampler
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
-from cprime.em.online import ALL, k_means_step, mixture_step
+from cprime.em.online import ALL, k_means_step, mixture_step, rate
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Momentum",
     "Run",
     "SampledAssignment",
+    "SetLabels",
     "Settings",
     "Stage",
     "Totals",
@@ -46,9 +48,11 @@ __all__ = [
     "hard_free_energy",
     "hard_start",
     "history",
+    "jump_between_batches",
     "k_means_step",
     "mixture_step",
     "proceed",
+    "rate",
     "reached",
     "run",
     "sampler",

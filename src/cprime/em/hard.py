@@ -56,6 +56,19 @@ class SumLabeled:
 
 
 @dataclass(frozen=True)
+class SetLabels:
+    """Job that makes a given label (N,) the active set of each point."""
+
+    labels: NDArray[np.int32]
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
+        return ActiveSet(block.select(self.labels)[:, np.newaxis]), len(block)
+
+
+@dataclass(frozen=True)
 class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 

@@ -25,7 +25,7 @@ from cprime.model import TiedSpherical
 logger = logging.getLogger("cprime")
 
 _ENOUGH = 32  # number of points per cluster, on average, that are sampled to find the direction of greatest variance
-_NEAREST = 8  # number of nearest clusters with which a cluster may be merged
+N_NEAREST = 8  # number of nearest clusters with which a cluster may be merged
 _BLOCK_VALUES = 2**19  # number of values processed at a time, so that temporary arrays fit into the cache
 
 
@@ -128,8 +128,8 @@ def jump(
     above = data.each(ProjectedSums(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains of a jump count as 0
         gains = _cuts(model, counts, sums, above)
-        partners, costs = _unions(model, counts, sums, _near(centers, lists, data.n_weighted))
-    one, other, cut = _chosen(gains, partners, costs)
+        partners, costs = cheapest_unions(model, counts, sums, _near(centers, lists, data.n_weighted))
+    one, other, cut = best_jumps(gains, partners, costs)
     if not len(one):
         return JumpResult(model, counts, 0.0, one, other, cut, 0)
     C = len(counts)
@@ -154,7 +154,7 @@ def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[n
     `lists` (C, G). Otherwise they are computed from the current centers, because the lists may lack a center that has
     just jumped from far away.
     """
-    C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
+    C, n = len(centers), min(N_NEAREST + 1, lists.shape[1])
     return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
 
 
@@ -168,10 +168,7 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
     along = data.each(ProjectedSums(centers, start, math.sqrt(model.variance), step))
     for part in _blocks(centers):
         moments = model.tangent(along[part, 1:] - centers[part].astype(np.float64) * along[part, :1], part)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            moments /= np.abs(moments).max(axis=1, keepdims=True)
-            moments /= np.sqrt(np.square(moments).sum(axis=1, keepdims=True))
-        directions[part] = np.where(np.isfinite(moments).all(axis=1, keepdims=True), moments, 0.0)
+        directions[part] = unit_directions(moments)
     return directions
 
 
@@ -209,7 +206,9 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
     return gains
 
 
-def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
+def cheapest_unions(
+    model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]
+) -> tuple[NDArray, NDArray]:
     """Return for each cluster the neighbor with which a merge raises the error J least, and this rise: (C,) each.
 
     The rise is infinite if a cluster has no neighbor.
@@ -228,7 +227,7 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
     return partners, costs
 
 
-def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
+def best_jumps(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
     """Choose n jumps that lower the error J; return the ids of the clusters in each, one column per jump: (3, n).
 
     The first two clusters of a column are merged, the third is split.
@@ -251,3 +250,11 @@ def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.int
         free[cut] = False
         chosen.append((one, other, cut))
     return np.array(chosen, dtype=np.intp).reshape(-1, 3).T
+
+
+def unit_directions(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows scaled to length 1; rows that have no direction become 0."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        units = directions / np.abs(directions).max(axis=1, keepdims=True)
+        units /= np.sqrt(np.square(units).sum(axis=1, keepdims=True))
+    return np.where(np.isfinite(units).all(axis=1, keepdims=True), units, 0.0)

@@ -1,20 +1,49 @@
-"""Online k-means: the step of `KMeans.partial_fit`. With many clusters it searches cells (groups of near centers)."""
+"""Online k-means: the step of `KMeans.partial_fit`, and the jumps of centers between batches.
 
+With init="auto", the first batch is fitted as `fit` would do it. If it has few rows per cluster, the rows are stored
+until there are enough, and the fit is repeated on all of them whenever their number has doubled. Later, whenever as
+many rows have come, centers jump to where the rows since then show that they lower J. All other updates are those of
+`em.k_means_step`, which searches cells of centers if there are many clusters.
+"""
+
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.sparse import vstack as stacked_sparse
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime.estimators.solutions import FitRecord, KMeansSolution
-from cprime.estimators.validation import check_decay, check_integer, resolve_init, resolve_search
-from cprime.execution import Data
-from cprime.kernels import Floats, computing
+from cprime.estimators.validation import check_decay, check_flag_or_auto, check_integer, resolve_init, resolve_search
+from cprime.execution import Data, local, rows_of
+from cprime.kernels import Floats, as_rows, computing
+from cprime.model import TiedSpherical
 from cprime.neighbors import OnlineCenterIndex
+from cprime.search import Look
 from cprime.search.nearby import CellIndexLookup
 
-MANY = 16384  # number of clusters from which a search of near cells (groups of centers) is several times faster
+MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
+ENOUGH = 20  # number of rows per cluster that a fit of the first batches, or jumps of centers, need
+
+
+class _Update(NamedTuple):
+    """Parameters after a batch, and what the batch has shown of the centers before.
+
+    labels (n,): cluster of each row    error: J of the batch    weight: total weight of its rows
+    exact: whether rows were compared with all centers
+    """
+
+    model: TiedSpherical
+    counts: NDArray[np.float64]
+    labels: Any
+    error: float
+    weight: float
+    n_distances: int
+    exact: bool
 
 
 def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
@@ -26,33 +55,179 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     begin = perf_counter()
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
+    adapts = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-    counts = np.zeros(C) if first else k_means.counts_
-    # An estimator that `combine` returns is fitted, but has no convergence history.
-    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))
+    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # a combination has no history
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
+    recent: RecentRows | None = None
     with computing(k_means.n_threads):
-        if first:
-            init = resolve_init(k_means.init, C, data, quick=True)
-            model = k_means._first_model(data, k_means._centers(data, init, key), True)
-            data.begin(keep=False)
+        cells: OnlineCenterIndex | None = None
+        if first and adapts:
+            step = _fitted(k_means, data, key)
         else:
-            model = k_means._parameters()
-        cells = online_cells(k_means, data, model.centers)
-        look = em.ALL if cells is None else CellIndexLookup(cells.near)
-        model, counts, won = em.k_means_step(model, counts, data, decay, look)
-        J, labels = won.error, data.labels()
-        assert labels is not None
-        bound = em.hard_free_energy(model, J, won.weight)
-    row = ("online", bound, J, won.n_distances, won.n_weighted, perf_counter() - begin)
-    final = "exact" if cells is None else "found"
-    measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": final}
+            counts = np.zeros(C) if first else k_means.counts_
+            model = _initial_model(k_means, data, key) if first else k_means._parameters()
+            cells = online_cells(k_means, data, model.centers)
+            look: Look = em.ALL if cells is None else CellIndexLookup(cells.near)
+            model, counts, won = em.k_means_step(model, counts, data, decay, look)
+            step = _Update(model, counts, data.labels(), won.error, won.weight, won.n_distances, cells is None)
+        assert step.labels is not None
+        bound = em.hard_free_energy(step.model, step.error, step.weight)
+        if cells is not None:
+            cells = cells.following(won.ids, won.counts, won.n_weighted, step.model.centers)
+        if adapts:
+            before, (step, recent) = step.model, _reviewed(k_means, data, step, None if first else k_means.counts_, key)
+            if step.model is not before:
+                cells = None  # cells do not follow centers that jump, so the next batch needs new ones
+    row = ("online", bound, step.error, step.n_distances, data.n_weighted, perf_counter() - begin)
+    final = "exact" if step.exact else "found"
+    measured = {"labels": step.labels, "neighbors": None, "certificate": None, "final_assignment": final}
     record = FitRecord(np.concatenate([rows, em.history([row])]), False, measured)
-    if cells is not None:
-        cells = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
-    return KMeansSolution(model.centers, model.variance, counts, J, bound, record, cells=cells)
+    return KMeansSolution(
+        step.model.centers,
+        step.model.variance,
+        step.counts,
+        step.error,
+        bound,
+        record,
+        cells=cells,
+        recent=None if recent is None else recent.as_dict(),
+    )
+
+
+def centers_jump(k_means: Any) -> bool:
+    """Return whether `partial_fit` fits the first batches and makes jumps of centers, by the argument `exchange`.
+
+    "auto" is true if neither the initialization nor an exact search is chosen by name, because algorithms chosen by
+    name, such as MacQueen's from given centers, are not altered.
+    """
+    wanted, search, init = check_flag_or_auto(k_means.exchange, "exchange"), k_means.search, k_means.init
+    of_search = getattr(search, "exchange", None)  # the deprecated option of the search
+    if k_means.n_clusters == 1:
+        return False
+    if of_search is not None:
+        return bool(of_search)
+    if wanted is None:
+        named = search not in ("auto", "graph") if isinstance(search, str) else not search.exchanges
+        return isinstance(init, str) and init == "auto" and not named and not k_means.epsilon
+    return wanted
+
+
+def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
+    init = resolve_init(k_means.init, k_means.n_clusters, data, quick=True)
+    model: TiedSpherical = k_means._first_model(data, k_means._centers(data, init, key), True)
+    data.begin(keep=False)
+    return model
+
+
+def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
+    """Fit the rows as `fit` would do it, from one start."""
+    plan = k_means._plan(data)
+    init = resolve_init(k_means.init, k_means.n_clusters, data, plan.jumps, plan.improved)
+    start = partial(k_means._initial_model, data, init, k_means._first(data)[1], plan, key)
+    run = em.run(data, start, plan, key)
+    if not data.placed:
+        data.each(em.Label(run.model))
+        data.commit()
+    run, exact = em.assigned(data, run, plan)
+    assert run.counts is not None
+    n_distances = int(run.history["n_distances"].sum())
+    return _Update(run.model, run.counts, data.labels(), run.error, float(run.counts.sum()), n_distances, exact)
+
+
+class RecentRows(NamedTuple):
+    """Rows of the last batches, which are stored until there are enough for a fit or for jumps of centers.
+
+    X (n, D): an array, or a sparse one    weights (n,): their weights    labels (n,): clusters when they were assigned
+    n_fitted: number of rows of the last fit, if these are all rows so far; 0 if there were enough rows before them
+    shares (C,): share of each cluster in the weight of all rows, in which early rows are gradually forgotten
+    """
+
+    X: Any
+    weights: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    n_fitted: int
+    shares: NDArray[np.float64]
+
+    def joined(self, data: Data, labels: Any) -> "RecentRows":
+        """Return these rows and those of a batch that have positive weight; labels (n,) of all rows of the batch."""
+        rows = rows_of(data, np.arange(data.n_weighted))
+        taken = data.take(rows)
+        weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
+        X, last = self.X, taken.X.given() if data.sparse else taken.X.dense()
+        if len(self.weights):
+            last = stacked_sparse([X, last], format="csr") if data.sparse else np.concatenate([X, last])
+        weights, last_labels = np.concatenate([self.weights, weights]), np.asarray(labels)[rows]
+        return RecentRows(last, weights, np.concatenate([self.labels, last_labels]), self.n_fitted, self.shares)
+
+    def without_rows(self) -> "RecentRows":
+        """Return a copy without any rows."""
+        return RecentRows(None, self.weights[:0], self.labels[:0], 0, self.shares)
+
+    def data(self) -> Data:
+        """Return the rows as data whose active sets are their labels."""
+        data = local(as_rows(self.X), None if (self.weights == 1).all() else self.weights)
+        data.begin(keep=False)
+        data.each(em.SetLabels(self.labels))
+        data.commit()
+        return data
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the arrays from which `of` makes this object, for model files."""
+        parts = {"data": self.X.data, "indices": self.X.indices, "indptr": self.X.indptr} if issparse(self.X) else {}
+        parts |= {} if parts or self.X is None else {"X": self.X}
+        return parts | {name: value for name, value in self._asdict().items() if name != "X"}
+
+    @classmethod
+    def of(cls, k_means: Any, counts: NDArray[np.float64]) -> "RecentRows":
+        """Return the rows that the estimator stores, or none; counts (C,): weight of the rows of each cluster."""
+        given = getattr(k_means, "recent_", None)
+        if given is None:
+            return cls(None, np.zeros(0), np.zeros(0, dtype=np.int32), 0, counts / counts.sum())
+        X, n = given.get("X"), len(given["weights"])
+        if "indptr" in given:
+            parts = tuple(given[name] for name in ("data", "indices", "indptr"))
+            X = csr_array(parts, shape=(n, k_means.n_features_in_))
+        return cls(X, given["weights"], given["labels"], int(given["n_fitted"]), given["shares"])
+
+
+def _reviewed(
+    k_means: Any, data: Data, step: _Update, before: NDArray[np.float64] | None, key: Key
+) -> tuple[_Update, RecentRows]:
+    """Fit all rows so far again, or make jumps of centers, if there are enough rows for either.
+
+    before (C,): counts of the clusters before the batch, None for the first batch    Returns the parameters, and the
+    rows that wait for the next fit or jumps. With very many clusters no rows are stored, because they would take much
+    memory.
+    """
+    C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay
+    stores = C < MANY
+    if before is None:
+        recent = RecentRows.of(None, step.counts)
+        return step, recent.joined(data, step.labels)._replace(n_fitted=n) if stores and n < ENOUGH * C else recent
+    recent, batch, total = RecentRows.of(k_means, before), step.counts - before, float(step.counts.sum())
+    share = float(em.rate(step.weight, total, decay))
+    recent = recent._replace(shares=(1 - share) * recent.shares + share * batch / step.weight)
+    if not len(recent.weights) and n >= ENOUGH * C:
+        rows = data
+    elif stores:
+        recent = recent.joined(data, step.labels)
+        n = len(recent.weights)
+        if n < (min(ENOUGH * C, 2 * recent.n_fitted) if recent.n_fitted else ENOUGH * C):
+            return step, recent
+        rows = recent.data()
+    else:
+        return step, recent
+    if recent.n_fitted:
+        fit = _fitted(k_means, rows, key)
+        recent = recent._replace(n_fitted=n, shares=fit.counts / fit.counts.sum())
+        return step._replace(model=fit.model, counts=fit.counts), recent if n < ENOUGH * C else recent.without_rows()
+    remembered = max(total**decay, float(batch.sum()) if rows is data else float(recent.weights.sum()))
+    model, counts, weights = em.jump_between_batches(rows, step.model, step.counts, remembered * recent.shares, key)
+    recent = recent._replace(shares=weights / weights.sum())
+    return step._replace(model=model, counts=counts), recent.without_rows()
 
 
 def online_cells(k_means: Any, data: Data, centers: Floats) -> OnlineCenterIndex | None:

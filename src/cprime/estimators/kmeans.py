@@ -152,6 +152,8 @@ class KMeans(FittedKMeans, Clusterer):
         The cells (groups of near centers) in which `partial_fit` searches, as arrays; absent if its search is exact.
     final_assignment_ : str
         How `labels_` were computed: "exact", or "found" by a partial search.
+    recent_ : dict
+        Rows of the last batches, fewer than 20 per cluster, for later jumps of `partial_fit`; absent if it makes none.
     n_iter_ : int
         Number of iterations of the best start.
     counts_ : ndarray of shape (n_clusters,)
@@ -338,6 +340,10 @@ class KMeans(FittedKMeans, Clusterer):
         Points are assigned to the nearest of the present centers. Then every center moves toward the mean of its points
         by the share min(1, W/n^κ): W is their weight, n the weight of all points assigned to it so far, and κ is
         `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
+
+        If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
+        are fitted. After every 20 rows per cluster, centers jump to where those rows show that J falls. Fewer rows are
+        stored, but none for 16,384 clusters or more. Given centers, `partial_fit` is MacQueen's algorithm.
 
         Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
         least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point

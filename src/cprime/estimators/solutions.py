@@ -74,6 +74,7 @@ class KMeansSolution:
     bounds
     size_cost: relative excess of J over J of the nearest centers; None without bounds of sizes
     cells: groups of nearby centers that speed up the search in `partial_fit`, or None
+    recent: rows that `partial_fit` stores for its next fit or jumps, see `estimators.batches`, or None
     """
 
     centers: Floats
@@ -86,6 +87,7 @@ class KMeansSolution:
     n_displaced: int | None = None
     size_cost: float | None = None
     cells: OnlineCenterIndex | None = None
+    recent: dict[str, Any] | None = None
 
     def attributes(self) -> dict[str, Any]:
         """Return a dictionary of the fitted attributes of a `KMeans` with this result."""
@@ -103,6 +105,8 @@ class KMeansSolution:
             found |= {"n_displaced_": self.n_displaced, "size_cost_": self.size_cost}
         if self.cells is not None:
             found |= {"structure_": self.cells.as_dict(), "_online_cells": self.cells}
+        if self.recent is not None:
+            found["recent_"] = self.recent
         return found
 
 

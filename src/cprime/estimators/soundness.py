@@ -214,6 +214,32 @@ def _structure(value: Any, sizes: _Sizes) -> bool:
     )
 
 
+def _recent(value: Any, sizes: _Sizes) -> bool:
+    """Return whether a value is a valid attribute `recent_`: rows that `KMeans.partial_fit` stores between batches."""
+    names = {"weights", "labels", "n_fitted", "shares"}
+    if not (isinstance(value, dict) and names <= value.keys() and _numbers(value["weights"], "f", (None,))):
+        return False
+    n, rows = len(value["weights"]), value.keys() - names
+    sound = (
+        bool((value["weights"] > 0).all())
+        and _ids(value["labels"], (n,), 0, sizes.C)
+        and _count(value["n_fitted"])
+        and _numbers(value["shares"], "f", (sizes.C,))
+        and bool((value["shares"] >= 0).all())
+    )
+    if rows == {"data", "indices", "indptr"}:
+        begins, n_stored = value["indptr"], len(value["data"])
+        return (
+            sound
+            and _numbers(value["data"], "f", (None,))
+            and _numbers(value["indices"], "i", (n_stored,))
+            and bool(((value["indices"] >= 0) & (value["indices"] < sizes.D)).all())
+            and _numbers(begins, "i", (n + 1,))
+            and bool(begins[0] == 0 and begins[-1] == n_stored and (np.diff(begins) >= 0).all())
+        )
+    return sound and (_numbers(value["X"], "f", (n, sizes.D)) if rows == {"X"} else not (rows or n))
+
+
 def _preparation(value: Any, D: int) -> bool:
     """Return whether `value` is a valid attribute `preparation_` for D columns.
 
@@ -241,6 +267,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
         and bool((value[1:] >= value[:-1]).all() and not np.isnan(value).any())
     ),
     "structure_": lambda value, s: _structure(value, s),
+    "recent_": lambda value, s: _recent(value, s),
     "codes_": lambda value, s: _numbers(value, "u", (None, s.n_levels)) and (not value.size or bool(value.max() < s.C)),
     "errors_": lambda value, s: _numbers(value, "f", (s.n_levels,)) and bool((value >= 0).all()),
     "counts_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value >= 0).all()),

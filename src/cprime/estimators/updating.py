@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
+from cprime.em.hard import SetLabels
 from cprime.em.joins import children_of, cluster_of, sums_by, ward_joins
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
-from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import computing
 from cprime.seeding.extension import extended, rows_in_memory
 
@@ -25,19 +25,6 @@ logger = logging.getLogger("cprime")
 
 _RISEN = 1.01  # If J per point rises by more than this factor in an update of k-means, a fit with jumps follows.
 _OF_ONE_FIT = ("lower_bounds_", "origin_")  # Fitted attributes that are deleted before a further fit.
-
-
-@dataclass(frozen=True)
-class _SetActive:
-    """Job of a pass over the data that sets the active set of each point to one given component: labels (N,)."""
-
-    labels: NDArray[np.int32]
-
-    reads: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True
-
-    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, int]:
-        return ActiveSet(block.select(self.labels)[:, np.newaxis]), len(block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +40,7 @@ class _KnownStart:
     name: ClassVar[str] = "known"
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
-        data.each(_SetActive(self.labels))
+        data.each(SetLabels(self.labels))
         return self.known.astype(data.dtype)
 
 

@@ -1,0 +1,180 @@
+"""Jumps of centers between batches of online k-means, whose earlier points are known only by counts and means.
+
+A jump merges two clusters and splits a third, as in `jumps`. The increase of J by a merge follows from weights and
+means (Ward 1963). The decrease by a split is estimated from the last points, by cross-validation.
+"""
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._utils.random import Key, Purpose
+from cprime._utils.values import replace
+from cprime.em.jumps import N_NEAREST, best_jumps, cheapest_unions, unit_directions
+from cprime.execution import Data
+from cprime.execution.block import ActiveSet, Block
+from cprime.kernels import Dense, Floats
+from cprime.model import TiedSpherical
+
+logger = logging.getLogger("cprime")
+
+_DOUBT = 2.0  # number of standard errors by which an estimated decrease of J must exceed the increase
+_LIGHT = 1e-9  # least weight of a cluster in costs of unions, as a share of the greatest weight
+_POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3  # numbers of passes that find the halves of clusters
+
+
+@dataclass(frozen=True)
+class HalfSums:
+    """Pass that sums w and w x over the points x of weight w in each half of each cluster: (2, m, 1 + D).
+
+    halves (2, m, D): centers of the two halves; a point belongs to the nearer one, and in a tie to the first
+    folds: None, or the key of random numbers that divide the points into two folds. Row c of the result is then the sum
+    over cluster c in the first fold, row m/2 + c over the same cluster in the second fold.
+    directions (m, D): None, or directions p; then each sum is over both halves, of w p·(x − halves[0])
+    """
+
+    halves: Floats
+    folds: Key | None = None
+    directions: Floats | None = None
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
+        assert kept is not None
+        X, w, (first, second) = block.X, block.sample_weight, self.halves
+        ids = _folded(block, kept, self.folds, len(first) // 2)
+        if self.directions is not None:
+            q = X.along(first, self.directions, ids)
+            shares = [q]
+        else:
+            q = (X.own_distances(second, ids) < X.own_distances(first, ids)).astype(np.float64)
+            shares = [1 - q, q]
+        places = ids[:, np.newaxis]
+        return None, np.stack(
+            [np.column_stack(X.accumulate(places, q[:, np.newaxis], w, n_components=len(first))) for q in shares]
+        )
+
+
+@dataclass(frozen=True)
+class HeldOutGains:
+    """Pass that sums, for each cluster, the decrease of J if its halves get centers, and the squares of its terms.
+
+    The halves of a point's cluster are those of the other fold, so the sums (2, C) are not biased by the choice.
+    centers (C, D)    halves (2, 2C, D): of both folds, as `HalfSums` has them    folds: key of the folds
+    """
+
+    centers: Floats
+    halves: Floats
+    folds: Key
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
+        assert kept is not None
+        X, C, winners = block.X, len(self.centers), np.ascontiguousarray(kept.winners)
+        ids = _folded(block, kept, self.folds, C)
+        others = np.where(ids < C, ids + np.int32(C), ids - np.int32(C))
+        nearer = np.minimum(*(X.own_distances(half, others) for half in self.halves))
+        errors = X.own_distances(self.centers, winners).astype(np.float64)
+        gains = errors - nearer
+        if block.sample_weight is not None:
+            gains, errors = gains * block.sample_weight, errors * block.sample_weight
+        return None, np.stack([np.bincount(winners, terms, C) for terms in (gains, np.square(gains), errors)])
+
+
+def jump_between_batches(
+    data: Data, model: TiedSpherical, counts: NDArray[np.float64], weights: NDArray[np.float64], key: Key
+) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64]]:
+    """Make jumps of the centers of online k-means that lower J of the points so far, as far as the last ones show it.
+
+    By Ward's formula, the weights and means of clusters give the increase of J if two of them are merged. The decrease
+    if a cluster is split is estimated: the last points are divided at random into two folds, the halves of one fold are
+    tried on the other, and two standard errors are subtracted, so that few points, such as outliers, move no center.
+    For the earlier points of the cluster, the decrease is assumed to be in proportion to their weight, or to their
+    error if this is smaller. Their error per point is assumed to be the mean of all clusters. No cluster takes part in
+    two jumps.
+
+    data: the last points, with their active sets    counts (C,): weight of all points of each cluster so far
+    weights (C,): the same, if early points count less or are forgotten    key: random key
+    Returns the model, the new counts and the new weights; the same objects if no center has moved. The counts of a
+    split cluster are divided in proportion to the halves of the last points.
+    """
+    C, D = model.centers.shape
+    halves = _fold_halves(data, model, key)
+    doubled = data.each(HalfSums(halves, key))
+    halves = _centers_of_halves(model, doubled, halves)
+    last = doubled[:, :C, 0].sum(axis=0) + doubled[:, C:, 0].sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values that are not finite count as 0
+        gains, squares, errors = data.each(HeldOutGains(model.centers, halves, key))
+        earlier = np.maximum(weights - last, 0.0)
+        gains -= _DOUBT * np.sqrt(squares)
+        gains *= 1 + np.minimum(earlier / last, earlier * (D * model.variance) / errors)
+        gains = np.where(np.isfinite(gains), gains, 0.0)
+        heavy = np.maximum(weights, _LIGHT * weights.max())
+        sums = heavy[:, np.newaxis] * model.centers
+        near = Dense(model.centers).nearest(model.centers, min(N_NEAREST + 1, C))[0]
+        partners, costs = cheapest_unions(model, heavy, sums, near)
+    jumps = best_jumps(gains, partners, costs)
+    one, other, cut = jumps
+    if not len(one):
+        return model, counts, weights
+    halves = halves[:, :C]
+    whole = data.each(HalfSums(halves))
+    parts = _centers_of_halves(model, whole, halves)
+    centers = model.centers.copy()
+    centers[other] = model.centers_of(heavy[one] + heavy[other], sums[one] + sums[other], centers[other])
+    centers[cut], centers[one] = parts[:, cut]
+    logger.info("jumps between batches moved %d center(s)", len(one))
+    split = whole[0, cut, 0] / whole[:, cut, 0].sum(axis=0)
+    counts, weights = _after_jumps(counts, jumps, split), _after_jumps(weights, jumps, split)
+    return replace(model, centers=centers), counts, weights
+
+
+def _after_jumps(
+    weights: NDArray[np.float64], jumps: NDArray[np.intp], split: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weights (C,) of clusters after jumps; split: share of the half of a cut cluster that keeps its id."""
+    (one, other, cut), after = jumps, weights.copy()
+    after[other] += weights[one]
+    after[cut], after[one] = weights[cut] * split, weights[cut] * (1 - split)
+    return after
+
+
+def _folded(block: Block, kept: ActiveSet, folds: Key | None, C: int) -> NDArray[np.int32]:
+    """Return the cluster of each point (n,), plus C if the point is in the second fold; without folds its cluster."""
+    winners = np.ascontiguousarray(kept.winners)
+    if folds is None:
+        return winners
+    return winners + np.int32(C) * (block.uniform(folds, Purpose.BATCHES) < 0.5)
+
+
+def _centers_of_halves(model: TiedSpherical, sums: NDArray[np.float64], otherwise: Floats) -> Floats:
+    """Return the centers of halves of clusters (2, m, D) from their sums (2, m, 1 + D); `otherwise` of empty ones."""
+    centers = otherwise.copy()
+    for half in range(2):
+        held = np.flatnonzero(sums[half, :, 0] > 0)
+        counts, moments = sums[half, held, 0], sums[half, held, 1:]
+        centers[half, held] = model.centers_of(counts, moments, otherwise[half, held])
+    return centers
+
+
+def _fold_halves(data: Data, model: TiedSpherical, key: Key) -> Floats:
+    """Cut each cluster of each of two folds in two, by a plane and some iterations of 2-means: (2, 2C, D)."""
+    C, D = model.centers.shape
+    generator, centers = key.generator(Purpose.BATCHES), np.tile(model.centers, (2, 1))
+    directions = np.tile(model.tangent(generator.standard_normal((C, D)), slice(None)), (2, 1))
+    pair = np.stack([centers, centers])
+    for _ in range(_POWER_ITERATIONS):
+        sums = data.each(HalfSums(pair, key, unit_directions(directions).astype(centers.dtype)))[0]
+        directions = sums[:, 1:] - sums[:, :1] * centers
+    step = unit_directions(directions) * math.sqrt(model.variance)
+    halves = np.stack([centers - step, centers + step]).astype(centers.dtype)
+    for _ in range(_SPLIT_ITERATIONS):
+        halves = _centers_of_halves(model, data.each(HalfSums(halves, key)), halves)
+    return halves

@@ -23,6 +23,7 @@ COMMANDS = (
     "info",
     "merge",
     "combine",
+    "bound",
     "report",
     "sweep",
     "demo",

@@ -37,6 +37,7 @@ class Purpose(IntEnum):
     SIZES = 11
     COMBINING = 12
     BATCHES = 13
+    PARTS = 14
 
 
 @storable("_random.Key")

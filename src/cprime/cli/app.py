@@ -8,6 +8,7 @@ from click.shell_completion import get_completion_class
 
 from cprime import __version__
 from cprime.cli import options as opt
+from cprime.cli.bound import bound
 from cprime.cli.combine import combine
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
@@ -234,6 +235,7 @@ def merge(
 
 
 app.add_command(combine)
+app.add_command(bound)
 
 
 @app.command()

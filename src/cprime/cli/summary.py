@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cprime.cli.outputs import STDOUT, print_json
-from cprime.estimators.quality import advice, certificate_text
+from cprime.estimators.quality import advice, certificate_text, objective_bound_text
 
 MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm", "StudentTMixture": "student-t"}
 
@@ -31,6 +31,11 @@ _ROWS = {
     "n_iter": "iterations",
     "converged": "converged",
     "quantization_error": "sum of squared distances J",
+    "objective_bound": "lower bound of J",
+    "bound": "lower bound of J of all clusterings",
+    "gap": "gap between J and the bound, relative",
+    "method": "method",
+    "parts": "parts of the rows",
     "variance": "variance σ²",
     "free_energy": "free energy F (nats/point)",
     "log_likelihood": "log-likelihood L (nats/point)",
@@ -75,6 +80,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),
         "quantization_error": _last_error(found("history_")) if inertia is None else inertia,
+        "objective_bound": objective_bound_text(estimator),
         "variance": found("variance_"),
         "free_energy": found("lower_bound_"),
         "certificate": found("certificate_"),

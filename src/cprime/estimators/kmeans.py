@@ -181,6 +181,9 @@ class KMeans(FittedKMeans, Clusterer):
     n_displaced_, size_cost_ : int, float
         With bounded sizes: the number of training points that are not with their nearest center, and the relative
         excess of J over that of the nearest centers.
+    objective_bound_ : dict
+        After `theory.lower_bound(X, km)`: value (a lower bound of J of all clusterings of X), inertia, gap, method,
+        parts.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.

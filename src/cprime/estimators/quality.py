@@ -86,6 +86,19 @@ def certificate_text(found: dict[str, Any] | None) -> str | None:
     return f"{text}, F {found['shortfall']:.2g} nats below exact"
 
 
+def objective_bound_text(estimator: Any) -> str | None:
+    """Return the lower bound of J* (least J of all clusterings) as text; None if `theory.lower_bound` was not called.
+
+    The text contains the share by which another clustering may be better.
+    """
+    found = getattr(estimator, "objective_bound_", None)
+    if not found:
+        return None
+    return (
+        f"J* >= {found['value']:.6g}: no clustering has a J more than {100 * found['gap']:.2g} % below that of labels"
+    )
+
+
 def size_cost_text(estimator: Any) -> str:
     """Return a text about the cost of bounds on cluster sizes, for an estimator that was fitted with them.
 
@@ -99,8 +112,9 @@ def size_cost_text(estimator: Any) -> str:
 def remarks(estimator: Any) -> list[str]:
     """Return remarks on a fitted estimator, one per item of the list.
 
-    Subjects are the measured quality of its search, the exactness of its labels, advice after a poor search, the cost
-    of bounded cluster sizes, the preparation of the data, and the size C′ of active sets if 1 < C′ < C.
+    Subjects are the measured quality of its search, the exactness of its labels, advice after a poor search, the
+    lower bound of J*, the cost of bounded cluster sizes, the preparation of the data, and the size C′ of
+    active sets if 1 < C′ < C.
     """
     lines = []
     text = certificate_text(getattr(estimator, "certificate_", None))
@@ -112,6 +126,9 @@ def remarks(estimator: Any) -> list[str]:
         lines.append(poor)
     if hasattr(estimator, "n_displaced_"):
         lines.append(f"bounds of the sizes: {size_cost_text(estimator)}")
+    bound = objective_bound_text(estimator)
+    if bound is not None:
+        lines.append(bound)
     if hasattr(estimator, "preparation_"):
         lines.append("data are scaled or filled as those of the fit were (preparation_); centers are in these units")
     n_active, C = getattr(estimator, "n_active_", None), _n_components(estimator)

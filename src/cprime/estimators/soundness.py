@@ -299,6 +299,9 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "preparation_": lambda value, s: _preparation(value, s.D),
     "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found"),
     "converged_": lambda value, s: isinstance(value, bool | np.bool_),
+    "objective_bound_": lambda value, s: (
+        isinstance(value, dict) and all(_number(value.get(name), 0.0) for name in ("value", "inertia", "gap"))
+    ),
     "certificate_": lambda value, s: value is None or isinstance(value, dict),
     "lower_bounds_": lambda value, s: isinstance(value, list) and all(map(_number, value)),
     "history_": lambda value, s: isinstance(value, np.ndarray) and value.ndim == 1,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.estimators.quality import advice, certificate_text
+from cprime.estimators.quality import advice, certificate_text, objective_bound_text
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
@@ -15,6 +15,7 @@ _TINY = 1 / 20  # a cluster is tiny if its size is below this fraction of the me
 _SAME = 1e-3  # two centers coincide if their distance is at most twice this fraction of the mean spread
 _ALL = 0.99  # fraction of the total variance from which on a column has the state "poor"
 _MOST = 0.9
+_NEAR_OPTIMUM = 0.03  # gap between J and its lower bound up to which J counts as near its least value
 _AS_FITTED = 0.1  # largest relative difference of J per row from that of the fit that counts as equal
 
 
@@ -50,6 +51,7 @@ def lights(evidence: ReportData) -> list[Light]:
         _columns(evidence),
         _collapsed(evidence),
         _as_fitted(evidence),
+        _optimum(evidence.estimator),
     )
     return [light for light in found if light is not None]
 
@@ -221,4 +223,18 @@ def _as_fitted(evidence: ReportData) -> Light | None:
         State.LOOK,
         f"J per row differs from that of the fit by {change:+.0%}.",
         "fit again, on data such as these",
+    )
+
+
+def _optimum(estimator: Any) -> Light | None:
+    """Check how far J may be above its least value of all clusterings, if a lower bound of that value was computed."""
+    text = objective_bound_text(estimator)
+    if text is None:
+        return None
+    near = estimator.objective_bound_["gap"] <= _NEAR_OPTIMUM
+    return Light(
+        "Optimum",
+        State.GOOD if near else State.LOOK,
+        f"{text} ({estimator.objective_bound_['method']}).",
+        "" if near else "n_init=10 for a better clustering, or a larger time_limit for a better bound",
     )

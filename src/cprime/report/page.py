@@ -144,6 +144,9 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
         found.append(
             ("certificate", f"{certificate['agreement']:.1%}", f"of rows at their best, {low:.1%} to {high:.1%}")
         )
+    bound = getattr(estimator, "objective_bound_", None)
+    if bound is not None:
+        found.append(("gap to J*", f"{bound['gap']:.2%}", "most by which another clustering can have a smaller J"))
     if values["course"] is not None:
         n = len(values["course"].seconds)
         found.append(("time", f"{values['course'].seconds[-1]:.3g} s", f"{n} iteration{'s' if n != 1 else ''}"))

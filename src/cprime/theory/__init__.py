@@ -6,6 +6,7 @@ from cprime.theory.energy import free_energy
 from cprime.theory.fits import AssignmentFit, fit_assignment
 from cprime.theory.ledger import Identity, Ledger, ledger
 from cprime.theory.loss import PartitionLoss, partition_loss
+from cprime.theory.lower_bound import LowerBound, lower_bound
 from cprime.theory.mixtures import Gaussians, Univariate
 from cprime.theory.posterior import posterior_loss, repulsion, repulsion_zero
 from cprime.theory.variation import VariationBounds, VariationDistance, variation_bounds, variation_distance
@@ -16,6 +17,7 @@ __all__ = [
     "Gaussians",
     "Identity",
     "Ledger",
+    "LowerBound",
     "PartitionLoss",
     "Univariate",
     "VariationBounds",
@@ -24,6 +26,7 @@ __all__ = [
     "free_energy",
     "kl_divergence",
     "ledger",
+    "lower_bound",
     "partition_loss",
     "posterior_loss",
     "posterior_mean",

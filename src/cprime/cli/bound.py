@@ -1,0 +1,114 @@
+"""`cprime bound`: how much better than a model's clustering any other one can be, by a lower bound of J."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cprime.cli import options as opt
+from cprime.cli.errors import one_line_errors
+from cprime.cli.options import PATH, argument, option
+from cprime.cli.panels import Bytes, Command
+
+
+@click.command(cls=Command)
+@opt.model_argument
+@argument("data", metavar="DATA", type=str, explained="The training data; all rows are read into memory.")
+@option(
+    "--time-limit",
+    panel="Search",
+    type=click.FloatRange(0),
+    default=60.0,
+    metavar="SECONDS",
+    help="Seconds after which the best bound so far is the result.",
+)
+@option(
+    "--tol",
+    panel="Search",
+    type=click.FloatRange(0),
+    default=1e-4,
+    help="Gap between J and the bound at which the computation ends.",
+)
+@option(
+    "--max-memory",
+    panel="Search",
+    type=Bytes(),
+    metavar="BYTES",
+    help="Memory for matrices, such as 1GB. With less memory, the data are divided into more parts.",
+)
+@opt.seed
+@opt.threads
+@opt.reading
+@opt.weighting
+@opt.missing_of_model
+@option(
+    "-o",
+    "--output",
+    panel="Output",
+    type=PATH,
+    metavar="FILE",
+    help="Write the model with its bound to this .safetensors file; `cprime report` shows it.",
+)
+@opt.as_json
+@opt.quiet
+@one_line_errors
+def bound(
+    model: Path,
+    data: str,
+    time_limit: float,
+    tol: float,
+    max_memory: str | None,
+    seed: int,
+    threads: int | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Compute a lower bound of J of all clusterings of DATA.
+
+    It says how much better than MODEL, a k-means model, any other clustering can be.
+    """
+    from time import perf_counter
+
+    from cprime import load
+    from cprime.cli.files import Request, hinted, opened
+    from cprime.cli.fit import report
+    from cprime.cli.outputs import MODEL_SUFFIXES, check_output
+    from cprime.cli.summary import MODEL_NAMES
+    from cprime.estimators import KMeans
+    from cprime.theory import lower_bound
+
+    if output is not None:
+        check_output(output, MODEL_SUFFIXES, (Path(data),))
+    start = perf_counter()
+    estimator = load(model)
+    if not isinstance(estimator, KMeans):
+        kind = MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
+        raise ValueError(f"{model} is a model of kind {kind}; lower bounds are for k-means")
+    names = getattr(estimator, "feature_names_in_", None)
+    source = opened(data, Request.from_options(given), None if names is None else tuple(names)).source
+    with hinted(fills=False):
+        found = lower_bound(
+            source,
+            estimator,
+            time_limit=time_limit,
+            tol=tol,
+            max_memory=max_memory,
+            n_threads=threads,
+            random_state=seed,
+        )
+    if output is not None:
+        estimator.save(output)
+    figures = {
+        "n_samples": source.n_rows,
+        "n_components": len(estimator.cluster_centers_),
+        "quantization_error": found.inertia,
+        "bound": found.value,
+        "gap": found.gap,
+        "method": found.method,
+        "parts": found.parts,
+        "seconds": {"bound": perf_counter() - start},
+        "output": output,
+    }
+    report(figures, as_json=as_json, quiet=quiet)

@@ -1,0 +1,263 @@
+"""Bounds of J* by several methods: preparation of the rows, division into parts, and choice of the best bound."""
+
+from dataclasses import dataclass
+from math import ceil, frexp, ldexp, sqrt
+from time import monotonic
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from cprime._utils.random import Key, Purpose
+from cprime._utils.threads import by_pieces, limited, plain_products, resolve_threads
+from cprime.estimators import KMeans
+from cprime.kernels import cut_line
+from cprime.theory.enumeration import best_partition
+from cprime.theory.mixtures import Floats
+from cprime.theory.parts import divide
+from cprime.theory.relaxation import Relaxation
+from cprime.theory.verified import UNIT, dual_value, growth, spectral_value, sum_of_squares
+
+Labels = NDArray[np.intp]
+
+_FEW = 24  # most distinct rows for branch and bound
+_ASSIGNMENTS = 300_000  # most assignments of a row to a cluster in it
+_SECONDS = 0.02 / 500**3  # of an iteration of the relaxation, divided by the cube of the number of rows
+_ITERATIONS = 80  # iterations of the relaxation for which the time is to suffice
+_SHARE = 0.5  # share of the time limit for these iterations
+_MATCHED = 0.1  # share of the time limit for the division into parts
+_LEAST_ROWS, _MOST_ROWS = 120, 1500  # rows of a part
+_PER_CLUSTER = 12  # least rows of a part, divided by the number of clusters
+_BYTES = 200  # of memory of the relaxation, divided by the square of the number of rows
+_LARGEST_RATIO = 2.0**64  # of weights, for the exact program in one dimension
+_TWOFOLD = 2.0**-96  # relative rounding error of its sums, which have 104 bits
+_WIDEST = 3000  # most columns or rows for the spectral bound
+_STARTS = 20  # starts of the fit to the solution of the relaxation
+_ROWS_OF_STARTS, _MOST_STARTS = 200_000, 50  # rows times starts of the fit to the rows, and the most starts
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Distinct rows of positive weight of a k-means problem, about their mean, in a unit in which they are about 1.
+
+    X (n, D): without constant columns    weights (n,), labels (n,): of these rows    n_clusters: C
+    inverse: for each row of positive weight its index in X    positive: mask of these rows among all rows
+    exponent: J of the original rows is J of these times 2^exponent    n_equal: most rows that are equal
+    """
+
+    X: Floats
+    weights: Floats
+    labels: Labels
+    n_clusters: int
+    inverse: Labels
+    positive: NDArray[np.bool_]
+    exponent: int
+    n_equal: int
+
+    @classmethod
+    def of(cls, X: Floats, weights: Floats, n_clusters: int, labels: Labels | None, seed: int) -> Self:
+        """Return the instance for rows X (n, D) with weights (n,) >= 0 and the labels (n,) of a good clustering.
+
+        If labels are None, they are those of the best of several fits, whose random numbers follow from `seed`.
+        """
+        positive = weights > 0
+        X, weights = X[positive], weights[positive]
+        of_weights = frexp(float(weights.max()))[1]
+        weights = np.ldexp(weights, -of_weights)
+        X = X[:, np.ptp(X, axis=0) > 0]
+        first: Labels = np.arange(len(X))
+        inverse: Labels = first
+        if not X.shape[1]:
+            X, first, inverse = np.zeros((1, 1)), first[:1], np.zeros_like(inverse)
+        elif len(np.unique(_fingerprints(X))) < len(X):
+            _, first, numbers = np.unique(X, axis=0, return_index=True, return_inverse=True)
+            X, inverse = X[first], numbers.ravel()
+        counts = np.bincount(inverse)
+        if len(first) < len(weights):
+            weights = np.bincount(inverse, weights).astype(np.float64)
+        X, unit = _scaled(X)
+        X, more = _scaled(X - np.average(X, axis=0, weights=weights))
+        exponent = of_weights + 2 * (unit + more)
+        own = _fitted(X, weights, n_clusters, seed) if labels is None else labels[positive][first]
+        return cls(X, weights, own, n_clusters, inverse, positive, exponent, int(counts.max()))
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Return the rows times the roots of their weights, (n, D), and these roots, (n,)."""
+        roots = np.sqrt(self.weights)
+        return self.X * roots[:, np.newaxis], roots
+
+    def unscaled(self, value: float) -> float:
+        """Return a lower bound of J* of the original rows, from one for these rows times roots of weights.
+
+        Each entry of these products has a relative error of at most 4 u, and J is the squared distance of all entries
+        to a subspace that depends on the partition only. So the root of J* changes by at most 4 u times the root of the
+        sum of all squares. Weights of equal rows were added, with a relative error that J* shares.
+        """
+        U, _ = self.rows
+        root = sqrt(max(value, 0.0)) * (1 - 4 * UNIT) - 4.5 * UNIT * sqrt(sum_of_squares(U))
+        value = max(root, 0.0) ** 2 * (1 - 4 * UNIT - 2 * growth(self.n_equal - 1))
+        return ldexp(value, self.exponent)
+
+    def labels_of_all(self, X: Floats, labels: Labels) -> Labels:
+        """Return labels of all original rows X from those of the distinct rows.
+
+        Rows of weight 0 are assigned to the nearest mean.
+        """
+        found = np.empty(len(X), dtype=np.intp)
+        found[self.positive] = labels[self.inverse]
+        others = X[~self.positive]
+        if len(others):
+            used = np.unique(labels)
+            rows, own = X[self.positive], found[self.positive]
+            means = np.array([rows[own == c].mean(axis=0) for c in used])
+            found[~self.positive] = used[cdist(others, means).argmin(axis=1)]
+        return found
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound of J*: its value, the method, the number of parts, and labels of the instance's rows if found."""
+
+    value: float
+    method: str
+    n_parts: int = 1
+    labels: Labels | None = None
+
+
+def best_bound(instance: Instance, seconds: float, tol: float, memory: float, key: Key) -> Bound:
+    """Return the best bound of J* that the methods find.
+
+    seconds: time limit    tol: relative gap to the labels at which a method ends    memory: limit in bytes
+    """
+    n, C = len(instance.X), instance.n_clusters
+    if n <= C:
+        return Bound(0.0, "enumeration", labels=np.arange(n))
+    deadline = monotonic() + seconds
+    with plain_products():
+        exact = _on_a_line(instance)
+        if exact is None and n <= _FEW:
+            exact = _by_enumeration(instance, deadline)
+        if exact is not None:
+            return exact
+        found = Bound(0.0, "spectral")
+        U, roots = instance.rows
+        if min(U.shape) <= _WIDEST:
+            found = Bound(instance.unscaled(spectral_value(U, roots, C)), "spectral")
+        relaxed = None if C == 1 else _by_relaxation(instance, deadline, seconds, tol, memory, key)
+    return found if relaxed is None or relaxed.value <= found.value else relaxed
+
+
+def _fitted(X: Floats, weights: Floats, n_clusters: int, seed: int) -> Labels:
+    """Return the labels of the best of several fits to distinct rows X (n, D) with weights (n,)."""
+    n = len(X)
+    if n <= n_clusters:
+        return np.arange(n)
+    n_init = min(_MOST_STARTS, max(1, _ROWS_OF_STARTS // n))
+    given = None if weights.min() == weights.max() else weights
+    return KMeans(n_clusters, n_init=n_init, random_state=seed).fit(X, sample_weight=given).labels_.astype(np.intp)
+
+
+def _fingerprints(X: Floats) -> Floats:
+    """Return a number for each row of X (n, D), which is the same for equal rows and seldom for others."""
+    found = np.zeros(len(X))
+    for j, column in enumerate(X.T):
+        found += sqrt(j + 2) * column
+    return found
+
+
+def _scaled(X: Floats) -> tuple[Floats, int]:
+    """Return X divided by a power of 2 so that the largest absolute value is from 1/2 to 1, and the exponent."""
+    exponent = frexp(float(np.abs(X).max()))[1]
+    return np.ldexp(X, -exponent), exponent
+
+
+def _on_a_line(instance: Instance) -> Bound | None:
+    """Return J* by the exact program for one dimension; None if there are more dimensions."""
+    x, weights = instance.X[:, 0], instance.weights
+    if instance.X.shape[1] > 1 or weights.max() > _LARGEST_RATIO * weights.min():
+        return None
+    order = np.argsort(x)
+    if not (np.diff(x[order]) > 0).all():  # distinct values may be equal after the mean was subtracted
+        return None
+    starts = cut_line(x[order], weights[order], instance.n_clusters)
+    labels = np.empty(len(x), dtype=np.intp)
+    labels[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
+    masses = np.bincount(labels, weights)
+    differences = x - (np.bincount(labels, weights * x) / masses)[labels]
+    # The computed means are not exact: the sum of squares about the exact means is less by these corrections.
+    offsets = np.abs(np.bincount(labels, weights * differences)) + growth(len(x)) * np.bincount(
+        labels, weights * np.abs(differences)
+    )
+    value = sum_of_squares(np.sqrt(weights) * differences) * (1 - 16 * UNIT)
+    value -= 1.01 * float(np.sum(offsets * offsets / masses))
+    value -= _TWOFOLD * len(x) * float(weights @ (x * x))
+    return Bound(instance.unscaled(value), "line", labels=labels)
+
+
+def _by_enumeration(instance: Instance, deadline: float) -> Bound | None:
+    """Return J* by branch and bound; None if it takes too long."""
+    found = best_partition(instance.X, instance.weights, instance.n_clusters, _ASSIGNMENTS, deadline)
+    return None if found is None else Bound(instance.unscaled(found[0]), "enumeration", labels=found[1])
+
+
+def _rows_of_part(n: int, n_clusters: int, seconds: float, memory: float) -> int:
+    """Return the number of rows of a part for which the iterations of the relaxation take a share of the time."""
+    most = min(_MOST_ROWS, int(sqrt(min(memory / _BYTES, n * n))))
+    if n <= most and n**3 * _SECONDS * _ITERATIONS <= _SHARE * seconds:
+        return n
+    rows = sqrt(_SHARE * min(seconds, 1e9) / (n * _SECONDS * _ITERATIONS))
+    return int(min(most, max(rows, _LEAST_ROWS, _PER_CLUSTER * n_clusters)))
+
+
+def _by_relaxation(
+    instance: Instance, deadline: float, seconds: float, tol: float, memory: float, key: Key
+) -> Bound | None:
+    """Return the sum of the bounds of all parts by their relaxations; None if the memory is too small for a part."""
+    n, C = len(instance.X), instance.n_clusters
+    size = _rows_of_part(n, C, seconds, memory)
+    if size <= C:
+        return None
+    n_parts = ceil(n / size)
+    U, roots = instance.rows
+    rng = key.generator(Purpose.PARTS)
+    parts = divide(U, instance.labels, n_parts, rng, deadline - (1 - _MATCHED) * min(seconds, 1e9))
+    n_workers = int(min(resolve_threads(None), n_parts, max(1, memory / (_BYTES * size * size))))
+    solved: list[Relaxation] = []
+
+    def bound_of(index: int) -> float:
+        rows, now = parts[index], monotonic()
+        if len(rows) <= C or now > deadline:
+            return 0.0
+        remaining = n_parts - index
+        until = now + (deadline - now) * min(n_workers, remaining) / remaining
+        part = Relaxation(U[rows], roots[rows], C, instance.labels[rows])
+        part.solve(tol, until)
+        if n_parts == 1:
+            solved.append(part)
+        return max(dual_value(U[rows], roots[rows], C, part.best), 0.0)
+
+    with limited(n_workers):
+        values = by_pieces(bound_of, range(n_parts))
+    value = float(np.sum(values)) * (1 - growth(n_parts))
+    labels = _labels_of(solved[0], instance, key) if solved else None
+    return Bound(instance.unscaled(value), "relaxation", n_parts, labels)
+
+
+def _labels_of(relaxation: Relaxation, instance: Instance, key: Key) -> Labels:
+    """Return the labels of a clustering that is near the solution Z of the relaxation.
+
+    Z times the rows replaces each row by the mean of its cluster if Z is a partition. k-means of these rows gives the
+    labels from which k-means of the rows themselves starts.
+    """
+    roots, C = relaxation.roots[:, np.newaxis], instance.n_clusters
+    smoothed = (relaxation.Z @ relaxation.U) / roots
+    n_found = min(C, len(np.unique(smoothed, axis=0)))
+    first = KMeans(n_found, n_init=_STARTS, random_state=key.seed).fit(smoothed, sample_weight=instance.weights)
+    used, own = np.unique(first.labels_, return_inverse=True)
+    sums = np.zeros((len(used), instance.X.shape[1]))
+    np.add.at(sums, own, instance.X * instance.weights[:, np.newaxis])
+    means = sums / np.bincount(own, instance.weights)[:, np.newaxis]
+    centers = np.concatenate([means, instance.X[: C - len(used)]])
+    return KMeans(C, init=centers).fit(instance.X, sample_weight=instance.weights).labels_.astype(np.intp)

@@ -1,0 +1,116 @@
+"""Inequalities between the entries of the matrix of a partition, which tighten Peng and Wei's relaxation.
+
+With Y_ij = Z_ij / (s_i s_j), which is 1/W_c if rows i and j are in cluster c, otherwise 0:
+
+    pairs        Y_ij <= Y_ii
+    triangles    Y_ij + Y_ik <= Y_ii + Y_jk
+
+as in Aloise & Hansen, "A branch-and-cut SDP-based algorithm for minimum sum-of-squares clustering" (2009).
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cprime.theory.mixtures import Floats
+
+_MOST_OF_ROW = 2000  # greatest number of new triangles with the same row i
+_LEAST = 1e-4  # least violation of a new cut, in units of the mean diagonal entry of Y
+_SUPPORT = 1e-3  # least Y_ij / Y_ii for which a triangle with the rows i and j is examined
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Pair and triangle inequalities: rows i, j, and k, which is −1 for a pair; all of shape (n_cuts,)."""
+
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+    k: NDArray[np.intp]
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return an empty set of cuts."""
+        return cls(*(np.empty(0, dtype=np.intp) for _ in range(3)))
+
+    def __len__(self) -> int:
+        return len(self.i)
+
+    def chosen(self, which: NDArray) -> "Cuts":
+        """Return the cuts selected by a mask or by indices."""
+        return Cuts(self.i[which], self.j[which], self.k[which])
+
+    def joined(self, other: "Cuts") -> "Cuts":
+        """Return these cuts, followed by those of `other`."""
+        return Cuts(*(np.concatenate(pair) for pair in zip(self._all, other._all, strict=True)))
+
+    @property
+    def _all(self) -> tuple[NDArray[np.intp], ...]:
+        return self.i, self.j, self.k
+
+    def keys(self, n: int) -> NDArray[np.int64]:
+        """Return one number for each cut, (n_cuts,), by which cuts of n rows can be compared."""
+        return (self.i.astype(np.int64) * n + self.j) * (n + 1) + self.k + 1
+
+    def matrix(self, roots: Floats) -> sparse.csr_array:
+        """Return the coefficients of all entries of Z in each cut, (n_cuts, n²), in rows of length 1.
+
+        A cut is the inequality <row, Z> <= 0.
+        """
+        n, m = len(roots), len(self)
+        cut = np.arange(m)
+        triangle = self.k >= 0
+        i, j, k = (index[triangle] for index in self._all)
+        terms = [(cut, self.i, self.j, 1.0), (cut, self.i, self.i, -1.0)]
+        terms += [(cut[triangle], i, k, 1.0), (cut[triangle], j, k, -1.0)]
+        values = [np.full(len(c), sign / 2) / (roots[a] * roots[b]) for c, a, b, sign in terms]
+        numbers = np.concatenate([c for c, *_ in terms])
+        above = np.concatenate([a * n + b for _, a, b, _ in terms])
+        below = np.concatenate([b * n + a for _, a, b, _ in terms])
+        places = np.tile(numbers, 2), np.concatenate([above, below])
+        made = sparse.csr_array((np.tile(np.concatenate(values), 2), places), shape=(m, n * n))
+        lengths = np.sqrt(np.asarray((made * made).sum(axis=1)).ravel())
+        made.data /= np.repeat(lengths, np.diff(made.indptr))
+        return made
+
+    def combination(self, factors: Floats, roots: Floats) -> tuple[Floats, Floats, int]:
+        """Return the sum of the cuts' matrices times `factors`, and the same sum of absolute values, both (n, n).
+
+        The third value is the greatest number of cuts in which an entry occurs.
+        """
+        n = len(roots)
+        if not len(self):
+            return np.zeros((n, n)), np.zeros((n, n)), 0
+        A = self.matrix(roots)
+        most = int(np.bincount(A.indices).max())
+        return (A.T @ factors).reshape(n, n), (abs(A).T @ factors).reshape(n, n), most
+
+
+def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
+    """Return at most `most` cuts that Z (n, n) violates most and that are not among the known ones."""
+    n = len(Z)
+    Y = Z / np.outer(roots, roots)
+    own = Y.diagonal().copy()
+    limit = _LEAST * own.mean()
+    over = Y - own[:, np.newaxis]
+    np.fill_diagonal(over, -np.inf)
+    i, j = np.nonzero(over > limit)
+    found, excess = [Cuts(i, j, np.full(len(i), -1))], [over[i, j]]
+    for row in range(n):
+        near = np.flatnonzero(Y[row] > _SUPPORT * own[row])
+        near = near[near != row]
+        over = Y[row, near][:, np.newaxis] + Y[row, near] - own[row] - Y[np.ix_(near, near)]
+        j, k = np.nonzero(np.triu(over > limit, 1))
+        values = over[j, k]
+        if len(values) > _MOST_OF_ROW:
+            best = np.argsort(-values, kind="stable")[:_MOST_OF_ROW]
+            j, k, values = j[best], k[best], values[best]
+        found.append(Cuts(np.full(len(j), row), near[j], near[k]))
+        excess.append(values)
+    cuts = Cuts(*(np.concatenate(parts) for parts in zip(*(one._all for one in found), strict=True)))
+    values = np.concatenate(excess)
+    new = ~np.isin(cuts.keys(n), known.keys(n))
+    cuts, values = cuts.chosen(new), values[new]
+    return cuts.chosen(np.argsort(-values, kind="stable")[:most])

@@ -1,0 +1,91 @@
+"""Division of rows into parts for lower bounds: the sum of the least J of all parts is at most J* of all rows.
+
+The bound is good if each part is a small copy of the whole (anticlustering): every cluster has the same share of rows
+in each part, and the mean of these rows is that of the cluster. Otherwise parts gain by means of their own.
+"""
+
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.theory.mixtures import Floats
+
+_SWEEPS = 12  # sweeps over random pairs of parts
+_SWAPS = 3  # greatest number of swaps of rows of a cluster between two parts at a time
+
+
+def divide(
+    U: Floats, labels: NDArray[np.intp], n_parts: int, rng: np.random.Generator, deadline: float
+) -> list[NDArray[np.intp]]:
+    """Return the indices of the rows of each part, ascending.
+
+    U (n, D): rows times roots of weights    labels (n,): clusters of a good partition    rng: draws the first division
+    deadline: a value of `time.monotonic`, after which the means are not matched any better
+    """
+    order = np.lexsort((_positions(U, labels), labels))
+    part = np.empty(len(U), dtype=np.intp)
+    for begin in range(0, len(U), n_parts):
+        rows = order[begin : begin + n_parts]
+        part[rows] = rng.permutation(n_parts)[: len(rows)]
+    if n_parts > 1:
+        for rows in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            _match_means(U, rows, part, n_parts, rng, deadline)
+    order = np.argsort(part, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
+
+
+def _positions(U: Floats, labels: NDArray[np.intp]) -> Floats:
+    """Return the coordinates (n,) of all rows along the longest axis of the scatter within the clusters."""
+    counts = np.bincount(labels)
+    sums = np.zeros((len(counts), U.shape[1]))
+    np.add.at(sums, labels, U)
+    within = U - (sums / np.maximum(counts, 1)[:, np.newaxis])[labels]
+    axis = np.ones(U.shape[1])
+    for _ in range(20):
+        axis = within.T @ (within @ axis)
+        axis /= max(float(np.linalg.norm(axis)), np.finfo(np.float64).tiny)
+    return within @ axis
+
+
+def _match_means(
+    U: Floats,
+    rows: NDArray[np.intp],
+    part: NDArray[np.intp],
+    n_parts: int,
+    rng: np.random.Generator,
+    deadline: float,
+) -> None:
+    """Swap rows of one cluster between parts until the sums over its rows in all parts are about equal.
+
+    rows: indices of the rows of the cluster    part (n,): the part of each row, changed in place
+    """
+    V = U[rows] - U[rows].mean(axis=0)
+    squares = np.square(V).sum(axis=1)
+    own = part[rows]
+    members = [np.flatnonzero(own == p) for p in range(n_parts)]
+    sums = np.array([V[m].sum(axis=0) for m in members])
+    for _ in range(_SWEEPS):
+        if monotonic() > deadline:
+            break
+        for a, b in rng.permutation(n_parts)[: n_parts // 2 * 2].reshape(-1, 2):
+            left, right = members[a], members[b]
+            if not (len(left) and len(right)):
+                continue
+            products = V[left] @ V[right].T
+            for _ in range(_SWAPS):
+                # Half of the change of ‖sum of a‖² + ‖sum of b‖² by a swap of the rows i of a and j of b.
+                difference = sums[a] - sums[b]
+                gain_left = squares[left] - V[left] @ difference
+                gain_right = squares[right] + V[right] @ difference
+                change = gain_left[:, np.newaxis] + gain_right - 2 * products
+                i, j = np.unravel_index(int(change.argmin()), change.shape)
+                if change[i, j] >= -1e-12 * (squares[left[i]] + squares[right[j]]):
+                    break
+                moved = V[right[j]] - V[left[i]]
+                sums[a] += moved
+                sums[b] -= moved
+                left[i], right[j] = right[j], left[i]
+                products = V[left] @ V[right].T
+    for p, m in enumerate(members):
+        part[rows[m]] = p

@@ -1,0 +1,237 @@
+"""Peng and Wei's semidefinite relaxation of k-means, solved by the alternating direction method of multipliers (ADMM).
+
+    max <G, Z>    subject to    Z ∈ {Z s = s, tr Z = C, 0 ⪯ Z ⪯ I},    Z = X,    X ∈ {X >= 0, cuts}
+
+Each iteration projects on both sets. The first projection takes the eigenvectors of a few eigenvalues, the second one
+is entrywise without cuts, and approximate with cuts. The multipliers of both constraints on X are nonnegative after
+every iteration, so each iteration gives a lower bound of J (`verified.py`), whether or not it has converged.
+"""
+
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from cprime.theory.cuts import Cuts, violated
+from cprime.theory.mixtures import Floats
+from cprime.theory.verified import Multipliers
+
+_RELAXED = 1.6  # over-relaxation of ADMM
+_CHECKED = 10  # iterations between evaluations of the dual
+_PLAIN, _WITH_CUTS = 40, 10  # evaluations without cuts; evaluations after each addition of cuts
+_ROUNDS = 40  # greatest number of additions of cuts
+_NEW_CUTS = 3000  # greatest number of cuts added at a time
+_INNER = 10  # steps of the projection on the cuts
+_STALLED = 2e-4, 1e-5  # relative increase of the bound, at an evaluation and by a round of cuts, that ends a phase
+_BALANCE = 4.0  # ratio of the residuals beyond which the penalty is changed
+_POWER = 20  # iterations for the largest eigenvalue of the cuts
+
+
+@dataclass
+class Relaxation:
+    """State of ADMM for n rows and C clusters.
+
+    U (n, D): rows times roots of weights    roots (n,): roots of weights s    n_clusters: C, at least 2 and below n
+    labels (n,): clusters of a good partition, from which multipliers start
+    bound: best value of the dual so far, without regard to rounding    best: its multipliers    Z (n, n): the iterate
+    """
+
+    U: Floats
+    roots: Floats
+    n_clusters: int
+    labels: NDArray[np.intp]
+    bound: float = -inf
+    best: Multipliers = field(init=False)
+    Z: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.roots)
+        self._unit = self.roots / linalg.norm(self.roots)
+        self._gram = self.U @ self.U.T
+        self._total = float(np.trace(self._gram))
+        members = np.zeros((n, self.labels.max() + 1))
+        members[np.arange(n), self.labels] = self.roots
+        members = members[:, members.any(axis=0)]
+        members /= linalg.norm(members, axis=0)
+        self.Z = self._X = members @ members.T
+        self.inertia = self._total - float(np.sum(self._gram * self.Z))
+        self._level = _largest_scatter(self._gram, members)
+        self._penalty = self._level
+        B = _planted(self._gram, members, members.T @ self.roots, self._level)
+        self._D = -B / self._penalty if self._penalty > 0 else B
+        self._cuts, self._factors, self._A, self._bound_of_cuts = Cuts.none(), np.zeros(0), None, 1.0
+        self._rank = min(n, 2 * self.n_clusters + 10)
+        self.best = Multipliers(B, self._cuts, self._factors)
+        if self._level > 0:
+            self._evaluate()
+
+    def solve(self, tol: float, deadline: float) -> None:
+        """Increase the bound until the relative gap to `inertia` is at most tol, it stalls, or time is over.
+
+        deadline: a value of `time.monotonic`
+        """
+        if self._level <= 0:
+            return
+        goal = self.inertia * (1 - tol)
+        if not self._phase(_PLAIN, goal, deadline, _STALLED[0]):
+            return
+        for _ in range(_ROUNDS):
+            before = self.bound
+            if not self._add_cuts() or not self._phase(_WITH_CUTS, goal, deadline, 0.0):
+                return
+            if self.bound - before < _STALLED[1] * self.inertia:
+                return
+
+    def _phase(self, n_checks: int, goal: float, deadline: float, least: float) -> bool:
+        """Iterate until the bound reaches the goal or stalls; return False at the goal and at the deadline.
+
+        least: relative increase of the bound between evaluations, below which this returns
+        """
+        for _ in range(n_checks):
+            for _ in range(_CHECKED):
+                if monotonic() > deadline:
+                    return False
+                primal, dual = self._step()
+            before = self.bound
+            self._evaluate()
+            if self.bound >= goal:
+                return False
+            if 0 <= self.bound - before < least * self.inertia:
+                break
+            change = 1.5 if primal > _BALANCE * dual else 1 / 1.5 if dual > _BALANCE * primal else 1.0
+            self._penalty *= change
+            self._D = self._D / change
+            self._factors = self._factors / change
+        return True
+
+    def _step(self) -> tuple[float, float]:
+        """Run one iteration; return the primal and the dual residual, both in units of Z."""
+        before = self._X
+        M = _without(before - self._D + self._gram / self._penalty, self._unit)
+        projected = None
+        while projected is None:
+            projected = _project(M, self.n_clusters - 1, self._rank)
+            self._rank = min(len(M), self._rank * 2) if projected is None else self._rank
+        Z, rank = projected
+        self._rank = min(len(M), rank + 8)
+        self.Z = Z + np.outer(self._unit, self._unit)
+        T = _RELAXED * self.Z + (1 - _RELAXED) * before + self._D
+        self._X = np.maximum(T, 0.0) if self._A is None else self._project_on_cuts(T)
+        self._D = T - self._X
+        return float(linalg.norm(self.Z - self._X)), float(linalg.norm(self._X - before))
+
+    def _project_on_cuts(self, T: Floats) -> Floats:
+        """Return about the nearest matrix to T (n, n) that is >= 0 and satisfies the cuts.
+
+        It is max(T − Aᵀ t, 0), and the multipliers t >= 0 are improved by a few steps of accelerated gradient ascent.
+        """
+        flat, A, t, momentum = T.ravel(), self._A, self._factors, 1.0
+        assert A is not None
+        ahead = t
+        for _ in range(_INNER):
+            gradient = A @ np.maximum(flat - A.T @ ahead, 0.0)
+            following = np.maximum(ahead + gradient / self._bound_of_cuts, 0.0)
+            later = (1 + sqrt(1 + 4 * momentum * momentum)) / 2
+            ahead = following + (momentum - 1) / later * (following - t)
+            t, momentum = following, later
+        self._factors = t
+        return np.maximum(flat - A.T @ t, 0.0).reshape(T.shape)
+
+    def _evaluate(self) -> None:
+        """Compute the value of the dual for the present multipliers, and store these if the value is the best."""
+        n, entries = len(self._D), -self._penalty * self._D
+        if self._A is not None:
+            entries += self._penalty * (self._A.T @ self._factors).reshape(n, n)
+        entries = np.maximum((entries + entries.T) / 2, 0.0)  # removes rounding errors
+        M = self._gram + entries
+        if self._A is not None:
+            M -= self._penalty * (self._A.T @ self._factors).reshape(n, n)
+        last = [n - self.n_clusters + 1, n - 1]
+        values = linalg.eigvalsh(_without(M, self._unit), subset_by_index=last, check_finite=False)
+        bound = self._total - float(self._unit @ M @ self._unit) - float(values.sum())
+        if bound > self.bound:
+            self.bound = bound
+            self.best = Multipliers(entries, self._cuts, self._penalty * self._factors)
+
+    def _add_cuts(self) -> bool:
+        """Add the cuts that Z violates most, and remove those without effect; return whether any were added."""
+        new = violated(self.Z, self.roots, self._cuts, _NEW_CUTS)
+        if not len(new):
+            return False
+        used = self._factors > 0
+        self._cuts = self._cuts.chosen(used).joined(new)
+        self._factors = np.append(self._factors[used], np.zeros(len(new)))
+        self._A = A = self._cuts.matrix(self.roots)
+        x = np.ones(len(self._cuts))
+        for _ in range(_POWER):
+            x = A @ (A.T @ x)
+            self._bound_of_cuts = float(linalg.norm(x))
+            x /= self._bound_of_cuts
+        self._bound_of_cuts *= 1.05
+        return True
+
+
+def _without(M: Floats, unit: Floats) -> Floats:
+    """Return P M P for a symmetric M (n, n), where P projects on the complement of a unit vector (n,)."""
+    y = M @ unit
+    y -= unit * (float(unit @ y) / 2)
+    product = np.outer(y, unit)
+    return M - product - product.T
+
+
+def _project(M: Floats, k: int, rank: int) -> tuple[Floats, int] | None:
+    """Return the nearest matrix 0 ⪯ Z ⪯ I of trace k to M (n, n), and its rank; None if more than `rank` is needed."""
+    n = len(M)
+    values, vectors = linalg.eigh(M, subset_by_index=[n - rank, n - 1], check_finite=False)
+    low, high = float(values[0]) - 1, float(values[-1])
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > k else (low, middle)
+    shares = np.clip(values - high, 0, 1)
+    if rank < n and shares[0] > 0:
+        return None
+    used = shares > 0
+    root = vectors[:, used] * np.sqrt(shares[used])
+    return root @ root.T, int(used.sum())
+
+
+def _largest_scatter(gram: Floats, members: Floats) -> float:
+    """Return the largest eigenvalue of the scatter matrices of all clusters. members (n, C): unit vectors of roots"""
+    largest = 0.0
+    for column in members.T:
+        rows = np.flatnonzero(column)
+        if len(rows) > 1:
+            scatter = _without(gram[np.ix_(rows, rows)], column[rows])
+            largest = max(largest, float(linalg.eigvalsh(scatter, subset_by_index=[len(rows) - 1] * 2)[0]))
+    return largest
+
+
+def _planted(gram: Floats, members: Floats, lengths: Floats, level: float) -> Floats:
+    """Return multipliers B (n, n) >= 0 that are optimal if the clusters are far apart: blocks of rank 1.
+
+    They follow from the optimality conditions of the relaxation at the partition, if the eigenvalue that belongs to it
+    is `level`: (level I + y sᵀ + s yᵀ − G − B) m_c = 0 for the columns m_c of `members` (n, C), with B = 0 inside
+    clusters. `lengths` (C,) are the products sᵀ m_c. Negative numbers, for rows near other clusters, are replaced by 0.
+    (Iguchi, Mixon, Peterson & Villar, "Probably certifying k-means clustering", 2017.)
+    """
+    n, C = members.shape
+    own = members.argmax(axis=1)
+    products = gram @ members
+    halves = (np.einsum("nc,nc->c", members, products) - level) / 2
+    in_own = members[np.arange(n), own]
+    y = (products[np.arange(n), own] - in_own * (level + halves[own])) / lengths[own]
+    sums = np.outer(y, lengths) + np.outer(in_own * lengths[own], halves / lengths) - products
+    sums = np.maximum(sums, 0.0)
+    B = np.zeros((n, n))
+    for a in range(C):
+        for b in range(a):
+            in_a, in_b = np.flatnonzero(own == a), np.flatnonzero(own == b)
+            left, right = sums[in_a, b], sums[in_b, a]
+            size = sqrt(float(members[in_a, a] @ left) * float(members[in_b, b] @ right))
+            if size > 0:
+                block = np.outer(left, right) / size
+                B[np.ix_(in_a, in_b)], B[np.ix_(in_b, in_a)] = block, block.T
+    return B

@@ -1,5 +1,6 @@
 """Lower bounds of J*: below every clustering, equal to J* where it is computed exactly, and good on known data."""
 
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from time import monotonic
@@ -55,6 +56,40 @@ def groups(n, n_groups, D, separation, rng):
     distances = np.linalg.norm(centers[:, np.newaxis] - centers, axis=2)
     centers *= separation / distances[np.triu_indices(n_groups, 1)].min()
     return centers[rng.integers(n_groups, size=n)] + rng.normal(size=(n, D))
+
+
+def exact_least_cost(X, n_clusters):
+    """Return the least J of all partitions, computed with rational numbers."""
+    rows = [[Fraction(x) for x in row] for row in X.tolist()]
+
+    def within(own):
+        columns = list(zip(*own, strict=True))
+        return sum(sum(x * x for x in column) - sum(column) ** 2 / Fraction(len(own)) for column in columns)
+
+    found = []
+    for labels in partitions(len(X), n_clusters):
+        found.append(sum(within([rows[i] for i in np.flatnonzero(labels == c)]) for c in np.unique(labels)))
+    return min(found)
+
+
+@pytest.mark.parametrize(("n", "n_clusters"), [(3, 2), (6, 3)])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e9])
+@pytest.mark.parametrize("spread", [1.0, 1e-6])
+def test_bounds_hold_in_exact_arithmetic(n, n_clusters, offset, spread):
+    rng = np.random.default_rng(n)
+    X = offset + rng.normal(size=(n, 2)) * rng.choice([spread, 1.0], size=(n, 1))
+    least = exact_least_cost(X, n_clusters)
+    found = lower_bound(X, n_clusters, random_state=0)
+    assert Fraction(found.value) <= least
+    assert found.method == "enumeration"
+    instance = Instance.of(X, np.ones(n), n_clusters, None, 0)
+    relaxed = _by_relaxation(instance, np.inf, np.inf, 0.0, np.inf, Key(0))
+    assert Fraction(relaxed.value) <= least
+    U, roots = instance.rows
+    assert Fraction(instance.unscaled(spectral_value(U, roots, n_clusters))) <= least
+    line = lower_bound(X[:, :1], n_clusters, random_state=0)
+    assert Fraction(line.value) <= exact_least_cost(X[:, :1], n_clusters)
+    assert line.gap <= 1e-9 * (1 + offset)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])

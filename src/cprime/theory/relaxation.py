@@ -20,6 +20,7 @@ from cprime.theory.mixtures import Floats
 from cprime.theory.verified import Multipliers
 
 _RELAXED = 1.6  # over-relaxation of ADMM
+_PENALTY, _PLANTED = 2.0, 0.5  # first penalty and first eigenvalue, in units of the largest scatter of a cluster
 _CHECKED = 10  # iterations between evaluations of the dual
 _PLAIN, _WITH_CUTS = 40, 10  # evaluations without cuts; evaluations after each addition of cuts
 _ROUNDS = 40  # greatest number of additions of cuts
@@ -59,23 +60,24 @@ class Relaxation:
         self.Z = self._X = members @ members.T
         self.inertia = self._total - float(np.sum(self._gram * self.Z))
         self._level = _largest_scatter(self._gram, members)
-        self._penalty = self._level
-        B = _planted(self._gram, members, members.T @ self.roots, self._level)
+        self._penalty = _PENALTY * self._level
+        B = _planted(self._gram, members, members.T @ self.roots, _PLANTED * self._level)
         self._D = -B / self._penalty if self._penalty > 0 else B
         self._cuts, self._factors, self._A, self._bound_of_cuts = Cuts.none(), np.zeros(0), None, 1.0
         self._rank = min(n, 2 * self.n_clusters + 10)
         self.best = Multipliers(B, self._cuts, self._factors)
-        if self._level > 0:
-            self._evaluate()
 
-    def solve(self, tol: float, deadline: float) -> None:
+    def solve(self, tol: float, until: float, deadline: float) -> None:
         """Increase the bound until the relative gap to `inertia` is at most tol, it stalls, or time is over.
 
-        deadline: a value of `time.monotonic`
+        until, deadline: values of `time.monotonic`; the first iterations are made even after `until`
         """
         if self._level <= 0:
             return
         goal = self.inertia * (1 - tol)
+        if not self._phase(1, goal, deadline, -inf):
+            return
+        deadline = min(until, deadline)
         if not self._phase(_PLAIN, goal, deadline, _STALLED[0]):
             return
         for _ in range(_ROUNDS):
@@ -93,6 +95,7 @@ class Relaxation:
         for _ in range(n_checks):
             for _ in range(_CHECKED):
                 if monotonic() > deadline:
+                    self._evaluate()
                     return False
                 primal, dual = self._step()
             before = self.bound

@@ -45,7 +45,16 @@ numpydoc_xref_param_type = False
 
 EXAMPLES = ROOT / "examples"
 GALLERY = (  # as one would learn: small data, how many clusters, what clusters are for, then data that are large
-    *("old_faithful", "choosing_c", "clusters_from_components", "documents", "outliers", "heavy_tails", "digits"),
+    *(
+        "old_faithful",
+        "choosing_c",
+        "lower_bounds",
+        "clusters_from_components",
+        "documents",
+        "outliers",
+        "heavy_tails",
+        "digits",
+    ),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
     "regression_with_two_branches",
     *("stars", "single_cells", "vector_search", "embeddings_in_a_folder"),

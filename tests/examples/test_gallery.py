@@ -90,6 +90,15 @@ def choosing_c(said):
     assert len(re.findall(r"(?:X|G)Means: 25,", said)) == 2
 
 
+def lower_bounds(said):
+    """Bounds are below J, the search finds the best clustering, and groups are certified better than a cloud."""
+    (one_start, best), bounds = numbers("J = #, J*", said), numbers("J* >= #\n", said)
+    assert max(bounds) <= best < one_start
+    assert max(numbers("J is at most # %", said)) < 1
+    _, groups, cloud = numbers(": gap # %", said)
+    assert groups < cloud < 30
+
+
 def clusters_from_components(said):
     """Joins by entropy recover the shapes; twelve centers and Ward's method do not; twelve clusters are suggested."""
     few, joined, ward, followed = numbers("ARI #\n", said)
@@ -261,6 +270,7 @@ CHECKS = {
     "heavy_tails": heavy_tails,
     "embeddings_in_a_folder": embeddings_in_a_folder,
     "image_compression": image_compression,
+    "lower_bounds": lower_bounds,
     "larger_than_memory": larger_than_memory,
     "near_duplicates": near_duplicates,
     "old_faithful": old_faithful,

@@ -12,9 +12,10 @@ from sklearn.datasets import load_iris
 from cprime import KMeans, KMeans1D
 from cprime._utils.random import Key
 from cprime.theory import lower_bound
-from cprime.theory.bounding import Instance, _by_relaxation
+from cprime.theory.bounding import Instance, _by_relaxation, _labels_of
 from cprime.theory.cuts import Cuts, violated
 from cprime.theory.parts import divide
+from cprime.theory.relaxation import Relaxation
 from cprime.theory.verified import Multipliers, dual_value, greatest_sum, spectral_value
 
 FIELDS = ("value", "inertia", "gap", "method", "parts")
@@ -283,9 +284,13 @@ def law(seed, seconds):
     labels = instance.labels_of_all(X, instance.labels)
     J = cost(X, labels, weights)
     if len(instance.X) > n_clusters:
-        relaxed = _by_relaxation(instance, monotonic() + seconds, np.inf, 1e-3, np.inf, Key(seed))
-        assert 0 < relaxed.value <= J * (1 + 1e-13)
-        assert cost(X, instance.labels_of_all(X, relaxed.labels), weights) >= relaxed.value * (1 - 1e-13)
+        U, roots = instance.rows
+        relaxation = Relaxation(U, roots, n_clusters, instance.labels)
+        relaxation.solve(1e-3, monotonic() + seconds, np.inf)
+        value = instance.unscaled(dual_value(U, roots, n_clusters, relaxation.best))
+        assert value <= J * (1 + 1e-13)
+        better = instance.labels_of_all(X, _labels_of(relaxation, instance, Key(seed)))
+        assert cost(X, better, weights) >= value * (1 - 1e-13)
     found = lower_bound(X, n_clusters, labels=labels, sample_weight=weights, time_limit=seconds)
     assert found.value <= found.inertia
     assert found.inertia == pytest.approx(J, rel=1e-9, abs=1e-20)

@@ -94,9 +94,7 @@ def objective_bound_text(estimator: Any) -> str | None:
     found = getattr(estimator, "objective_bound_", None)
     if not found:
         return None
-    return (
-        f"J* >= {found['value']:.6g}: no clustering has a J more than {100 * found['gap']:.2g} % below that of labels"
-    )
+    return f"J* >= {found['value']:.6g}: no other clustering has a J more than {100 * found['gap']:.2g} % lower"
 
 
 def size_cost_text(estimator: Any) -> str:

@@ -26,7 +26,7 @@ _ASSIGNMENTS = 300_000  # most assignments of a row to a cluster in it
 _SECONDS = 0.02 / 500**3  # of an iteration of the relaxation, divided by the cube of the number of rows
 _ITERATIONS = 60  # iterations of the relaxation for which the time is to suffice
 _SHARE = 0.5  # share of the time limit for these iterations
-_FOR_ITERATIONS = 0.7  # share of the time of a part for iterations; the rest is for its verification
+_FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95  # share of a part's time for iterations; the rest is for its verification
 _MATCHED = 0.1  # share of the time limit for the division into parts
 _LEAST_ROWS, _MOST_ROWS = 120, 1500  # rows of a part
 _PER_CLUSTER = 12  # least rows of a part, divided by the number of clusters
@@ -232,7 +232,8 @@ def _by_relaxation(
         if len(rows) <= C or now > deadline:
             return 0.0
         remaining = n_parts - index
-        until = now + _FOR_ITERATIONS * (deadline - now) * min(n_workers, remaining) / remaining
+        share = _FOR_ITERATIONS if n_parts > 1 else _OF_ONE_PART
+        until = now + share * (deadline - now) * min(n_workers, remaining) / remaining
         part = Relaxation(U[rows], roots[rows], C, instance.labels[rows])
         part.solve(tol, until, deadline)
         if n_parts == 1:

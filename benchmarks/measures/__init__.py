@@ -9,6 +9,7 @@
 from types import ModuleType
 
 from benchmarks.measures import (
+    bounds,
     combine,
     cosine,
     embeddings,
@@ -52,4 +53,5 @@ MEASURES: dict[str, ModuleType] = {
     "combine": combine,
     "sizes": sizes,
     "update": update,
+    "bounds": bounds,
 }

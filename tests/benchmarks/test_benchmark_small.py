@@ -104,3 +104,13 @@ def test_updates_are_compared_with_new_fits(tmp_path, capsys):
     assert record["N"] == 600
     assert record["same"] > 0.8
     assert f"| {record['same']:.1%} |" in capsys.readouterr().out
+
+
+def test_lower_bounds_are_below_the_fits(tmp_path, capsys):
+    output = tmp_path / "results.jsonl"
+    sizes = ("--points", "60", "-D", "2", "-C", "3", "--distances", "9,0", "--limit", "0.2", "--threads", "1")
+    main(["bounds", *sizes, "--output", str(output)])
+    records = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert [record["C"] for record in records] == [2, 3, 10, 3, 3]
+    assert all(0 < record["value"] <= record["inertia"] for record in records)
+    assert f"| {100 * records[-1]['gap']:.3g} |" in capsys.readouterr().out

@@ -22,20 +22,20 @@ from cprime.theory.verified import UNIT, dual_value, growth, spectral_value, sum
 Labels = NDArray[np.intp]
 
 _FEW = 24  # most distinct rows for branch and bound
-_ASSIGNMENTS = 300_000  # most assignments of a row to a cluster in it
+_ASSIGNMENTS = 2_000_000  # most assignments of a row to a cluster in it
 _SECONDS = 0.02 / 500**3  # of an iteration of the relaxation, divided by the cube of the number of rows
 _ITERATIONS = 60  # iterations of the relaxation for which the time is to suffice
 _SHARE = 0.5  # share of the time limit for these iterations
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95  # share of a part's time for iterations; the rest is for its verification
 _MATCHED = 0.1  # share of the time limit for the division into parts
-_LEAST_ROWS, _MOST_ROWS = 120, 1500  # rows of a part
+_LEAST_ROWS, _MOST_ROWS = 200, 1500  # rows of a part
 _PER_CLUSTER = 12  # least rows of a part, divided by the number of clusters
 _BYTES = 200  # of memory of the relaxation, divided by the square of the number of rows
 _LARGEST_RATIO = 2.0**64  # of weights, for the exact program in one dimension
 _TWOFOLD = 2.0**-96  # relative rounding error of its sums, which have 104 bits
 _WIDEST = 3000  # most columns or rows for the spectral bound
 _STARTS = 20  # starts of the fit to the solution of the relaxation
-_ROWS_OF_STARTS, _MOST_STARTS = 200_000, 50  # rows times starts of the fit to the rows, and the most starts
+_MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000  # most starts of the fit to the rows, and most starts times N·C·D
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def best_bound(instance: Instance, seconds: float, tol: float, memory: float, ke
     with plain_products():
         exact = _on_a_line(instance)
         if exact is None and n <= _FEW:
-            exact = _by_enumeration(instance, deadline)
+            exact = _by_enumeration(instance, monotonic() + seconds / 2)
         if exact is not None:
             return exact
         found = Bound(0.0, "spectral")
@@ -155,7 +155,7 @@ def _fitted(X: Floats, weights: Floats, n_clusters: int, seed: int) -> Labels:
     n = len(X)
     if n <= n_clusters:
         return np.arange(n)
-    n_init = min(_MOST_STARTS, max(1, _ROWS_OF_STARTS // n))
+    n_init = min(_MOST_STARTS, max(1, _WORK_OF_STARTS // (n * n_clusters * X.shape[1])))
     given = None if weights.min() == weights.max() else weights
     return KMeans(n_clusters, n_init=n_init, random_state=seed).fit(X, sample_weight=given).labels_.astype(np.intp)
 
@@ -199,7 +199,8 @@ def _on_a_line(instance: Instance) -> Bound | None:
 
 def _by_enumeration(instance: Instance, deadline: float) -> Bound | None:
     """Return J* by branch and bound; None if it takes too long."""
-    found = best_partition(instance.X, instance.weights, instance.n_clusters, _ASSIGNMENTS, deadline)
+    rows = instance.X, instance.weights, instance.labels
+    found = best_partition(*rows, instance.n_clusters, _ASSIGNMENTS, deadline)
     return None if found is None else Bound(instance.unscaled(found[0]), "enumeration", labels=found[1])
 
 

@@ -38,28 +38,29 @@ class _Budget:
 
 
 def best_partition(
-    X: Floats, weights: Floats, n_clusters: int, most: int, deadline: float
+    X: Floats, weights: Floats, labels: NDArray[np.intp], n_clusters: int, most: int, deadline: float
 ) -> tuple[float, NDArray[np.intp]] | None:
     """Return a lower bound of J*, equal to it up to rounding, and the labels (n,) of a best partition.
 
     The result is None if more than `most` assignments of a row to a cluster are necessary, or time is over.
-    X (n, D): taken as exact    weights (n,): positive    deadline: a value of `time.monotonic`
+    X (n, D): taken as exact    weights (n,): positive    labels (n,): a good clustering
+    deadline: a value of `time.monotonic`
     """
     order = _order(X, weights)
-    rows, masses = X[order].tolist(), weights[order].tolist()
+    rows, masses, known = X[order].tolist(), weights[order].tolist(), labels[order].tolist()
     n = len(rows)
     least = [0.0] * (n + 1)  # least[i]: least cost of the rows i … n − 1 alone
     budget, found = _Budget(most, deadline), [0] * n
     try:
         for first in range(n - n_clusters - 1, -1, -1):
-            least[first], found = _search(rows, masses, first, n_clusters, least, budget)
+            least[first], found = _search(rows, masses, known, first, n_clusters, least, budget)
     except _OutOfBudgetError:
         return None
     if n <= n_clusters:
         found = list(range(n))
-    labels = np.empty(n, dtype=np.intp)
-    labels[order] = found
-    return max(least[0] - 6 * _error(X, weights, least[0]), 0.0), labels
+    best = np.empty(n, dtype=np.intp)
+    best[order] = found
+    return max(least[0] - 6 * _error(X, weights, least[0]), 0.0), best
 
 
 def _order(X: Floats, weights: Floats) -> NDArray[np.intp]:
@@ -74,12 +75,33 @@ def _order(X: Floats, weights: Floats) -> NDArray[np.intp]:
     return np.array(order)
 
 
+def _cost(rows: list[list[float]], masses: list[float], labels: list[int]) -> float:
+    """Return the cost of a clustering, in the arithmetic of the search."""
+    total, means, sums = 0.0, dict[int, list[float]](), dict[int, float]()
+    for x, w, c in zip(rows, masses, labels, strict=True):
+        mean, mass = means.get(c, x), sums.get(c, 0.0)
+        differences = [a - b for a, b in zip(x, mean, strict=True)]
+        total += w * mass / (w + mass) * sum(d * d for d in differences)
+        share = w / (mass + w)
+        means[c], sums[c] = [m + share * d for m, d in zip(mean, differences, strict=True)], mass + w
+    return total
+
+
 def _search(
-    rows: list[list[float]], masses: list[float], first: int, n_clusters: int, least: list[float], budget: _Budget
+    rows: list[list[float]],
+    masses: list[float],
+    known: list[int],
+    first: int,
+    n_clusters: int,
+    least: list[float],
+    budget: _Budget,
 ) -> tuple[float, list[int]]:
-    """Return the least cost of the rows first … n − 1, and the label of each of them."""
+    """Return the least cost of the rows first … n − 1, and the label of each of them.
+
+    known: labels of a good clustering of all rows
+    """
     n = len(rows)
-    best, found = inf, [0] * (n - first)
+    best, found = _cost(rows[first:], masses[first:], known[first:]), known[first:]
     labels = [0] * (n - first)
     means: list[list[float]] = []
     sums: list[float] = []
@@ -123,10 +145,10 @@ def _search(
 def _error(X: Floats, weights: Floats, cost: float) -> float:
     """Return a bound of the rounding error of the cost of a partition of about this cost.
 
-    A mean of at most n rows of length R has an error of at most 4 n u R. So the increase w ‖x − mean‖² of the cost by
-    a row has an error of 8 n u R w ‖x − mean‖ + 16 (n u R)² w, and the sum of all follows by Cauchy and Schwarz.
+    A mean of at most n rows of length up to R has an error of at most s = (4 n + 16) u R. So the increase w ‖x − mean‖²
+    of the cost by a row has an error of 2 s w ‖x − mean‖ + s² w, and the sum of all follows by Cauchy and Schwarz.
     """
     n, D = X.shape
-    shift = 4 * n * UNIT * float(np.sqrt(np.square(X).sum(axis=1).max()))
+    shift = (4 * n + 16) * UNIT * float(np.sqrt(np.square(X).sum(axis=1).max()))
     weight = 1.01 * float(weights.sum())
     return 2 * shift * sqrt(weight * cost) + shift * shift * weight + (D + 2 * n + 10) * UNIT * cost

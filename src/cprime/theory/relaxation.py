@@ -189,11 +189,13 @@ def _project(M: Floats, k: int, rank: int) -> tuple[Floats, int] | None:
     """Return the nearest matrix 0 ⪯ Z ⪯ I of trace k to M (n, n), and its rank; None if more than `rank` is needed."""
     n = len(M)
     values, vectors = linalg.eigh(M, subset_by_index=[n - rank, n - 1], check_finite=False)
-    low, high = float(values[0]) - 1, float(values[-1])
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > k else (low, middle)
-    shares = np.clip(values - high, 0, 1)
+    # The sum of the shares clip(value − threshold, 0, 1) falls linearly between these breakpoints.
+    breakpoints = np.sort(np.concatenate([values - 1, values]))
+    sums = np.clip(values - breakpoints[:, np.newaxis], 0, 1).sum(axis=1)
+    last = int(np.flatnonzero(sums >= k)[-1])
+    fall = sums[last] - sums[last + 1]
+    part = (sums[last] - k) / fall if fall > 0 else 0.0
+    shares = np.clip(values - breakpoints[last] - part * (breakpoints[last + 1] - breakpoints[last]), 0, 1)
     if rank < n and shares[0] > 0:
         return None
     used = shares > 0

@@ -64,7 +64,7 @@ def test_report_has_a_light_and_a_figure(rows):
     km.objective_bound_["gap"] = 0.2
     light = next(light for light in km.report(rows).lights if light.name == "Optimum")
     assert light.state.name == "LOOK"
-    assert "20 % lower" in light.finding
+    assert "20.00 % lower" in light.finding
     assert "n_init" in light.remedy
 
 

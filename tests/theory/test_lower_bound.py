@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from cprime import KMeans, KMeans1D
 from cprime._utils.random import Key
-from cprime.theory import lower_bound
+from cprime.theory import LowerBound, lower_bound
 from cprime.theory.bounding import Instance, _by_relaxation, _labels_of
 from cprime.theory.cuts import Cuts, violated
 from cprime.theory.parts import divide
@@ -377,3 +377,15 @@ def test_model_of_another_metric_is_refused():
     fitted = KMeans(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="labels must be None"):
         lower_bound(X, fitted, labels=fitted.labels_)
+
+
+@pytest.mark.parametrize(
+    ("value", "parts", "text"),
+    [
+        (99.0, 1, "J* >= 99; J is at most 1.02 % above it (relaxation)"),
+        (100.0, 7, "J* >= 100; J is at most 0.00 % above it (relaxation, 7 parts)"),
+        (0.0, 1, "J* >= 0: no better bound was found (relaxation)"),
+    ],
+)
+def test_text_rounds_up_what_may_be_missing(value, parts, text):
+    assert str(LowerBound(value, 100.0, 1 - value / 100, "relaxation", parts, np.zeros(1, dtype=int))) == text

@@ -4,6 +4,7 @@ The remarks depend on fitted attributes only, not on data.
 """
 
 import logging
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -94,7 +95,8 @@ def objective_bound_text(estimator: Any) -> str | None:
     found = getattr(estimator, "objective_bound_", None)
     if not found:
         return None
-    return f"J* >= {found['value']:.6g}: no other clustering has a J more than {100 * found['gap']:.2g} % lower"
+    percent = math.ceil(1e4 * found["gap"]) / 100
+    return f"J* >= {found['value']:.6g}: no other clustering has a J more than {percent:.2f} % lower"
 
 
 def size_cost_text(estimator: Any) -> str:

@@ -1,7 +1,7 @@
 """Lower bound of J*, the least value of the k-means objective of all clusterings of a data set."""
 
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class LowerBound:
     >>> from cprime.theory import lower_bound
     >>> found = lower_bound([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]], 2)
     >>> print(found)
-    J* >= 1; J is at most 0.00 % above it (enumeration)
+    J* >= 1; J is at most 0.01 % above it (enumeration)
     """
 
     value: float
@@ -60,16 +60,11 @@ class LowerBound:
     labels: Labels = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        divided = f", {self.parts:,} parts" if self.parts > 1 else ""
-        excess = _excess(self.inertia, self.value)
-        return f"J* >= {self.value:.8g}; J is at most {excess} above it ({self.method}{divided})"
-
-
-def _excess(inertia: float, value: float) -> str:
-    """Return the relative excess of J over a lower bound as text."""
-    if inertia <= value:
-        return "0.00 %"
-    return f"{100 * (inertia / value - 1):.2f} %" if value > 0 else "infinitely many %"
+        how = f"({self.method}{f', {self.parts:,} parts' if self.parts > 1 else ''})"
+        if self.value <= 0 < self.inertia:
+            return f"J* >= 0: no better bound was found {how}"
+        excess = self.inertia / self.value - 1 if self.inertia > 0 else 0.0
+        return f"J* >= {self.value:.8g}; J is at most {ceil(1e4 * excess) / 100:.2f} % above it {how}"
 
 
 def lower_bound(
@@ -118,7 +113,8 @@ def lower_bound(
         A weight of 2 counts the row twice; None is 1 for each.
     max_memory : int, str or None, default=None
         Memory for matrices of n_p² numbers for parts of n_p rows, in bytes or as text such as "1GB". None limits parts
-        to 1,500 rows, which take 400 MB in each thread.
+        to 1,500 rows, which take 450 MB in each thread. If the memory is too small for any part, the result is the
+        spectral bound.
     n_threads : int or None, default=None
         Number of threads, one for each part; None is all processors.
     random_state : int, RandomState, Generator or None, default=None

@@ -60,7 +60,6 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
     rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # a combination has no history
-    k_means.__dict__.pop("objective_bound_", None)  # of the labels of an earlier fit
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     recent: RecentRows | None = None
     with computing(k_means.n_threads):

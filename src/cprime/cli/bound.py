@@ -73,9 +73,8 @@ def bound(
 
     from cprime import load
     from cprime.cli.files import Request, hinted, opened
-    from cprime.cli.fit import report
     from cprime.cli.outputs import MODEL_SUFFIXES, check_output
-    from cprime.cli.summary import MODEL_NAMES
+    from cprime.cli.summary import MODEL_NAMES, print_summary
     from cprime.estimators import KMeans
     from cprime.theory import lower_bound
 
@@ -111,4 +110,4 @@ def bound(
         "seconds": {"bound": perf_counter() - start},
         "output": output,
     }
-    report(figures, as_json=as_json, quiet=quiet)
+    print_summary(figures, as_json=as_json, quiet=quiet)

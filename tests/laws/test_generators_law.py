@@ -124,6 +124,9 @@ CALLS = {
     ),
     "cprime.tl.gaussian_mixture": lambda: annotated("gaussian_mixture", {"init_params": "random"}),
     "cprime.tl.kmeans": lambda: annotated("kmeans", {"init": "random"}),
+    "cprime.theory.lower_bound": lambda: (
+        lambda rng: np.array(cprime.theory.lower_bound(X[:9], 3, random_state=rng).value)
+    ),
 }
 
 

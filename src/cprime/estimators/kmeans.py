@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.messages import warn_if_few
-from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.estimators import sizes
 from cprime.estimators.base import Clusterer, FirstModel, Labels
@@ -24,7 +23,6 @@ from cprime.estimators.validation import (
     check_integer,
     check_real,
     resolve_exchange,
-    resolve_init,
     resolve_search,
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
@@ -390,19 +388,3 @@ class KMeans(FittedKMeans, Clusterer):
             centers = unit_rows(as_rows(centers), "init").dense()
         model = self._model(centers, 1.0, variance_floor(centers))
         return model if known is None else replace(model, n_fixed=known.n_fixed)
-
-
-def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: bool) -> NDArray:
-    """Run a k-means with default options for the initialization of a mixture, and return its centers (C, D).
-
-    The center of each point remains stored in `data`.
-    key: counter-based random key    copies: whether the fit may copy the rows and sort them by component
-    """
-    k_means = KMeans(n_clusters, max_iter=max_iter)
-    plan = k_means._plan(data)
-    plan = replace(plan, regroup=plan.regroup and copies, title="start, k-means: ")
-    init = resolve_init("auto", n_clusters, data, plan.jumps, plan.improved)
-    centers = k_means._centers(data, init, key)
-    run = em.run(data, lambda: k_means._first_model(data, centers, False), plan, key)
-    data.begin(keep=True)
-    return run.model.centers

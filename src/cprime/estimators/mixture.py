@@ -14,8 +14,13 @@ from cprime.estimators.base import FirstModel, Labels
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_mixture import FittedMixture, best_of
-from cprime.estimators.kmeans import k_means_start
-from cprime.estimators.mixture_parameters import ONE_OF_EACH, GivenParameters, check_means_init, named_start
+from cprime.estimators.mixture_parameters import (
+    ONE_OF_EACH,
+    GivenParameters,
+    check_means_init,
+    k_means_start,
+    named_start,
+)
 from cprime.estimators.solutions import FitRecord, MixtureSolution
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.number_types import check_largest
+from cprime._utils.random import Key
 from cprime._utils.values import replace
-from cprime.estimators.validation import are_many
+from cprime.estimators.kmeans import KMeans
+from cprime.estimators.validation import are_many, resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.given import copied
@@ -130,3 +132,19 @@ class GivenParameters:
         if self.covariances:
             found = self.shaped(found.centers, found.weights)
         return found if self.weights is None else replace(found, weights=self.weights)
+
+
+def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: bool) -> NDArray:
+    """Run a k-means with default options for the initialization of a mixture, and return its centers (C, D).
+
+    The center of each point remains stored in `data`.
+    key: counter-based random key    copies: whether the fit may copy the rows and sort them by component
+    """
+    k_means = KMeans(n_clusters, max_iter=max_iter)
+    plan = k_means._plan(data)
+    plan = replace(plan, regroup=plan.regroup and copies, title="start, k-means: ")
+    init = resolve_init("auto", n_clusters, data, plan.jumps, plan.improved)
+    centers = k_means._centers(data, init, key)
+    run = em.run(data, lambda: k_means._first_model(data, centers, False), plan, key)
+    data.begin(keep=True)
+    return run.model.centers

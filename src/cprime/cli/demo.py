@@ -21,7 +21,7 @@ from cprime._utils.files import writable_target
 from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
 from cprime.datasets import assembled, patches
-from cprime.estimators.fitted import n_components_of
+from cprime.estimators.fitted import centers_of
 from cprime.estimators.quality import certificate_text
 from cprime.seeding import seed
 from cprime.theory import posterior_mean
@@ -103,7 +103,7 @@ class PatchModel:
         F, L = self.free_energy[-1], self.log_likelihood[-1]
         return {
             "name": self.name,
-            "n_components": n_components_of(estimator),
+            "n_components": len(centers_of(estimator)),
             "n_active": estimator.n_active_,
             "seconds": self.seconds,
             "free_energy": F,

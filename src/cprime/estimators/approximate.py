@@ -65,7 +65,7 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
     with computing(self.n_threads):
         model = self._model_of(data)
-        nearby, n_kept = approximate_search(self, model), self._n_active()
+        nearby, n_kept = approximate_search(self, model), self.n_active_
         points = model.embed(data.take(np.sort(rows)).X)
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)

@@ -42,6 +42,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     """Base of estimators with an EM fit. A subclass defines the model, the options, and the size C′ of active sets."""
 
     n_init: int
+    n_active_: int
     max_iter: int
     search: str | Search
     n_threads: int | None
@@ -83,6 +84,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return "\n".join([super().__repr__(N_CHAR_MAX), *(f"# {line}" for line in remarks(self))])
 
     def _parameters(self) -> Model:
+        """Return the fitted parameters as a model."""
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
@@ -93,14 +95,12 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 
-    def _n_active(self) -> int:
-        raise NotImplementedError
-
     def _dtype(self) -> np.dtype:
         """Return the data type of the fitted parameters."""
         return self._parameters().centers.dtype
 
     def _n_components(self) -> int:
+        """Return the constructor argument with the number of components."""
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
@@ -232,7 +232,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         data = self._opened(X, sample_weight)
         with computing(self.n_threads):
             model = self._model_of(data)
-            stage = em.EM(em.MixtureSettings(1, 0.0, self._n_active()))
+            stage = em.EM(em.MixtureSettings(1, 0.0, self.n_active_))
             tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally
             total, weight = data.each(em.LogLikelihood(model))
             free_energy, log_likelihood = em.free_energy(model, tally), total / weight

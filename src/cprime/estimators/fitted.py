@@ -50,12 +50,6 @@ def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
     return {"init" if hasattr(estimator, "init") else "means_init": centers}
 
 
-def n_components_of(estimator: Any) -> int:
-    """Return the number of clusters or components of an estimator."""
-    found: int = estimator.n_clusters if hasattr(estimator, "n_clusters") else estimator.n_components
-    return found
-
-
 def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
     """Return a dict of the constructor arguments that set the number of components.
 

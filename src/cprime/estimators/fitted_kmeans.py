@@ -58,9 +58,6 @@ class FittedKMeans(NearestCenter):
     def _dtype(self) -> np.dtype:
         return self.cluster_centers_.dtype
 
-    def _n_active(self) -> int:
-        return 1
-
     def _n_components(self) -> int:
         return self.n_clusters
 

@@ -176,9 +176,6 @@ class FittedMixture(DensityMixin, Clusterer):
         family = self._family.attribute_names
         return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
 
-    def _n_active(self) -> int:
-        return self.n_active_
-
     def _n_components(self) -> int:
         return self.n_components
 

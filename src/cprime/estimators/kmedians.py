@@ -13,6 +13,8 @@ from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_loop, check_real, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
+from cprime.execution.block import Block
+from cprime.kernels import as_rows
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 
@@ -154,36 +156,38 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run))
         rows = self._validated(X, reset=True).dense()
         weights = check_weights(sample_weight, rows)
+        points = Block(as_rows(rows), weights)
         random_state = check_random_state(self.random_state)
         options: dict[str, Any] = {"sample_weight": weights, "random_state": random_state, "n_threads": self.n_threads}
 
         def run(callback: Any) -> tuple[float, bool, Medians]:
             run = Medians(seed(rows, C, self.init, **options))
-            stopped = self._improve(run, rows, weights, callback)
+            stopped = self._improve(run, points, callback)
             return run.inertia, stopped, run
 
         best = watch.best_of(1 if is_given(self.init) else self.n_init, self.max_iter, run)
         self._set_run(best)
         self.labels_, costs = nearest_by_l1(rows, best.centers)
-        self.inertia_ = float(np.sum(costs if weights is None else weights * costs))
+        self.inertia_ = points.weighted_sum(costs)
         warn_if_few(len(np.unique(self.labels_)), C)
         return self
 
-    def _improve(self, run: Medians, X: NDArray, weights: NDArray | None, callback: Any) -> bool:
+    def _improve(self, run: Medians, points: Block, callback: Any) -> bool:
         """Alternate between assignments and medians until convergence or max_iter, and change the state `run` in place.
 
-        Return whether the callback has ended the fit.
+        Return whether the callback has ended the fit.    points: rows (N, D) with their weights
         """
+        X = points.X.dense()
         while not run.converged and len(run.rows) < self.max_iter:
             begin = perf_counter()
             labels, costs = nearest_by_l1(X, run.centers)
-            J = float(np.sum(costs if weights is None else weights * costs))
+            J = points.weighted_sum(costs)
             moved = np.ones(len(X), dtype=bool) if run.labels is None else labels != run.labels
-            n_moved = int(np.count_nonzero(moved if weights is None else moved & (weights > 0)))
+            n_moved = points.count(moved)
             small = bool(run.rows) and run.inertia - J <= self.tol * J and self.tol > 0
             run.labels, run.converged = labels, n_moved == 0 or small
             if not run.converged:
-                run.centers = medians(X, labels, weights, run.centers)
+                run.centers = medians(X, labels, points.sample_weight, run.centers)
             run.rows.append((J, n_moved, perf_counter() - begin))
             row = {"iteration": len(run.rows), "inertia": J, "n_moved": n_moved, "seconds": run.rows[-1][2]}
             over = run.converged or len(run.rows) == self.max_iter
@@ -239,8 +243,8 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         score : float
         """
         rows = self._validated(X, reset=False).dense()
-        weights, costs = check_weights(sample_weight, rows), nearest_by_l1(rows, self.cluster_centers_)[1]
-        return -float(np.sum(costs if weights is None else weights * costs))
+        points = Block(as_rows(rows), check_weights(sample_weight, rows))
+        return -points.weighted_sum(nearest_by_l1(rows, self.cluster_centers_)[1])
 
 
 def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -225,9 +225,6 @@ class SoftKMeans(FuzzyBase, Clusterer):
     def _parameters(self) -> FixedVariance:
         return FixedVariance(self.cluster_centers_, self.variance_, 0.0)
 
-    def _n_active(self) -> int:
-        return self.n_active_
-
     def _n_components(self) -> int:
         return self.n_clusters
 

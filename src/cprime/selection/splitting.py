@@ -232,6 +232,3 @@ class Splitter(NearestCenter, Clusterer):
 
     def _parameters(self) -> TiedSpherical:
         return TiedSpherical(self.cluster_centers_, self.variance_, 0.0)
-
-    def _n_active(self) -> int:
-        return self.n_active_

@@ -118,10 +118,11 @@ def test_bounds_have_no_gap_where_all_are_kept():
     ("arguments", "error", "message"),
     [
         ({"stiffness": 0}, ValueError, "stiffness must be > 0, got 0"),
-        ({"stiffness": -1.0}, ValueError, "stiffness == -1.0"),
+        ({"stiffness": -1.0}, ValueError, "stiffness must be > 0, got -1.0"),
         ({"stiffness": np.nan}, ValueError, "stiffness must be finite|stiffness == nan"),
         ({"stiffness": "soft"}, ValueError, "stiffness must be 'auto' or a number > 0, got 'soft'"),
-        ({"stiffness": [1.0]}, TypeError, "stiffness must be an instance of"),
+        ({"stiffness": [1.0]}, TypeError, r"stiffness must be 'auto' or a number > 0, got \[1.0\]"),
+        ({"stiffness": True}, TypeError, "stiffness must be 'auto' or a number > 0, got True"),
         ({"n_active": 4}, ValueError, "n_active must be at most n_clusters=3, got 4"),
         ({"max_iter": 0}, ValueError, "max_iter == 0"),
         ({"init": "best"}, ValueError, "init should be"),

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import cprime
-from cprime import GaussianMixture, KMeans, KMedoids, open_data
+from cprime import GaussianMixture, KMeans, KMedoids, StudentTMixture, em, open_data
 from cprime.estimators.memory import PlannedRows, _measured, needed, sizes_of
 from cprime.estimators.planning import probe
 from cprime.search import Graph
@@ -189,3 +189,18 @@ def test_dask_collections_are_planned(X):
     plan = cprime.plan(KMeans(4, random_state=0), da.from_array(X, chunks=(1000, -1)))
     assert plan.chunk_rows == 1000
     assert plan.bytes["rows"] == 2 * 1000 * 24
+
+
+@pytest.mark.parametrize(
+    ("estimator", "momentum"),
+    [
+        (StudentTMixture(3), True),
+        (StudentTMixture(3, dof=4.0), False),
+        (GaussianMixture(3), False),
+        (GaussianMixture(20), True),
+    ],
+)
+def test_small_fits_use_momentum_if_the_whole_fit_does(estimator, momentum):
+    rows = PlannedRows.of_shape((2000, 2), "float32")
+    assert isinstance(estimator._plan(rows.data).stage, em.Momentum) == momentum
+    assert probe._scaled(estimator, rows, 2).momentum == momentum

@@ -36,7 +36,7 @@ from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import Model
-from cprime.search import Full, Search
+from cprime.search import Full
 from cprime.seeding import is_given
 
 _KMEANS_ITERATIONS = 30  # Maximum number of iterations of the k-means that initializes a mixture.
@@ -119,7 +119,7 @@ class Mixture(FittedMixture):
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
         )
-        momentum = self._has_momentum(n_active, search) and not getattr(self, "fixed", None)
+        momentum = resolve_momentum(self, n_active, search) and not getattr(self, "fixed", None)
         settles = self._families[self.covariance_type].settles and not data.gaps
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles, labels is not None)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
@@ -131,9 +131,6 @@ class Mixture(FittedMixture):
             finds_variance=finds_variance,
             final=self.final_assignment,
         )
-
-    def _has_momentum(self, n_active: int, search: Search) -> bool:
-        return resolve_momentum(self.momentum, self.n_components, n_active, self.assignment, search)
 
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

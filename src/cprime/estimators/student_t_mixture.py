@@ -4,20 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.values import replace
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.mixture import Mixture
-from cprime.kernels import Rows, computing
+from cprime.kernels import computing
 from cprime.model import STUDENT_T
 from cprime.persistence import model_files
 from cprime.search import Search
-
-
-def _outlier_weights(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
-    return model.outlier_weights(X, n_kept)
 
 
 @model_files.register
@@ -204,10 +199,6 @@ n_features_in_, feature_names_in_
         model = super()._parameters(reg_covar)
         return replace(model, estimated=isinstance(self.dof, str), shared=bool(self.shared_dof))
 
-    def _has_momentum(self, n_active: int, search: Search) -> bool:
-        estimated = isinstance(self.dof, str) and self.assignment == "soft" and not search.published
-        return (estimated and isinstance(self.momentum, str)) or super()._has_momentum(n_active, search)
-
     def _options_of_fit(self) -> dict[str, Any]:
         if isinstance(self.dof, str):
             return {}
@@ -245,4 +236,4 @@ n_features_in_, feature_names_in_
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._parameters()
-            return data.map(partial(_outlier_weights, model, self.n_active_), None, model.centers.dtype)
+            return data.map(partial(model.outlier_weights, n_kept=self.n_active_), None, model.centers.dtype)

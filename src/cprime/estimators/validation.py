@@ -62,7 +62,7 @@ def check_real(value: Any, name: str, least: float) -> float:
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` as a bool; raise TypeError if it is not a bool."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be an instance of bool, not {type(value).__name__}.")
+        raise TypeError(f"{name} must be a bool, got {value!r}.")
     return bool(value)
 
 
@@ -98,16 +98,16 @@ def check_n_active(n_active: Any, n_clusters: int) -> int:
     return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
 
 
-def check_auto_or_positive(value: Any, name: str) -> float | None:
-    """Return `value` as a float > 0, or None if it is "auto"; raise TypeError or ValueError for other values."""
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
+def check_auto_or_positive(value: Any, name: str, auto: str = "auto") -> float | None:
+    """Return `value` as a float > 0, or None if it is the word `auto`; raise TypeError or ValueError otherwise."""
+    if isinstance(value, str) and value == auto:
         return None
-    value = check_real(value, name, 0.0)
-    if value == 0:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name} must be {auto!r} or a number > 0, got {value!r}.")
+    if value <= 0:
         raise ValueError(f"{name} must be > 0, got {value}.")
-    return value
+    return check_real(value, name, 0.0)
 
 
 def check_at_most(value: Any, name: str, limit: int, of: str) -> int:
@@ -172,9 +172,10 @@ def check_mixture(estimator: Any) -> None:
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
     check_choice(estimator.covariance_type, "covariance_type", tuple(estimator._families))
-    for name, check in _OPTIONS.items():
-        if hasattr(estimator, name):
-            check(getattr(estimator, name), name)
+    if getattr(estimator, "n_factors", "auto") != "auto":
+        check_integer(estimator.n_factors, "n_factors", 0)
+    check_auto_or_positive(getattr(estimator, "dof", "estimate"), "dof", "estimate")
+    check_flag(getattr(estimator, "shared_dof", False), "shared_dof")
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
@@ -182,42 +183,18 @@ def check_mixture(estimator: Any) -> None:
         raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
 
 
-def _check_n_factors(value: Any, name: str) -> None:
-    if value != "auto":
-        check_integer(value, name, 0)
+def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
+    """Return whether the fit of a mixture extrapolates parameters between EM steps, for its argument `momentum`.
 
-
-def _check_dof(value: Any, name: str) -> None:
-    if isinstance(value, str):
-        if value != "estimate":
-            raise ValueError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
-    elif isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
-    elif value <= 0:
-        raise ValueError(f"{name} must be > 0, got {value}.")
-    else:
-        check_real(value, name, 0.0)
-
-
-def _check_flag(value: Any, name: str) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a bool, got {value!r}.")
-
-
-# Checks of arguments that only some model families have, by the name of the argument.
-_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}
-
-
-def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
-    """Return whether the fit of a mixture extrapolates parameters between EM steps, for the argument `momentum`.
-
-    "auto" is False for at most EXACT_AUTO components, for C′ = 1, for the searches "exact" and "estimated", and unless
-    assignment="soft".
+    "auto" is False unless assignment="soft", and for the searches "exact" and "estimated". Otherwise it is True if the
+    degrees of freedom of t distributions are estimated, or if C′ > 1 and there are more than EXACT_AUTO components.
+    n_active: C′, the size of active sets
     """
-    if isinstance(momentum, str):
-        graded = assignment == "soft" and n_active > 1
-        return n_components > EXACT_AUTO and graded and not search.published
-    return bool(momentum)
+    if not isinstance(mixture.momentum, str):
+        return bool(mixture.momentum)
+    if mixture.assignment != "soft" or search.published:
+        return False
+    return getattr(mixture, "dof", None) == "estimate" or (n_active > 1 and mixture.n_components > EXACT_AUTO)
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:

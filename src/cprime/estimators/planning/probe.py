@@ -202,7 +202,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
         given["init"] = init if name_of(init) is not None else "random"
     if hasattr(estimator, "momentum"):
-        given["momentum"] = resolve_momentum(estimator.momentum, C, plan.n_kept, estimator.assignment, plan.search)
+        given["momentum"] = resolve_momentum(estimator, plan.n_kept, plan.search)
         given["init_params"] = estimator.init_params if name_of(estimator.init_params) is not None else "random"
     return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
 

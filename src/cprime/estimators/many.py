@@ -137,8 +137,9 @@ def fit_many(
     ]
     with computing(threads):
         found = by_pieces(fits.of_piece, pieces)
-    parts = [np.concatenate(part) for part in zip(*found, strict=True)]
-    return Many(parts[0], problems.split(parts[1]), parts[2], parts[3])
+    centers, labels, errors, n_iter = (np.concatenate(part) for part in zip(*found, strict=True))
+    split: Any = np.split(labels, problems.offsets[1:-1]) if problems.is_list else labels.reshape(B, -1)
+    return Many(centers, split, errors, n_iter)
 
 
 @dataclass(frozen=True)
@@ -187,12 +188,10 @@ class _Problems:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         return cls(flat, offsets, _checked_weights(sample_weight, offsets, is_list), is_list)
 
-    def rows(self, begin: int, end: int) -> slice:
-        """Return the slice of `array` that contains the rows of problems begin … end − 1."""
-        return slice(self.offsets[begin], self.offsets[end])
-
-    def weights_of(self, rows: slice) -> NDArray[np.float64] | None:
-        return None if self.weights is None else self.weights[rows]
+    def rows(self, begin: int, end: int) -> tuple[Floats, NDArray[np.float64] | None]:
+        """Return the rows of problems begin … end − 1, and their weights or None."""
+        own = slice(self.offsets[begin], self.offsets[end])
+        return self.array[own], None if self.weights is None else self.weights[own]
 
     @cached_property
     def n_weighted(self) -> NDArray[np.int64]:
@@ -203,17 +202,13 @@ class _Problems:
 
     def check(self, b: int) -> None:
         """Raise ValueError unless all numbers of problem b are finite and their squares can be represented."""
-        rows = Dense(self.array[self.rows(b, b + 1)])
+        rows = Dense(self.rows(b, b + 1)[0])
         largest, spread = rows.extent()
         if not np.isfinite(largest):
             n, k, value = rows.not_finite() or (0, 0, largest)
             raise ValueError(f"X[{b}] must be finite, got {value} in row {n}, column {k}: fill or drop such rows.")
         check_largest(largest, rows.dtype, rows.shape[1], f"X[{b}]")
         check_spread(spread, rows.dtype, f"X[{b}]")
-
-    def split(self, labels: NDArray[np.int32]) -> Any:
-        """Return labels (N,) of all rows as an array (B, n_samples), or as a list of arrays (n_b,) if X is a list."""
-        return np.split(labels, self.offsets[1:-1]) if self.is_list else labels.reshape(len(self), -1)
 
 
 @dataclass(frozen=True)
@@ -239,9 +234,8 @@ class _Fits:
         piece: the pair (begin, end). `plain` must be true for all of these problems or for none of them.
         """
         problems, (begin, end) = self.problems, piece
-        rows = problems.rows(begin, end)
-        array, weights, offsets = problems.array[rows], problems.weights_of(rows), problems.offsets[begin : end + 1]
-        offsets = offsets - offsets[0]
+        array, weights = problems.rows(begin, end)
+        offsets = problems.offsets[begin : end + 1] - problems.offsets[begin]
         n_problems, D = end - begin, array.shape[1]
         with computing(1):
             for number in range(begin, end):
@@ -307,7 +301,7 @@ class _Fits:
 
     def _by_estimator(self, b: int) -> KMeans:
         """Fit a `KMeans` to problem b and return it."""
-        rows = self.problems.rows(b, b + 1)
+        rows, weights = self.problems.rows(b, b + 1)
         init = self.init[b] if isinstance(self.init, np.ndarray) else self.init
         fit = KMeans(
             self.C,
@@ -317,7 +311,7 @@ class _Fits:
             n_threads=self.n_threads,
             random_state=self.seed + b,
         )
-        return fit.fit(self.problems.array[rows], sample_weight=self.problems.weights_of(rows))
+        return fit.fit(rows, sample_weight=weights)
 
 
 def _numbers(X: Any, name: str) -> NDArray:

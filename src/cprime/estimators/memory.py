@@ -201,7 +201,8 @@ def needed(
             found["temporary"] = min(_MARGINALS, chunk * 32 * D)
         if getattr(estimator, "metric", "euclidean") == "cosine":
             found["rows"] += chunk * (_LENGTH if narrow else width)
-        kept = (_ID + s) if exact else 2 * plan.n_kept * (_ID + s) + _bounds(plan.search, s)
+        bounds = 4 * (_ID + s) if plan.search.stores_bounds else 0
+        kept = (_ID + s) if exact else 2 * plan.n_kept * (_ID + s) + bounds
         found["kept"] = (min(N, 2 * chunk) if spilled else N) * kept
         init = _start(estimator, data, plan)
         near = 20 if graph or init == "two-level" else 2
@@ -243,11 +244,6 @@ def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
     if init == "auto" and hasattr(estimator, "init_params"):
         return "k-means++" if estimator.n_init > 1 and data.in_memory else "kmeans"
     return str(resolve_init(init, estimator._n_components(), data, plan.jumps, plan.improved))
-
-
-def _bounds(search: Any, itemsize: int) -> int:
-    """Return the bytes per row of the distance bounds that a bounded search stores; 0 for other searches."""
-    return 4 * _ID + 4 * itemsize if search.stores_bounds else 0
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:

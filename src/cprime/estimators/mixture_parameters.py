@@ -86,11 +86,13 @@ class GivenParameters:
     @classmethod
     def like(cls, model: Any) -> Self:
         """Return an instance in which all initial parameters are those of `model`, as if the user had given them."""
-
-        def shaped(centers: NDArray, weights: Any) -> Any:
-            return replace(model, centers=centers, weights=weights)
-
-        return cls(shaped, True, model.weights, True, model.weights is not None)
+        return cls(
+            lambda centers, weights: replace(model, centers=centers, weights=weights),
+            means=True,
+            weights=model.weights,
+            covariances=True,
+            free=model.weights is not None,
+        )
 
     @classmethod
     def from_estimator(cls, mixture: Any, data: Data) -> Self:

@@ -114,10 +114,6 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _nearest(self, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-        """Return the index of the nearest center of each row and its squared distance: (n,) each."""
-        return nearest_of(self.cluster_centers_, X)
-
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the index of the nearest center of each row; ties go to the lower index.
 
@@ -147,8 +143,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            job = partial(euclidean_distances, self.cluster_centers_)
-            return data.map(job, len(self.cluster_centers_), data.dtype)
+            return data.map(partial(euclidean_distances, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
 
     def to_faiss(self) -> Any:
         """Return a FAISS index of the centers: it finds the nearest centers of vectors.

@@ -46,8 +46,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
         if source.preparation is not None:
             estimator.preparation_ = source.preparation.as_dict()
         return Local(source).read_by(make, gaps)
-    if source.columns is not None:
-        source = source.select(_known(estimator, source.columns))
+    source = _selected(estimator, source)
     _check_features(estimator, source.n_features)
     return Local(source.as_type(dtype()), spread=False).read_by(make, gaps)
 
@@ -62,8 +61,7 @@ def as_training_data(estimator: Any, X: Any) -> Any:
     X = plain(X, narrow=True)
     if not is_source_like(X) or type(X).__module__.partition(".")[0] == "dask":
         return X
-    source = open_data(X)
-    return source if source.columns is None else source.select(_known(estimator, source.columns))
+    return _selected(estimator, open_data(X))
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
@@ -97,9 +95,7 @@ def _prepared(estimator: Any, X: Any) -> Source:
         raise ValueError(
             f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
         )
-    source = open_data(X)
-    if source.columns is not None:
-        source = source.select(_known(estimator, source.columns))
+    source = _selected(estimator, open_data(X))
     _check_features(estimator, source.n_features)
     return PreparedSource(source, Preparation.from_dict(estimator.preparation_))
 
@@ -110,6 +106,13 @@ def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) 
     estimator.__dict__.pop("feature_names_in_", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
+
+
+def _selected(estimator: Any, source: Source) -> Source:
+    """Return the source with the columns of the estimator's training data, if it has columns of these names."""
+    if source.columns is not None:
+        source = source.select(_known(estimator, source.columns))
+    return source
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:

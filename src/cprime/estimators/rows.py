@@ -39,21 +39,21 @@ def validated(
         if kind is not None:
             rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
         else:
-            X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
+            X = taken(estimator, X, reset=dtype is None, dtype=wanted)
             rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
     check_numbers(estimator, rows, spread=dtype is None)
     return rows
 
 
 def taken(
-    estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Callable[[Any], Any], least: int = 1, **more: Any
+    estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Any = None, least: int = 1, **more: Any
 ) -> Any:
     """Check and convert X as scikit-learn's `validate_data` does, but without a check for finite numbers.
 
     Returns a 2-D array or a sparse array. For arrays that need no conversion, `validate_data` is not called.
     reset: whether X is training data, which sets `n_features_in_` and the names of features
     dtype: data type of the result, or a list of allowed types
-    accept_sparse: function of the estimator that returns the accepted sparse format, or False
+    accept_sparse: accepted sparse format, or False; None is "csr" if the estimator's tags allow sparse data
     least: minimum number of rows    more: further arguments of `validate_data`
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
@@ -64,7 +64,9 @@ def taken(
             return X
         if not hasattr(estimator, "feature_names_in_") and X.shape[1] == getattr(estimator, "n_features_in_", None):
             return X
-    checks = {"order": "C", "accept_sparse": accept_sparse(estimator), "ensure_min_samples": least, **more}
+    if accept_sparse is None:
+        accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False
+    checks = {"order": "C", "accept_sparse": accept_sparse, "ensure_min_samples": least, **more}
     return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
 
 
@@ -123,7 +125,7 @@ def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.
     """
     bits = bits_of(X) if isinstance(X, np.ndarray) else X
     wanted = bits.dtype if isinstance(X, np.ndarray) else dtype
-    return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)
+    return taken(estimator, bits, reset=reset, dtype=wanted).view(dtype)
 
 
 def refuse_missing(estimator: Any, X: Rows) -> None:
@@ -138,8 +140,3 @@ def refuse_missing(estimator: Any, X: Rows) -> None:
     else:
         remedy = f"{name} takes no missing values{limits}: fill them (sklearn.impute.SimpleImputer), or drop such rows"
     refuse_not_finite(X, getattr(estimator, "feature_names_in_", None), remedy)
-
-
-def _formats(estimator: Any) -> str | bool:
-    """Return "csr" if the estimator accepts sparse data, otherwise False."""
-    return "csr" if get_tags(estimator).input_tags.sparse else False

@@ -23,7 +23,7 @@ from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, Local, local
 from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import is_given, place
+from cprime.seeding import is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.random_rows import draw_rows
 
@@ -61,16 +61,6 @@ class _Balanced(NamedTuple):
     counts: NDArray[np.float64]
     nearest: NDArray[np.int32]
     least: float
-
-    @property
-    def n_displaced(self) -> int:
-        """Return the number of points that are not assigned to their nearest center, because of the bounds."""
-        return int(np.count_nonzero(self.nearest != self.labels))
-
-    @property
-    def size_cost(self) -> float:
-        """Return the relative excess of J of the assignment over J of the nearest centers."""
-        return self.inertia / self.least - 1 if self.least > 0 else 0.0
 
 
 def resolve_bounds(size_min: Any, size_max: Any, n_points: int, n_clusters: int) -> tuple[int, int]:
@@ -138,8 +128,8 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
         inertia=found.inertia,
         lower_bound=hard_free_energy(model, found.inertia, weight),
         record=replace(free.record, measured=measured),
-        n_displaced=found.n_displaced,
-        size_cost=found.size_cost,
+        n_displaced=int(np.count_nonzero(found.nearest != found.labels)),
+        size_cost=found.inertia / found.least - 1 if found.least > 0 else 0.0,
     )
 
 
@@ -191,7 +181,7 @@ def _starts(
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
-        centers = k_means._first_model(data, place(data, C, k_means.init, _no_random), True).centers
+        centers = k_means._first_model(data, k_means._centers(data, k_means.init, Key(0)), True).centers
         yield centers, (fine,)
         yield centers, (fine._replace(by_distances=True, tol=0),)
     elif whole is not None:
@@ -203,10 +193,6 @@ def _starts(
             else:
                 start = X[draw_rows(local(X, weights), C, rng)].dense()
                 yield start, (options._replace(by_distances=True, tol=_FEW_REASSIGNED), options)
-
-
-def _no_random() -> np.random.RandomState:
-    raise AssertionError("given centers need no random numbers")
 
 
 def _sum_of(squared: Floats, weights: NDArray[np.float64] | None) -> float:

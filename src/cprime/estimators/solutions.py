@@ -13,7 +13,7 @@ from cprime.neighbors import OnlineCenterIndex
 
 _OF_THE_DATA = ("n_features_in_", "feature_names_in_", "preparation_", "n_categories_")
 # Attributes of an estimator with search structures. They can be omitted, because methods that need them compute them.
-_CACHES = ("_online_cells", "_approximate_search")
+CACHES = ("_online_cells", "_approximate_search")
 
 
 class Solution(Protocol):
@@ -29,18 +29,13 @@ def without_solution(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in attributes.items()
-        if name in _OF_THE_DATA or (name[-1] != "_" and name not in _CACHES)
+        if name in _OF_THE_DATA or (name[-1] != "_" and name not in CACHES)
     }
-
-
-def without_caches(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of an estimator's attributes without search structures, which can be computed again."""
-    return {name: value for name, value in attributes.items() if name not in _CACHES}
 
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
-    """Facts about a fit. Estimators whose parameters were set by the user or derived from others do not have it.
+    """Facts about a fit. Parameters that the user has set, or that were derived from other models, have no such record.
 
     history (n_iter,): one row per iteration, of type `em.HISTORY`    converged: whether the iterations converged
     measured: labels, neighbor lists, certificate (measured quality of the search) and kind of the final assignment, by

@@ -62,10 +62,6 @@ class _Sizes(NamedTuple):
     n_columns: int = 0  # Number of columns of X. It is not D if columns are categorical (one feature per category).
     n_levels: int = 1  # Number of levels of a residual k-means.
 
-    @property
-    def covariances(self) -> tuple[int, ...] | None:
-        return self.family.shape(self.C, self.D)
-
 
 def check_fitted(estimator: Any) -> None:
     """Raise ValueError if a fitted attribute of the estimator is missing or has a value that a fit cannot produce."""
@@ -165,9 +161,10 @@ def _covariances(value: Any, sizes: _Sizes) -> bool:
 
 
 def _matrices(value: Any, sizes: _Sizes) -> bool:
-    if sizes.covariances is None:
+    shape = sizes.family.shape(sizes.C, sizes.D)
+    if shape is None:
         return True
-    return _positive(value) if sizes.covariances == () else _numbers(value, "f", sizes.covariances)
+    return _positive(value) if shape == () else _numbers(value, "f", shape)
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
@@ -240,7 +237,7 @@ def _recent(value: Any, sizes: _Sizes) -> bool:
     return sound and (_numbers(value["X"], "f", (n, sizes.D)) if rows == {"X"} else not (rows or n))
 
 
-def _preparation(value: Any, D: int) -> bool:
+def _preparation(value: Any, sizes: _Sizes) -> bool:
     """Return whether `value` is a valid attribute `preparation_` for D columns.
 
     It is a dictionary of fill values, shifts and scales > 0, each (D,) or None.
@@ -248,7 +245,9 @@ def _preparation(value: Any, D: int) -> bool:
     return (
         isinstance(value, dict)
         and value.keys() == {"fill", "shift", "scale"}
-        and all(item is None or (_numbers(item, "f", (D,)) and item.dtype == np.float64) for item in value.values())
+        and all(
+            item is None or (_numbers(item, "f", (sizes.D,)) and item.dtype == np.float64) for item in value.values()
+        )
         and (value["shift"] is None) == (value["scale"] is None)
         and (value["scale"] is None or bool((value["scale"] > 0).all()))
     )
@@ -266,8 +265,8 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
         and value.dtype == np.float64
         and bool((value[1:] >= value[:-1]).all() and not np.isnan(value).any())
     ),
-    "structure_": lambda value, s: _structure(value, s),
-    "recent_": lambda value, s: _recent(value, s),
+    "structure_": _structure,
+    "recent_": _recent,
     "codes_": lambda value, s: _numbers(value, "u", (None, s.n_levels)) and (not value.size or bool(value.max() < s.C)),
     "errors_": lambda value, s: _numbers(value, "f", (s.n_levels,)) and bool((value >= 0).all()),
     "counts_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value >= 0).all()),
@@ -296,7 +295,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_active_": lambda value, s: _count(value, 1, s.C),
     "n_clusters_": lambda value, s: _count(value, 1) and value == s.C,
     "n_iter_": lambda value, s: _count(value),
-    "preparation_": lambda value, s: _preparation(value, s.D),
+    "preparation_": _preparation,
     "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found"),
     "converged_": lambda value, s: isinstance(value, bool | np.bool_),
     "objective_bound_": lambda value, s: (

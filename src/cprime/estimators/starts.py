@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,13 @@ def best_start(
         plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
     with _flush_on_error(checkpoint):
         for number in range(runs.run, n_starts):
-            save = None if checkpoint is None else _Saver(checkpoint, number, runs)
+            save = _saver(checkpoint, number, runs)
             with watch.start(number + 1):
                 if runs.fit is not None:
                     fit = em.proceed(data, runs.fit, plan, save)
                 else:
                     key = key._replace(run=number)
-                    fit = em.run(data, lambda key=key: first_model(key), plan, key, save)  # type: ignore[misc]
+                    fit = em.run(data, partial(first_model, key), plan, key, save)
                 fit, measured = _measured(data, fit, plan, n_certified, checkpoint is None)
             if n_starts == 1 or _is_better(fit, runs.best):
                 runs = Runs(number + 1, None, fit, measured)
@@ -84,19 +85,14 @@ def best_start(
     return best
 
 
-@dataclass(frozen=True)
-class _Saver:
-    """Callback of the EM loop that gives the state of the fit to the checkpoint after each pass over the data.
+def _saver(checkpoint: Checkpoint | None, number: int, runs: Runs) -> Callable[[em.Run], None] | None:
+    """Return the callback of the EM loop that saves the state of the fit after each pass, or None without a checkpoint.
 
     number: index of the present start    runs: results of the starts before
     """
-
-    checkpoint: Checkpoint
-    number: int
-    runs: Runs
-
-    def __call__(self, run: em.Run) -> None:
-        self.checkpoint.save(replace(self.runs, run=self.number, fit=run))
+    if checkpoint is None:
+        return None
+    return lambda run: checkpoint.save(replace(runs, run=number, fit=run))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.base import BaseEstimator
 
 from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
-from cprime.estimators.solutions import without_caches
+from cprime.estimators.solutions import CACHES
 from cprime.estimators.soundness import check_fitted
 from cprime.persistence import model_files
 
@@ -66,7 +66,7 @@ class SavableEstimator(Documented, BaseEstimator):
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        state = without_caches(super().__getstate__())
+        state = {name: value for name, value in super().__getstate__().items() if name not in CACHES}
         if not any(name[-1] == "_" for name in state):
             return state
         owner = type(self).__name__

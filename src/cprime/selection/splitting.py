@@ -17,7 +17,7 @@ from cprime._utils.threads import resolve_threads
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
-from cprime.estimators.nearest_center import NearestCenter
+from cprime.estimators.nearest_center import NearestCenter, nearest_of
 from cprime.estimators.rows import validated
 from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
@@ -90,7 +90,7 @@ class Splitter(NearestCenter, Clusterer):
         with watch.fit(1, self.max_rounds), watch.start(1) as callback:
             self._search(data, callback)
         with computing(self.n_threads):
-            self.labels_, distances = self._nearest(X)
+            self.labels_, distances = nearest_of(self.cluster_centers_, X)
         self.inertia_ = Block(X, weights).weighted_sum(distances)
         return self
 

@@ -147,7 +147,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             hand_over(self, why)
             self.cprime_ = None
             return super().fit_predict(X, y)
-        X = taken(self, X, reset=True, dtype=[np.float64, np.float32], accept_sparse=lambda _: False, least=2)
+        X = taken(self, X, reset=True, dtype=[np.float64, np.float32], accept_sparse=False, least=2)
         check_numbers(self, as_rows(X), spread=True)
         if len(X) < self.n_components:
             raise ValueError(

@@ -94,9 +94,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
             given: Any = taken_narrow(self, X, kind, reset=reset)
             X = StoredRows(given, np.float64)
         else:
-            given = X = taken(
-                self, X, reset=reset, dtype=dtypes, accept_sparse=lambda _: "csr", accept_large_sparse=False
-            )
+            given = X = taken(self, X, reset=reset, dtype=dtypes, accept_sparse="csr", accept_large_sparse=False)
         check_numbers(self, as_rows(X), spread=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, given, dtype=X.dtype)

@@ -80,16 +80,15 @@ class Plan:
         return {**asdict(self), "peak_bytes": self.peak_bytes, "suggestions": list(self.suggestions)}
 
     def __repr__(self) -> str:
+        table = [
+            *((_PARTS[name], shown_bytes(n)) for name, n in self.bytes.items() if n),
+            ("peak, beyond what the process holds", shown_bytes(self.peak_bytes)),
+            ("looks at all rows", f"{self.passes:,}"),
+            ("about", _shown_seconds(self.seconds)),
+        ]
         lines = [
             f"{self.n_samples:,} rows of {self.n_features:,} features, {self.dtype}; {self.n_components:,} components",
-            *_table([(_PARTS[name], shown_bytes(n)) for name, n in self.bytes.items() if n]),
-            *_table(
-                [
-                    ("peak, beyond what the process holds", shown_bytes(self.peak_bytes)),
-                    ("looks at all rows", f"{self.passes:,}"),
-                    ("about", _shown_seconds(self.seconds)),
-                ]
-            ),
+            *(f"  {label:<38}{value:>12}" for label, value in table),
             *(f"for less: {text}" for text in self.suggestions),
         ]
         return "\n".join(lines)
@@ -211,11 +210,6 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
     if getattr(estimator, "covariance_type", "diag") == "full" and rows.data.n_features > 8:
         found.append('covariance_type="diag": D products a cost, not D²')
     return found
-
-
-def _table(rows: list[tuple[str, str]]) -> list[str]:
-    """Return a line of text for each (label, value) pair, with the values aligned right."""
-    return [f"  {label:<38}{value:>12}" for label, value in rows]
 
 
 def _shown_seconds(seconds: float) -> str:

@@ -7,6 +7,7 @@ import pytest
 from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
 
 from cprime import GaussianMixture, StudentTMixture, em
+from cprime.em.diverse_starts import PartitionStart
 from cprime.estimators import base
 
 pytestmark = [
@@ -219,7 +220,8 @@ def test_several_starts_are_of_different_kinds(monkeypatch):
     monkeypatch.setattr(base, "place", seen)
     X = clustered(300, 2, np.float64)
     GaussianMixture(4, n_init=5, random_state=0).fit(X)
-    assert kinds == ["jumps", "k-means++", "random", "jumps", "k-means++"]
+    partitions = [PartitionStart("ward", "raw"), PartitionStart("ward", "columns")]
+    assert kinds == ["jumps", "k-means++", "random", *partitions]
     for init, expected in (("random_from_data", "random"), ("k-means++", "k-means++")):
         kinds.clear()
         GaussianMixture(4, init_params=init, n_init=2, random_state=0).fit(X)

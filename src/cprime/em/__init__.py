@@ -5,6 +5,7 @@ The package contains the EM loop, its E-steps, and its stages: the phases of a f
 
 from cprime.em.assignment import SampledAssignment, assignment_of, hard_assignment, soft_assignment
 from cprime.em.batch_jumps import jump_between_batches
+from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chosen
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
 from cprime.em.hard import HardEStep, SetLabels
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
@@ -43,11 +44,14 @@ __all__ = [
     "assigned",
     "assignment_of",
     "begin",
+    "best_of_short_runs",
+    "diverse_start",
     "free_energy",
     "hard_assignment",
     "hard_free_energy",
     "hard_start",
     "history",
+    "is_chosen",
     "jump_between_batches",
     "k_means_step",
     "mixture_step",

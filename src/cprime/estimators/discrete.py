@@ -58,6 +58,7 @@ class DiscreteMixture(Mixture):
     reg_covar = 0.0
     momentum = False
     max_memory = None
+    _has_diverse_starts = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -66,7 +66,9 @@ class GaussianMixture(Conditionals, Mixture):
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data":
         random points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans"; with several starts it is
-        "kmeans", "k-means++" and "random" in turn, because starts of one kind mostly end alike. Weights and
+        "kmeans", "k-means++" and "random", then partitions by Ward's agglomeration and k-means, also of scaled and of
+        whitened columns, because starts of one kind mostly end alike. From the seventh on, a start is the best of ten
+        short runs if N·C is small (up to 2¹⁶). Large data have the first three kinds in turn. Weights and
         covariances, and means except for "tied_spherical" with equal weights, are then estimated from the hard
         assignment of the points to these means.
     n_init : int, default=1

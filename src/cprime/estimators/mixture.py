@@ -2,7 +2,7 @@
 
 from functools import partial
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_mixture import FittedMixture, best_of
 from cprime.estimators.mixture_parameters import (
+    DIVERSE,
     ONE_OF_EACH,
     GivenParameters,
     check_means_init,
+    is_diverse,
     k_means_start,
     named_start,
 )
@@ -54,6 +56,7 @@ class Mixture(FittedMixture):
     means_init: Any
     precisions_init: Any
     learning_decay: float
+    _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" uses partitions of scaled columns, too
 
     @restore_on_error
     @with_callbacks
@@ -90,6 +93,8 @@ class Mixture(FittedMixture):
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         init, given = self._start(data)
+        if labels is not None and isinstance(init, str) and init == DIVERSE:
+            init = ONE_OF_EACH
         fixed = check_fixed_components(self)
         known = None if given.means else known_centers(self, data, labels)
 
@@ -232,7 +237,15 @@ class Mixture(FittedMixture):
             return self.means_, GivenParameters.like(self._model_of(data, self.reg_covar))
         given = GivenParameters.from_estimator(self, data)
         init = check_means_init(self.means_init, data, C) if given.means else self.init_params
-        return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
+        if isinstance(init, str) and init == "auto":
+            init = DIVERSE if self._has_diverse_starts and not data.gaps else ONE_OF_EACH
+        return init, given
+
+    def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
+        start = partial(super()._initial_model, data, init, first_model, plan)
+        if is_diverse(init, data, self.n_components) and em.is_chosen(key.run):
+            return em.best_of_short_runs(data, start, plan, key)
+        return start(key)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         init = named_start(init, data, self.n_components, key.run)

@@ -18,7 +18,8 @@ from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-ONE_OF_EACH = "one of each"  # init_params="auto" becomes this value: the starts use three initializations in turn.
+# The meaning of init_params="auto": many different initializations, or, if these do not apply, three in turn.
+DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
@@ -52,15 +53,22 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
     return given
 
 
+def is_diverse(init: Any, data: Data, n_components: int) -> bool:
+    """Return whether starts are those of `em.diverse_start`, which take too long for large data."""
+    return isinstance(init, str) and init == DIVERSE and data.in_memory and not are_many(n_components, data.n_weighted)
+
+
 def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
     """Return the initialization of the means in the start number `run` (from 0) of a fit with several starts.
 
-    init="one of each" selects "kmeans", "k-means++" (or "two-level" for large data) and "random" in turn. If `init` is
-    not a name, it is returned unchanged.
+    "one of each" selects "kmeans", "k-means++" (or "two-level" for large data) and "random" in turn. "diverse" selects
+    the initializations of `em.diverse_start`, except for large data. If `init` is not a name, it is returned unchanged.
     """
     if not isinstance(init, str):
         return init
-    if init == ONE_OF_EACH:
+    if is_diverse(init, data, n_components):
+        return em.diverse_start(run)
+    if init in (DIVERSE, ONE_OF_EACH):
         many = not data.in_memory or are_many(n_components, data.n_weighted)
         return ("kmeans", "two-level" if many else "k-means++", "random")[run % 3]
     return "random" if init == "random_from_data" else init

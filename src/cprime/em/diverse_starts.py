@@ -1,0 +1,169 @@
+"""Starting partitions for several starts of a mixture, which differ in their method and in the scale of the columns.
+
+k-means with jumps finds nearly the same clusters in each start, so a mixture that starts from them ends alike. Ward's
+agglomeration, as in mclust (Scrucca et al. 2016), Lloyd's iterations from random rows, and random rows themselves lead
+to other optima. Likelihoods do not depend on the unit of a column ("diag") or on any linear map ("full", "tied"), but
+squared distances do, so some of the starts use columns of equal variance, or whitened columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from cprime._utils.random import Key
+from cprime._utils.values import replace
+from cprime.em.expectation import Label
+from cprime.em.hard import SetLabels
+from cprime.em.joins import children_of, cluster_of, ward_joins
+from cprime.em.loop import FitPlan, run
+from cprime.em.mixture import EM
+from cprime.execution import Data, local, rows_of
+from cprime.kernels import Rows, as_rows
+from cprime.model import Model, Tied
+from cprime.seeding.jumps import start_by_jumps
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+from cprime.seeding.random_rows import choose_random_rows, draw_rows
+
+_LEAST, _PER_COMPONENT = 1000, 20  # least number of rows of the sample: in total, and per component
+_OF_WARD = 1000  # most rows that Ward's agglomeration takes; more rows are clustered by k-means
+_ITERATIONS = 30  # number of Lloyd's iterations
+_PER_COLUMN = 5  # least number of rows per column for whitening
+_CANDIDATES, _SHORT = 10, 5  # numbers of short runs, and of their iterations
+_SMALL = 2**16  # most densities per iteration of a fit with short runs
+_RIDGE = 1e-6  # share of its variance that is added to the variance of each whitened column
+
+
+@dataclass(frozen=True)
+class PartitionStart:
+    """Initialization by a partition of the points in one of three spaces.
+
+    method: "ward", "jumps" (k-means with jumps of centers), "lloyd" (k-means from random rows), "lloyd++" (from rows
+    chosen by k-means++) or "rows" (random rows are centers)
+    space: "raw", "columns" (scaled to equal variance) or "whitened"
+    The partition is that of a sample. If this is not all rows, each row is assigned to the nearest center of the space.
+    """
+
+    method: str
+    space: str
+
+    name: ClassVar[str] = "partition"
+
+    def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
+        """Return the means (C, D) of the parts, and set the active set of each point in `data` to its part."""
+        N = data.n_weighted
+        if n_clusters > N:
+            return data.take(np.sort(draw_rows(data, n_clusters, rng))).X.dense()
+        n = max(_LEAST, _PER_COMPONENT * n_clusters)
+        numbers = np.arange(N) if 2 * n >= N else np.sort(rng.choice(N, n, replace=False))
+        taken = data.take(rows_of(data, numbers))
+        X = taken.X.dense().astype(np.float64)
+        w = np.ones(len(X)) if taken.sample_weight is None else taken.sample_weight
+        mean, lower = _scale(X, w, self.space)
+        scaled = np.ascontiguousarray(solve_triangular(lower, (X - mean).T, lower=True).T)
+        centers, labels = _clusters(as_rows(scaled), w, n_clusters, self.method, rng)
+        raw = (mean + centers @ lower.T).astype(data.dtype)
+        if len(numbers) == data.n_points:
+            data.each(SetLabels(labels))
+        else:
+            data.each(Label(Tied(raw, lower @ lower.T)))
+        data.commit()
+        return raw
+
+
+# The starts of init_params="auto" in this order; from the eleventh on, the last ones in turn.
+_FIRST = (
+    "kmeans",
+    "k-means++",
+    "random",
+    PartitionStart("ward", "raw"),
+    PartitionStart("ward", "columns"),
+    PartitionStart("jumps", "whitened"),
+)
+_LATER = (
+    PartitionStart("lloyd", "raw"),
+    PartitionStart("lloyd++", "columns"),
+    "random",
+    PartitionStart("rows", "whitened"),
+    "k-means++",
+    PartitionStart("lloyd", "whitened"),
+)
+
+
+def diverse_start(number: int) -> "str | PartitionStart":
+    """Return the initialization of start `number`: a name or a `PartitionStart`."""
+    return _FIRST[number] if number < len(_FIRST) else _LATER[(number - len(_FIRST)) % len(_LATER)]
+
+
+def is_chosen(number: int) -> bool:
+    """Return whether start `number` is the best of several short runs."""
+    return number >= len(_FIRST)
+
+
+def best_of_short_runs(data: Data, start: Callable[[Key], Model], plan: FitPlan, key: Key) -> Model:
+    """Return the parameters of the best of several short runs of EM (Biernacki, Celeux & Govaert 2003).
+
+    start: function that returns the starting parameters for a key    Each of these keys has a number `run` of its own,
+    so the starts are of all kinds. The best run has the fewest collapsed components, then the greatest free energy.
+    Large data get a single start, because the runs would take longer than the rest of the fit.
+    """
+    if data.n_weighted * plan.n_kept > _SMALL:
+        return start(key)
+    settings = replace(plan.stage.settings, max_iter=_SHORT, tol=0.0)  # type: ignore[attr-defined]
+    short = replace(plan, stage=EM(settings), callback=None)
+    best: tuple[int, float] | None = None
+    for i in range(_CANDIDATES):
+        each = key._replace(run=len(_FIRST) + (key.run - len(_FIRST)) * _CANDIDATES + i)
+        fit = run(data, partial(start, each), short, each)
+        value = -fit.model.n_collapsed, fit.bound
+        if best is None or value > best:
+            best, model = value, fit.model
+    data.begin(keep=False)
+    return model
+
+
+def _scale(X: NDArray[np.float64], w: NDArray[np.float64], space: str) -> tuple[NDArray, NDArray]:
+    """Return the mean (D,) and a lower triangular matrix (D, D) of which the inverse maps x − mean to the space."""
+    (n, D), mean = X.shape, np.average(X, axis=0, weights=w)
+    if space == "raw":
+        return mean, np.eye(D)
+    apart = X - mean
+    largest = np.abs(apart).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+    apart /= unit
+    variances = np.average(np.square(apart), axis=0, weights=w)
+    variances[variances <= 0] = 1.0
+    if space == "columns" or n < _PER_COLUMN * D:
+        return mean, np.diag(unit * np.sqrt(variances))
+    covariance = (apart * (w / w.sum())[:, np.newaxis]).T @ apart
+    return mean, unit[:, np.newaxis] * np.linalg.cholesky(covariance + _RIDGE * np.diag(variances))
+
+
+def _clusters(
+    rows: Rows, w: NDArray[np.float64], C: int, method: str, rng: np.random.RandomState
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return the centers (C, D) and labels (n,) of a partition of the rows."""
+    if method == "ward" and C <= len(rows) <= _OF_WARD:
+        X = rows.dense().astype(np.float64)
+        labels = cluster_of(children_of(ward_joins(X, w).pairs, len(X)), C).astype(np.int32)
+        counts, sums = rows.accumulate(labels[:, np.newaxis], None, w, n_components=C)
+        return sums / counts[:, np.newaxis], labels
+    if method in ("ward", "jumps"):
+        centers = start_by_jumps(local(rows, w), C, rng).astype(np.float64)
+    else:
+        plus = method == "lloyd++"
+        chosen = choose_by_kmeans_plusplus(rows, C, w, rng, 1) if plus else choose_random_rows(rows, C, w, rng)
+        centers = rows[chosen].dense().astype(np.float64)
+    labels = rows.nearest(centers)[0]
+    for _ in range(0 if method == "rows" else _ITERATIONS):
+        counts, sums = rows.accumulate(labels, None, w, n_components=C)
+        held = counts > 0
+        centers[held] = sums[held] / counts[held, np.newaxis]
+        before, labels = labels, rows.nearest(centers)[0]
+        if np.array_equal(before, labels):
+            break
+    return centers, labels[:, 0].copy()

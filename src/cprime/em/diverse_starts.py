@@ -27,7 +27,7 @@ from cprime.kernels import Rows, as_rows
 from cprime.model import Model, Tied
 from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
-from cprime.seeding.random_rows import choose_random_rows, draw_rows
+from cprime.seeding.random_rows import draw_rows
 
 _LEAST, _PER_COMPONENT = 1000, 20  # least number of rows of the sample: in total, and per component
 _OF_WARD = 1000  # most rows that Ward's agglomeration takes; more rows are clustered by k-means
@@ -156,7 +156,7 @@ def _clusters(
         centers = start_by_jumps(local(rows, w), C, rng).astype(np.float64)
     else:
         plus = method == "lloyd++"
-        chosen = choose_by_kmeans_plusplus(rows, C, w, rng, 1) if plus else choose_random_rows(rows, C, w, rng)
+        chosen = choose_by_kmeans_plusplus(rows, C, w, rng, 1) if plus else draw_rows(local(rows, w), C, rng)
         centers = rows[chosen].dense().astype(np.float64)
     labels = rows.nearest(centers)[0]
     for _ in range(0 if method == "rows" else _ITERATIONS):

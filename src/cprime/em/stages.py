@@ -36,13 +36,14 @@ class Accept(NamedTuple):
     """Result of a pass over the data (E-step and M-step) that is accepted, not undone.
 
     model: parameters for the next pass, or a `DeferredModel` that computes them
-    stage: stage of the next pass; None if this pass was the final one, evaluated at the parameters that the fit returns
-    bound, error: F per unit of weight [nats] and J, for the convergence history    counts (C,): Σ w_n q_nc
+    stage: object that defines the next pass; None if this pass was the last one of the fit
+    bound, error: free energy F per unit of weight [nats] and sum of squared distances J [data unit²], for the
+    convergence history    counts (C,): Σ_n w_n q_nc, with weights w and responsibilities q
     change: change of F or J that is compared with the tolerance    end: reason why the run ends, None if it goes on
     n_relocated: number of empty clusters whose center was moved to a point
-    then: function that is called after the search has been updated and before the next pass. Its arguments are the
-    data, this result, the search, the search's state and a random key. It returns this result and the search's
-    state, both changed or unchanged
+    then: function that may change the result before the next pass, for example by jumps of centers; None if there is
+    none. Its arguments are the data, this result, the search of candidates, the search's state (such as neighbor lists)
+    and a random key. It returns the new result and the new state of the search
     """
 
     model: Any

@@ -1,9 +1,9 @@
 """Online k-means: the step of `KMeans.partial_fit`, and the jumps of centers between batches.
 
 With init="auto", the first batch is fitted as `fit` would do it. If it has few rows per cluster, the rows are stored
-until there are enough, and the fit is repeated on all of them whenever their number has doubled. Later, whenever as
-many rows have come, centers jump to where the rows since then show that they lower J. All other updates are those of
-`em.k_means_step`, which searches cells of centers if there are many clusters.
+until there are enough (`ENOUGH` per cluster), and the fit is repeated on all of them whenever their number has doubled.
+Later, whenever the batches since the last jumps have that many rows, centers jump to other clusters if this lowers J of
+these rows. All other updates are those of `em.k_means_step`, which searches groups of centers if there are many.
 """
 
 from functools import partial

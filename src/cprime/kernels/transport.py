@@ -80,7 +80,7 @@ def assign_bounded(
 def assign_bounded_twin(
     ids: Ids, costs: Floats, lower: Counts, upper: Counts, accuracy: float, limit: float, prices: Costs, labels: Ids
 ) -> bool:
-    """Assign points within the bounds by an auction in NumPy, in which all clusters change their prices at once.
+    """Assign points to clusters of bounded sizes in NumPy, by an auction in which all prices change at once.
 
     The price of a cluster is a number that is added to its costs. Prices (C,) are changed in place. The cluster of each
     point is written to `labels` (n,). Returns False, with undefined labels, if no assignment is within the bounds, or

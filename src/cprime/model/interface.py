@@ -122,7 +122,7 @@ class Model(Protocol):
         ...
 
     def components(self) -> Components:
-        """Return the components (centers or Gaussians) with which a search compares embedded points."""
+        """Return the components (centers or Gaussians) with which points are compared that `embed` has transformed."""
         ...
 
     def summarise(self, block: Block, shares: Responsibilities) -> Any:

@@ -69,7 +69,7 @@ class Source(Columns, ABC):
     in_memory = False
     _is_one_chunk = False  # whether all rows are one chunk unless `chunk_rows` is set
     preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data
-    _place = ""  # what is read of the files, such as the name of an array
+    _place = ""  # name of the array or table in a file that is read; "" if a file has only one
     _reads_text = False  # whether names of rows may have any type, and are read as Arrow arrays
     sparse = False  # whether rows are `kernels.SparseRows`
     _keeps_narrow = False  # whether `_fill` can write a narrow type (such as uint8) that all columns have

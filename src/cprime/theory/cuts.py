@@ -51,7 +51,7 @@ class Cuts:
         return self.i, self.j, self.k
 
     def keys(self, n: int) -> NDArray[np.int64]:
-        """Return one number for each cut, (n_cuts,), by which cuts of n rows can be compared."""
+        """Return a number for each cut (inequality), (n_cuts,); equal cuts of n rows have equal numbers."""
         return (self.i.astype(np.int64) * n + self.j) * (n + 1) + self.k + 1
 
     def matrix(self, roots: Floats) -> sparse.csr_array:

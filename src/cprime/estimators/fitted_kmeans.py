@@ -30,12 +30,17 @@ from cprime.model.base import means_of
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 
+_COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
+
 
 class FittedKMeans(NearestCenter):
     """Mixin with the methods of a fitted k-means, for the Euclidean and the cosine metric."""
 
     metric: str
     n_clusters: int
+    max_iter: int
+    tol: float
+    random_state: Any
     variance_: float
 
     certify = certify
@@ -171,35 +176,25 @@ class FittedKMeans(NearestCenter):
 
         Returns
         -------
-        k_means : sklearn.cluster.KMeans, or Pipeline of a Normalizer and one for metric="cosine"
-            Its predictions are exact: they compare rows with all centers.
+        k_means : sklearn.cluster.KMeans or sklearn.pipeline.Pipeline
+            For metric="cosine", a pipeline of a `Normalizer`, which scales rows to length 1, and a `KMeans`.
+            Predictions are exact: they compare rows with all centers.
         """
         check_is_fitted(self)
-        return sklearn_k_means(self)
-
-
-_COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
-
-
-def sklearn_k_means(estimator: Any) -> BaseEstimator:
-    """Return a fitted scikit-learn `KMeans` with the same centers.
-
-    For the cosine metric, return a pipeline that scales rows to length 1 before this `KMeans`.
-    """
-    centers = np.ascontiguousarray(estimator.cluster_centers_).copy()
-    k_means = SklearnKMeans(
-        len(centers), n_init=1, max_iter=estimator.max_iter, tol=estimator.tol, random_state=estimator.random_state
-    )
-    k_means.cluster_centers_, k_means._n_features_out = centers, len(centers)
-    k_means._n_threads = resolve_threads(None)
-    for name in _COPIED:
-        if hasattr(estimator, name):
-            setattr(k_means, name, getattr(estimator, name))
-    if estimator.metric == "euclidean":
-        return k_means
-    scaled = Normalizer()
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(k_means, name):
-            setattr(scaled, name, getattr(k_means, name))
-    vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns arrays without column names
-    return make_pipeline(scaled, k_means)
+        centers = np.ascontiguousarray(self.cluster_centers_).copy()
+        k_means = SklearnKMeans(
+            len(centers), n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=self.random_state
+        )
+        k_means.cluster_centers_, k_means._n_features_out = centers, len(centers)
+        k_means._n_threads = resolve_threads(None)
+        for name in _COPIED:
+            if hasattr(self, name):
+                setattr(k_means, name, getattr(self, name))
+        if self.metric == "euclidean":
+            return k_means
+        scaled = Normalizer()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(k_means, name):
+                setattr(scaled, name, getattr(k_means, name))
+        vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns arrays without column names
+        return make_pipeline(scaled, k_means)

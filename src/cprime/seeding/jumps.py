@@ -4,8 +4,8 @@ A jump merges two clusters and splits another one with the center that becomes f
 of squared distances. With few clusters, later iterations cannot repair a bad initialization. On the usual
 benchmarks, this initialization ends near the best known optimum, in less time than k-means takes after k-means++. The
 sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
-than twice as many rows, the sample is all rows. Many jumps are tried on the sample. On all rows, the number of tries
-grows with the square of the number of clusters C, because the time of a try falls with it: only rows of the clusters
+than twice as many rows, the sample is all rows. More jumps are tried on the sample than on all rows. Numbers of tries
+grow with the square of the number of clusters C, because the time of a try falls with it: only rows of the clusters
 around a jump are assigned again.
 """
 
@@ -22,8 +22,9 @@ from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
 _LEAST, PER_CLUSTER = 500, 32  # least number of rows of the sample: in total, and per cluster
-_TRIES, _MOST_OF_ALL, _ITERATIONS = 160, 40, 30  # failed tries: of the sample, most of all rows; steps of a try
-_PER_TRY = 64  # the failed tries on all rows are C² / 64
+_ITERATIONS = 30  # most iterations of a try
+# Numbers of tries that may fail in a row, on the sample and on all rows: C² divided by `per`, from `least` to `most`.
+_OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 1, "most": 40}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted |
     if len(centers) < 2:
         return centers
     sample = _sample(data, len(centers), key) if sample is None else sample
-    better, _ = sample[0].jumped(centers, sample[1], n_tries=_TRIES, n_iterations=_ITERATIONS)
+    better, _ = sample[0].jumped(
+        centers, sample[1], n_tries=_n_tries(len(centers), **_OF_SAMPLE), n_iterations=_ITERATIONS
+    )
     if len(sample[0]) == data.n_weighted:
         return better
     whole = data.whole()
@@ -84,5 +87,9 @@ def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted |
     X, weights = whole
     if weights is not None and data.n_weighted < data.n_points:
         X, weights = X[weights > 0], weights[weights > 0]
-    n_tries = min(max(1, len(centers) ** 2 // _PER_TRY), _MOST_OF_ALL)
+    n_tries = _n_tries(len(centers), **_OF_ALL)
     return X.jumped(better, weights, n_tries=n_tries, n_iterations=_ITERATIONS)[0]
+
+
+def _n_tries(n_clusters: int, per: int, least: int, most: int) -> int:
+    return min(max(n_clusters**2 // per, least), most)

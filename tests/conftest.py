@@ -41,6 +41,23 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in out]
 
 
+@pytest.fixture(autouse=True)
+def no_scheduler_of_a_closed_client():
+    """Reset Dask's scheduler after a test if it is that of a cluster whose client has been closed.
+
+    Clients restore the scheduler that was set when they were made. If they are closed in another order, that of a
+    closed client stays.
+    """
+    yield
+    if "distributed" not in sys.modules:
+        return
+    import dask
+    import distributed
+
+    if dask.config.get("scheduler", None) == "dask.distributed" and not distributed.client._get_global_client():
+        dask.config.set(scheduler=None)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Return a random generator with the same seed in every test."""

@@ -180,8 +180,17 @@ def test_refusals(estimator, data, kind, words):
 
 
 def test_an_unknown_type_is_refused():
-    with pytest.raises(ValueError, match=r"dtype must be one of.*'int8'"):
-        cprime.plan(KMeans(2), (10, 2), dtype="int8")
+    with pytest.raises(ValueError, match=r"dtype must be one of.*'int32'"):
+        cprime.plan(KMeans(2), (10, 2), dtype="int32")
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "float16"])
+def test_a_shape_of_a_narrow_type_is_planned_as_an_array_of_this_type(name):
+    shape, estimator = (4000, 48), KMeans(20, random_state=0)
+    array = np.random.default_rng(0).integers(0, 100, shape).astype(name)
+    of_shape, of_array = (cprime.plan(estimator, X, dtype=name) for X in (shape, array))
+    assert of_shape.bytes["rows"] == of_array.bytes["rows"] + array.nbytes
+    assert {**of_shape.bytes, "rows": 0} == {**of_array.bytes, "rows": 0}
 
 
 def test_dask_collections_are_planned(X):

@@ -117,7 +117,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
             rows.with_chunk_rows(smaller),
         )
     if estimator.spill is None and rows.here:
-        yield 'spill="folder", for what points keep', changed(estimator, spill="."), rows
+        yield 'spill="folder", for the active sets of the points', changed(estimator, spill="."), rows
     plan = estimator._plan(rows.data)
     if plan.regroup:
         yield (

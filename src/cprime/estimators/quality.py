@@ -155,7 +155,7 @@ def advice(estimator: Any) -> str | None:
     lists = getattr(estimator, "neighbors_", None)
     G = None if lists is None else lists.shape[1]
     longer = "" if G is None else f"a larger n_neighbors (it was {G}), or "
-    return f"the partial search missed much: try {longer}search='full', which looks at all components"
+    return f"the partial search missed much: try {longer}search='full', which compares points with all components"
 
 
 def warn_if_poor(estimator: Any) -> None:

@@ -9,17 +9,18 @@ from cprime._utils.number_types import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.estimators.planning.probe import CostEstimate, foreseen
-from cprime.estimators.validation import check_common, check_integer, check_mixture
+from cprime.estimators.validation import check_choice, check_common, check_integer, check_mixture
 
 _PARTS = {
     "rows": "rows: chunks that are read, copies",
-    "kept": "what points keep",
+    "kept": "active sets of the points",
     "parameters": "parameters of the components",
     "sums": "sums over the points",
     "lists": "lists of neighbors",
     "labels": "labels",
     "temporary": "temporary, in a pass or at the start",
 }
+_DTYPES = ("float32", "float64", "float16", "uint8", "int8")
 _FEW_ITERATIONS = 10
 _MANY_COMPONENTS = 128  # Least number of components for which a search by neighbor lists is suggested to save time.
 
@@ -83,7 +84,7 @@ class Plan:
         table = [
             *((_PARTS[name], shown_bytes(n)) for name, n in self.bytes.items() if n),
             ("peak, beyond what the process holds", shown_bytes(self.peak_bytes)),
-            ("looks at all rows", f"{self.passes:,}"),
+            ("passes over the data", f"{self.passes:,}"),
             ("about", _shown_seconds(self.seconds)),
         ]
         lines = [
@@ -110,8 +111,8 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
         limit, or for the smallest chunks if no size does.
     X : array-like, sparse array, source, path, Dask collection or tuple (n_samples, n_features)
         The data, or their shape. A shape is that of an array not yet in memory, so its bytes are counted.
-    dtype : {"float32", "float64"}, default="float32"
-        The data type if X is a shape; ignored if X is data.
+    dtype : {"float32", "float64", "float16", "uint8", "int8"}, default="float32"
+        The data type if X is a shape; ignored if X is data. Narrow types are not converted as a whole.
 
     Returns
     -------
@@ -182,8 +183,7 @@ def _rows(X: Any, dtype: str) -> PlannedRows:
         raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got the shape {X!r}.")
     if X[0] * X[1] > sys.maxsize // 8:  # A larger array of float64 (8 bytes per number) cannot exist.
         raise ValueError(f"X must be the shape of an array that can exist, got {X!r}.")
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype must be one of ['float32', 'float64'], got {dtype!r}.")
+    check_choice(dtype, "dtype", _DTYPES)
     return PlannedRows.of_shape((X[0], X[1]), dtype)
 
 
@@ -197,9 +197,9 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
     if course.seconds < 1:
         return found
     if plan.n_kept == C > _MANY_COMPONENTS:
-        found.append('n_active=5 with search="graph": a point looks at lists of neighbors, not at all components')
+        found.append('n_active=5 with search="graph": a point is compared with lists of neighbors, not with all')
     elif plan.search.exact and C >= _MANY_COMPONENTS:
-        found.append('search="graph": a point looks at a list of neighbors, not at all components')
+        found.append('search="graph": a point is compared with a list of neighbors, not with all')
     if estimator.n_init > 1:
         found.append(f"n_init=1 (then {_shown_seconds(course.seconds / estimator.n_init)})")
     if course.iterations > 2 * _FEW_ITERATIONS:

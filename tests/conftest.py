@@ -54,8 +54,11 @@ def no_scheduler_of_a_closed_client():
     import dask
     import distributed
 
-    if dask.config.get("scheduler", None) == "dask.distributed" and not distributed.client._get_global_client():
-        dask.config.set(scheduler=None)
+    if dask.config.get("scheduler", None) == "dask.distributed":
+        try:
+            distributed.Client.current()
+        except ValueError:  # there is no client
+            dask.config.set(scheduler=None)
 
 
 @pytest.fixture

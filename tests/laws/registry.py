@@ -20,6 +20,12 @@ from cprime import open_data
 from cprime.search import Bounded, Full, Graph, Papers
 from pairwise import covering
 
+# Marks of laws that also hold for fits that do not converge or search poorly.
+POOR_FITS_PASS = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
 SIZES = {"few": (40, 3, 3), "many": (2000, 4, 130)}  # rows, columns and C: full search and one step; graph, jumps
 SEARCHES = {
     "full": Full(),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from registry import (
+    POOR_FITS_PASS,
     Configuration,
     answers,
     check_close,
@@ -18,10 +19,7 @@ from registry import (
 
 from cprime import open_data
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
-]
+pytestmark = POOR_FITS_PASS
 
 
 def is_cut(each: Configuration) -> bool:

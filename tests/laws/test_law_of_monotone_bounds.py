@@ -5,12 +5,9 @@ The law is tested without draws from the posterior and without an addition to th
 
 import numpy as np
 import pytest
-from registry import Configuration, configurations, estimator_of, executed, points_of
+from registry import POOR_FITS_PASS, Configuration, configurations, estimator_of, executed, points_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
-]
+pytestmark = POOR_FITS_PASS
 
 
 def is_monotone(each: Configuration) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from registry import (
+    POOR_FITS_PASS,
     SEARCHES,
     Configuration,
     check_close,
@@ -25,10 +26,7 @@ from registry import (
 
 from cprime.search import Papers
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
-]
+pytestmark = POOR_FITS_PASS
 
 
 def is_determined(each: Configuration) -> bool:

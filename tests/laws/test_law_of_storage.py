@@ -5,15 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
-from registry import answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
+from registry import POOR_FITS_PASS, answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
 from sklearn.base import clone
 
 import cprime
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
-]
+pytestmark = POOR_FITS_PASS
 
 
 class Died(Exception):

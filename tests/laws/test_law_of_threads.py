@@ -1,12 +1,9 @@
 """Law: results are bit-identical for any number of threads."""
 
 import pytest
-from registry import answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
+from registry import POOR_FITS_PASS, answers, check_same_bits, configurations, estimator_of, executed, fitted, points_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
-]
+pytestmark = POOR_FITS_PASS
 
 
 @pytest.mark.parametrize("each", configurations())

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from cprime._utils.random import Key, Purpose
 from cprime._utils.threads import by_pieces, limited, plain_products, resolve_threads
 from cprime.estimators import KMeans
-from cprime.kernels import cut_line
+from cprime.kernels import as_rows, cut_line
 from cprime.theory.enumeration import best_partition
 from cprime.theory.mixtures import Floats
 from cprime.theory.parts import divide
@@ -259,8 +259,8 @@ def _labels_of(relaxation: Relaxation, instance: Instance, key: Key) -> Labels:
     n_found = min(C, len(np.unique(smoothed, axis=0)))
     first = KMeans(n_found, n_init=_STARTS, random_state=key.seed).fit(smoothed, sample_weight=instance.weights)
     used, own = np.unique(first.labels_, return_inverse=True)
-    sums = np.zeros((len(used), instance.X.shape[1]))
-    np.add.at(sums, own, instance.X * instance.weights[:, np.newaxis])
-    means = sums / np.bincount(own, instance.weights)[:, np.newaxis]
+    places = own[:, np.newaxis].astype(np.int32)
+    counts, sums = as_rows(instance.X).accumulate(places, None, instance.weights, n_components=len(used))
+    means = sums / counts[:, np.newaxis]
     centers = np.concatenate([means, instance.X[: C - len(used)]])
     return KMeans(C, init=centers).fit(instance.X, sample_weight=instance.weights).labels_.astype(np.intp)

@@ -15,6 +15,7 @@ from cprime._utils.threads import limited
 from cprime.estimators import KMeans
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.validation import check_integer, check_real, check_weights
+from cprime.kernels import as_rows
 from cprime.sources import is_source_like, open_data
 from cprime.sources.checked import checked
 from cprime.theory.bounding import Instance, best_bound
@@ -215,7 +216,7 @@ def _inertia(X: Floats, weights: Floats, labels: Labels) -> float:
     X, labels, weights = X[weights > 0], labels[weights > 0], weights[weights > 0]
     _, first, own = np.unique(labels, return_index=True, return_inverse=True)
     differences = X - X[first][own]  # exactly 0 if all rows of a cluster are equal
-    sums = np.zeros((len(first), X.shape[1]))
-    np.add.at(sums, own, weights[:, np.newaxis] * differences)
-    differences -= (sums / np.bincount(own, weights)[:, np.newaxis])[own]
+    places = own[:, np.newaxis].astype(np.int32)
+    counts, sums = as_rows(differences).accumulate(places, None, weights, n_components=len(first))
+    differences -= (sums / counts[:, np.newaxis])[own]
     return float(weights @ np.einsum("nd,nd->n", differences, differences))

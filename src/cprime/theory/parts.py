@@ -9,6 +9,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels import as_rows
 from cprime.theory.mixtures import Floats
 
 _SWEEPS = 12  # sweeps over random pairs of parts
@@ -37,9 +38,7 @@ def divide(
 
 def _positions(U: Floats, labels: NDArray[np.intp]) -> Floats:
     """Return the coordinates (n,) of all rows along the longest axis of the scatter within the clusters."""
-    counts = np.bincount(labels)
-    sums = np.zeros((len(counts), U.shape[1]))
-    np.add.at(sums, labels, U)
+    counts, sums = as_rows(U).accumulate(labels[:, np.newaxis].astype(np.int32), n_components=int(labels.max()) + 1)
     within = U - (sums / np.maximum(counts, 1)[:, np.newaxis])[labels]
     axis = np.ones(U.shape[1])
     for _ in range(20):

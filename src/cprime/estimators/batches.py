@@ -181,11 +181,16 @@ class RecentRows(NamedTuple):
         return parts | {name: value for name, value in self._asdict().items() if name != "X"}
 
     @classmethod
+    def empty(cls, counts: NDArray[np.float64]) -> "RecentRows":
+        """Return an instance without rows; counts (C,): weight of the rows of each cluster so far."""
+        return cls(None, np.zeros(0), np.zeros(0, dtype=np.int32), 0, counts / counts.sum())
+
+    @classmethod
     def of(cls, k_means: Any, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return the rows that the estimator stores, or none; counts (C,): weight of the rows of each cluster."""
+        """Return the rows that the estimator stores, or none; counts (C,): weights of the clusters so far."""
         given = getattr(k_means, "recent_", None)
         if given is None:
-            return cls(None, np.zeros(0), np.zeros(0, dtype=np.int32), 0, counts / counts.sum())
+            return cls.empty(counts)
         X, n = given.get("X"), len(given["weights"])
         if "indptr" in given:
             parts = tuple(given[name] for name in ("data", "indices", "indptr"))
@@ -205,7 +210,7 @@ def _reviewed(
     C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay
     stores = C < MANY
     if before is None:
-        recent = RecentRows.of(None, step.counts)
+        recent = RecentRows.empty(step.counts)
         return step, recent.joined(data, step.labels)._replace(n_fitted=n) if stores and n < ENOUGH * C else recent
     recent, batch, total = RecentRows.of(k_means, before), step.counts - before, float(step.counts.sum())
     share = float(em.rate(step.weight, total, decay))

@@ -109,7 +109,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
-        points = as_rows(X)
+        points, free_weights = as_rows(X), None if (weights == 1).all() else weights
         best: tuple[float, NDArray, NDArray, NDArray] | None = None
         for _ in range(self.n_init):
             start = self._init_centroids(
@@ -120,7 +120,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
                 n_centroids=2,
                 sample_weight=weights,
             )
-            found = self._two_means(points, None if (weights == 1).all() else weights, np.ascontiguousarray(start))
+            found = self._two_means(points, free_weights, np.ascontiguousarray(start))
             if best is None or found[0] < best[0] * (1 - 1e-6):
                 best = found
         assert best is not None

@@ -46,13 +46,6 @@ def test_shape_and_chunks(name, source, X):
     assert source.name in repr(source)
 
 
-def test_default_chunks_hold_128_mib_or_four_million_rows(name, data, X):
-    rows = N if name in ("array", "list", "pandas", "polars", "pyarrow", "record batch", "npz") else None
-    source = open_data(data)
-    assert source.chunk_rows == (rows or 2**22)  # the default limit in bytes allows more rows than the data have
-    assert source.sizes == (N,)
-
-
 def test_read_gives_the_rows(name, source, X):
     for begin, end in [(0, N), (0, 1), (5, 5), (36, 45), (40, 42), (3, 99), (N - 1, N), (10, 20), (15, 25)]:
         block = source.read(begin, end)
@@ -251,6 +244,15 @@ def test_a_file_that_is_cut_short_while_open_is_no_other_data(name, X, tmp_path)
             source.read(0, N)
 
 
-def test_default_chunks_of_many_columns_hold_128_mib(tmp_path):
-    np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (3, 1000))
-    assert open_data(tmp_path / "x.npy").chunk_rows == 128 * 2**20 // 4000
+@pytest.mark.parametrize(
+    ("shape", "chunk_rows"),
+    [
+        ((2**17, 1024), 2**17),
+        ((2**17 + 1, 1024), 2**15),
+        ((2**22, 1), 2**22),
+        ((2**22 + 1, 1), 2**22),
+    ],
+)
+def test_default_chunks_are_whole_files_of_512_mib_or_parts_of_128_mib(shape, chunk_rows, tmp_path):
+    np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, shape)  # a sparse file, which takes no space
+    assert open_data(tmp_path / "x.npy").chunk_rows == chunk_rows

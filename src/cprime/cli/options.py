@@ -105,7 +105,7 @@ reading = together(
         "--chunk-rows",
         panel="Data",
         type=WholeNumber(1),
-        otherwise="as many as fit in 128 MiB",
+        otherwise="all of a file of at most 512 MiB, else as many as fit in 128 MiB",
         help="Number of rows that are read and processed together.",
     ),
 )

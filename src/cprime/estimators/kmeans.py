@@ -269,8 +269,8 @@ class KMeans(FittedKMeans, Clusterer):
         X : array-like or sparse array of shape (n_samples, n_features)
             Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
             whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
-            float64. A C-contiguous array and a CSR array are not copied; a memory map is read in chunks (of 128 MiB in
-            float32).
+            float64. A C-contiguous array and a CSR array are not copied; a memory map of more than 512 MiB is read in
+            chunks.
         y : array-like of shape (n_samples,), default=None
             Labels of some points, see `semi_supervised`; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -69,8 +69,8 @@ class Mixture(FittedMixture):
             Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
             whole; the computation uses float32. Other types of up to 16 bits and float32 become float32, wider types
             become float64. A C-contiguous array is not copied, except for "tied" and for "tied_spherical" with free
-            weights. "factors" and "ppca" convert narrow rows chunk by chunk. A memory map is read in chunks (of 128 MiB
-            in float32).
+            weights. "factors" and "ppca" convert narrow rows chunk by chunk. A memory map of more than 512
+            MiB is read in chunks.
         y : array-like of shape (n_samples,), default=None
             Labels of some points if the estimator has the parameter `semi_supervised`; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None

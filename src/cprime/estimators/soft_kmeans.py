@@ -179,7 +179,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64. A C-contiguous array
-            is not copied; a memory map is read in chunks of 128 MiB.
+            is not copied; a memory map of more than 512 MiB is read in chunks.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.

@@ -20,6 +20,7 @@ from cprime.sources.choice import Columns
 from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20
+WHOLE_BYTES = 512 * 2**20  # data of at most this size are one chunk, which a fit reads once and holds in memory
 CHUNK_ROWS = 2**22  # largest number of rows of a chunk; it limits the memory that a pass needs per row besides the data
 
 
@@ -56,8 +57,8 @@ class Source(Columns, ABC):
         Names of the chosen columns, in the requested order; None if they have none, as in a matrix or a column of
         lists.
     chunk_rows : int
-        Number of rows of a chunk: the number that was set, or else as many as fit in 128 MiB. An array in memory is one
-        chunk.
+        Number of rows of a chunk: the number that was set; or all rows, if they are an array in memory, or at most 2²²
+        rows of at most 512 MiB; or else as many as fit in 128 MiB.
     sizes : tuple of int
         Number of rows of each chunk: `chunk_rows`, or fewer in the last chunk.
     n_bytes : int
@@ -123,7 +124,10 @@ class Source(Columns, ABC):
 
     @property
     def chunk_rows(self) -> int:
-        return self._chunk_rows or (max(1, self.n_rows) if self._is_one_chunk else self._default_chunk_rows())
+        if self._chunk_rows is not None:
+            return self._chunk_rows
+        whole = self._is_one_chunk or (self.n_rows <= CHUNK_ROWS and self.n_bytes_read <= WHOLE_BYTES)
+        return max(1, self.n_rows) if whole else self._default_chunk_rows()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -271,7 +275,7 @@ class Source(Columns, ABC):
         return new
 
     def with_chunk_rows(self, chunk_rows: int | None) -> Self:
-        """Return a source of the same rows with `chunk_rows` rows per chunk; None means as many as fit in 128 MiB."""
+        """Return a source of the same rows with `chunk_rows` rows per chunk; None means the default number."""
         if chunk_rows is not None and (isinstance(chunk_rows, bool) or not isinstance(chunk_rows, Integral)):
             raise TypeError(f"chunk_rows must be an instance of int, not {type(chunk_rows).__name__}.")
         if chunk_rows is not None and chunk_rows < 1:

@@ -82,7 +82,8 @@ def open_data(
     key : str, default=None
         Name of the array in an .npz, HDF5 or Zarr file; not needed if only one array is suitable.
     chunk_rows : int, default=None
-        Number of rows of a chunk. By default as many as fit in 128 MiB, at most 2²²; data in memory are one chunk.
+        Number of rows of a chunk. By default data in memory, and at most 2²² rows of at most 512 MiB, are one chunk; a
+        chunk of larger files is as many rows as fit in 128 MiB.
     header : bool, default=None
         Whether the first line of .csv and .tsv files has the column names. None detects it: a first line with text has
         names. A first line of numbers has names if it differs from the lines below it, for example as years or 0, 1, 2

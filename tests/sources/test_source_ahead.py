@@ -44,10 +44,12 @@ def test_without_a_thread_the_caller_reads(stored, monkeypatch):
     assert np.array_equal(np.concatenate(blocks), X)
 
 
-def test_two_buffers_serve_all_blocks(stored):
+def test_two_buffers_serve_all_blocks_of_all_passes(stored):
     source, _ = stored
-    owners = {block.__array_interface__["data"][0] for block in ahead(source, ranges(103, 10))}
-    assert len(owners) == 2
+    buffers = []
+    passes = [ahead(source, ranges(103, 10), buffers) for _ in range(2)]
+    owners = {block.__array_interface__["data"][0] for blocks in passes for block in blocks}
+    assert len(owners) == len(buffers) == 2
 
 
 def test_ranges_of_any_size_and_order(stored):

@@ -62,6 +62,7 @@ class Local(Data):
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
+        self._buffers: list[NDArray] = []  # memory into which the chunks of a file are read, pass after pass
         self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Local":
@@ -70,7 +71,7 @@ class Local(Data):
 
     def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
         self.n_features = self.n_features if n_features is None else n_features
-        self._rows, self.gaps, self._blocks = rows, gaps, {}
+        self._rows, self.gaps, self._blocks, self._buffers = rows, gaps, {}, []
         self.source = self.source.widened() if gaps else self.source
         return self
 
@@ -300,7 +301,7 @@ class Local(Data):
         missing = [ranges[i] for i in range(len(ranges)) if i not in self._blocks] if reads else []
         if missing:
             self.source.verify()
-        with closing(ahead(self.source, missing)) as arriving:
+        with closing(ahead(self.source, missing, self._buffers)) as arriving:
             for i, (begin, end) in enumerate(ranges):
                 block = self._blocks.get(i)
                 if block is None:

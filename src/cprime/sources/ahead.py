@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from cprime.sources.base import Source
 
 
-def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArray, None, None]:
+def ahead(
+    source: Source, ranges: Iterable[tuple[int, int]], buffers: list[NDArray] | None = None
+) -> Generator[NDArray, None, None]:
     """Yield the blocks of a source; a thread reads the next block while the caller processes the current one.
 
     Blocks are read into two buffers by turns, so a block may be overwritten once the next one is requested. A source in
@@ -23,6 +25,9 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
         What to read.
     ranges : iterable of (int, int)
         First row and row after the last of each block.
+    buffers : list of ndarray, default=None
+        Buffers of an earlier call for the same source, or an empty list; the buffers of this call are put into it, so
+        that the next pass need not allocate memory.
 
     Yields
     ------
@@ -38,7 +43,9 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
             watch(begin, end)
             yield block
         return
-    buffers = [np.empty((0, source.n_features), source.stored)] * 2
+    buffers = [] if buffers is None else buffers
+    if not buffers:
+        buffers += [np.empty((0, source.n_features), source.stored)] * 2
 
     def fetch(block: NDArray, begin: int, end: int) -> NDArray:
         source.read_into(begin, end, block)

@@ -1,6 +1,6 @@
 // k-means of many small problems at once, one problem per task: the initialization by k-means++, and Lloyd's
 // iterations. Both call the kernels that a fit of one problem calls, and compute everything between these in the same
-// order, so results are bit-identical to those of single fits.
+// order, so results are bit-identical to those of single fits. `lloyd` makes the iterations of a single problem.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -209,44 +209,52 @@ void plus_plus_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vec
 // Lloyd's iterations of one problem, from the centers (C, D), which are replaced by the result.
 template <class T> class Lloyd {
   public:
-    Lloyd(const Points<T> &X, const double *weights, std::size_t C, T *centers, std::int32_t *labels, T *squares)
+    Lloyd(const Points<T> &X, const double *weights, std::size_t C, T *centers, std::int32_t *labels, T *squares,
+          int n_threads)
         : X_(X), weights_(weights), m_{centers, X.D, C, X.D}, centers_(centers), labels_(labels), squares_(squares),
-          other_(X.n), errors_(X.n), counts_(C), sums_(C * static_cast<std::size_t>(X.D)) {}
+          n_threads_(n_threads), other_(X.n), errors_(X.n), counts_(C), sums_(C * static_cast<std::size_t>(X.D)) {}
 
     // Iterate until no point is reassigned, or until the error J changes by no more than the share tol; if least_shift
-    // is given, until the sum of squared shifts of the centers is at most least_shift, and tol is not used. Returns the
-    // number of iterations, or -1 if a cluster is empty.
-    std::int64_t run(int max_iter, double tol, std::optional<double> least_shift) {
+    // is given, until the sum of squared shifts of the centers is at most least_shift, and tol is not used. Afterwards
+    // `converged` tells whether one of these was reached, not only max_iter. record(step, J, n) is called with the
+    // error and the number of reassigned rows of each iteration. Returns the number of iterations, or -1 if a cluster
+    // is empty. The labels and squares are those of the last iteration.
+    template <class Record>
+    std::int64_t run(int max_iter, double tol, std::optional<double> least_shift, Record record) {
         double last = std::numeric_limits<double>::infinity();
         for (int step = 1;; ++step) {
-            const bool moved = assign(step > 1);
+            const std::int64_t n_moved = assign(step > 1);
             const double J = error(), change = std::abs(last - J) / (J > 0 ? J : 1.0);
+            record(step - 1, J, n_moved);
             accumulate_of(X_, labels_, X_.n, 1, counts_.size(), static_cast<const double *>(nullptr), weights_, nullptr,
-                          false, counts_.data(), sums_.data(), 1);
+                          false, counts_.data(), sums_.data(), n_threads_);
             if (std::find(counts_.begin(), counts_.end(), 0.0) != counts_.end())
                 return -1;
-            if (!moved)
+            settled = step > 1 && n_moved == 0;
+            const double shift = settled ? 0.0 : recentre();
+            converged = settled || (least_shift ? shift <= *least_shift : change <= tol);
+            if (converged || step >= max_iter)
                 return step;
-            const double shift = recentre();
-            if ((least_shift ? shift <= *least_shift : change <= tol) || step >= max_iter) {
-                assign(true);
-                return step;
-            }
             last = J;
         }
     }
 
-  private:
-    // Find the nearest centers; return whether that of some row of positive weight differs from the last one.
-    bool assign(bool again) {
+    // Find the nearest centers; return the number of rows of positive weight whose nearest center differs from the last
+    // one. If `again` is false, all of them count.
+    std::int64_t assign(bool again) {
         std::copy_n(labels_, again ? X_.n : 0, other_.data());
-        nearest_of(X_, m_, again ? other_.data() : nullptr, 1, labels_, squares_, 1);
-        bool moved = !again;
-        for (std::size_t i = 0; i < X_.n && !moved; ++i)
-            moved = labels_[i] != other_[i] && (!weights_ || weights_[i] > 0);
-        return moved;
+        nearest_of(X_, m_, again ? other_.data() : nullptr, 1, labels_, squares_, n_threads_);
+        std::int64_t n_moved = 0;
+        for (std::size_t i = 0; i < X_.n; ++i)
+            n_moved += (!again || labels_[i] != other_[i]) && (!weights_ || weights_[i] > 0);
+        return n_moved;
     }
 
+    const std::vector<double> &counts() const { return counts_; }
+
+    bool converged = false, settled = false; // settled: the last iteration reassigned no row and moved no center
+
+  private:
     double error() {
         for (std::size_t i = 0; i < X_.n; ++i) {
             const auto square = static_cast<double>(squares_[i]);
@@ -275,6 +283,7 @@ template <class T> class Lloyd {
     T *centers_;
     std::int32_t *labels_;
     T *squares_;
+    int n_threads_;
     std::vector<std::int32_t> other_;
     std::vector<double> errors_, counts_, sums_;
 };
@@ -296,9 +305,42 @@ void lloyd_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<
         if (n_iterations.data()[b] < 0)
             return;
         Lloyd<T> fit(all.rows(b), all.weights_of(b), C, centers.data() + b * C * D, labels.data() + offsets.data()[b],
-                     squares.data() + offsets.data()[b]);
-        n_iterations.data()[b] = fit.run(max_iter, tol, least_shift);
+                     squares.data() + offsets.data()[b], 1);
+        n_iterations.data()[b] = fit.run(max_iter, tol, least_shift, [](int, double, std::int64_t) {});
+        if (n_iterations.data()[b] > 0 && !fit.settled)
+            fit.assign(true);
     });
+}
+
+// Make Lloyd's iterations of one problem from the centers (C, D), which are replaced by the result. labels, squares
+// (N,) and counts (C,): nearest centers, squared distances and weights of the clusters in the last iteration; errors,
+// n_moved (max_iter,): error J and number of reassigned rows of each iteration. Returns the number of iterations, -1 if
+// a cluster is empty, and whether they have converged.
+template <class T>
+nb::tuple lloyd(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int max_iter,
+                double tol, std::optional<double> least_shift, OutVector<std::int32_t> labels, OutVector<T> squares,
+                OutVector<double> counts, OutVector<double> errors, OutVector<std::int64_t> n_moved, int n_threads) {
+    const Points<T> x = points(X);
+    const std::size_t C = centers.shape(0);
+    require(C >= 1 && centers.shape(1) == static_cast<std::size_t>(x.D) && counts.shape(0) == C, "centers, counts");
+    require(labels.shape(0) == x.n && squares.shape(0) == x.n, "labels, squares");
+    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    require(max_iter >= 1 && errors.shape(0) == static_cast<std::size_t>(max_iter) &&
+                n_moved.shape(0) == errors.shape(0),
+            "errors, n_moved");
+    std::int64_t n_iterations = 0;
+    bool converged = false;
+    {
+        const KernelCall call;
+        Lloyd<T> fit(x, data_or_null(sample_weight), C, centers.data(), labels.data(), squares.data(), n_threads);
+        n_iterations = fit.run(max_iter, tol, least_shift, [&](int step, double J, std::int64_t n) {
+            errors.data()[step] = J;
+            n_moved.data()[step] = n;
+        });
+        converged = fit.converged;
+        std::copy(fit.counts().begin(), fit.counts().end(), counts.data());
+    }
+    return nb::make_tuple(n_iterations, converged);
 }
 
 } // namespace
@@ -308,6 +350,8 @@ void register_many(nb::module_ &m) {
     define(m, "plus_plus_many", &plus_plus_many<double>);
     define(m, "lloyd_many", &lloyd_many<float>);
     define(m, "lloyd_many", &lloyd_many<double>);
+    define(m, "lloyd", &lloyd<float>);
+    define(m, "lloyd", &lloyd<double>);
 }
 
 } // namespace cprime

@@ -128,6 +128,21 @@ def plus_plus_many(
     n_threads: int,
     /,
 ) -> None: ...
+def lloyd(
+    X: _Rows,
+    sample_weight: NDArray[np.float64] | None,
+    centers: _Floats,
+    max_iter: int,
+    tol: float,
+    least_shift: float | None,
+    labels: NDArray[np.int32],
+    squares: _Floats,
+    counts: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    n_moved: NDArray[np.int64],
+    n_threads: int,
+    /,
+) -> tuple[int, bool]: ...
 def lloyd_many(
     X: _Floats,
     offsets: NDArray[np.int64],

@@ -135,6 +135,36 @@ def test_threads_change_no_bit(dtype):
     assert all(same_bits(other, one) for other in others)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "D", "C", "max_iter"), [(1, 1, 1, 1), (60, 2, 3, 2), (900, 5, 6, 99)])
+def test_one_problem_is_that_of_many_and_of_the_twin_with_its_history(n, D, C, max_iter, weighted, dtype):
+    X, offsets = problems([n], D, dtype)
+    w, centers = weights(n) if weighted else None, X[:C]
+    found, expected = (kind(X).lloyd(centers, max_iter, 1e-3, w) for kind in (Dense, Reference))
+    many = lloyd_many(Dense(X), offsets, centers[np.newaxis], max_iter, 1e-3, w)
+    assert len(found.errors) == len(found.n_moved) == len(expected.errors) == many.n_iterations[0]
+    assert same_bits(found.centers, many.centers[0])
+    assert (found.converged, found.settled) == (expected.converged, expected.settled)
+    assert found.converged == (len(found.errors) < max_iter)
+    np.testing.assert_array_equal(found.n_moved, expected.n_moved)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    close = 1e-4 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found.errors, expected.errors, rtol=close, atol=close)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=close)
+    before = Dense(X).lloyd(centers, max(1, len(found.errors) - 1), 0.0, w).centers
+    last = Dense(X).assign(before if len(found.errors) > 1 else centers, None, w)
+    assert same_bits(found.labels, last.kept[:, 0])
+    assert same_bits(found.squares, last.costs[:, 0])
+    assert same_bits(found.counts, last.counts)
+
+
+def test_one_problem_with_an_empty_cluster_has_no_result():
+    X = problems([30], 2, np.float64)[0]
+    for kind in (Dense, Reference):
+        assert kind(X).lloyd(np.vstack([X[:2], [[1e6, 0]]]), 5, 0.0) is None
+
+
 @pytest.mark.parametrize("kind", [Dense, Reference])
 @pytest.mark.parametrize(
     ("name", "change"),

@@ -79,6 +79,7 @@ def analysers(X, g):
 CALLS = {
     "nearest": lambda X, g: [X.nearest(g["m"], 1), X.nearest(g["m"], 2), X.nearest(g["diag"], 2), X.nearest(g["full"])],
     "assign": lambda X, g: [X.assign(g["m"]), X.assign(g["m"], g["labels"][:, None], g["w"])],
+    "lloyd": lambda X, g: [X.lloyd(X[:2].dense(), 4, 1e-9), X.lloyd(X[:1].dense(), 2, 0.5, g["w"], least_shift=1e-9)],
     "first": lambda X, g: X.first(),
     "nearest_bounded": bounded,
     "reassign": lambda X, g: X.reassign(g["m"], g["lists"], g["labels"], np.full(len(g["m"]), 1.5, X.dtype)),

@@ -137,7 +137,7 @@ def seen(monkeypatch):
 
         return call
 
-    for name in ("nearest", "assign", "expect_all", "accumulate"):
+    for name in ("nearest", "assign", "lloyd", "expect_all", "accumulate"):
         monkeypatch.setattr(Dense, name, watched(getattr(Dense, name)))
     return matrices
 
@@ -147,7 +147,7 @@ def test_kernels_never_see_a_memory_map_that_may_be_cut_short(make, dtype, tmp_p
     np.save(tmp_path / "X.npy", clustered(90, 3, dtype))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     make(X).fit(X)
-    assert len(seen) > 2
+    assert seen
     for matrix in seen:
         assert matrix.shape == X.shape
         while isinstance(matrix, np.ndarray):
@@ -158,6 +158,7 @@ def test_kernels_never_see_a_memory_map_that_may_be_cut_short(make, dtype, tmp_p
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_fit_to_a_memory_map_takes_much_less_memory_than_the_data(make, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "CHUNK_BYTES", 2**20)
+    monkeypatch.setattr(base, "WHOLE_BYTES", 2**20)
     X = np.random.default_rng(0).standard_normal((60_000, 64), dtype=np.float32)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")

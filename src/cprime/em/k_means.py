@@ -20,12 +20,13 @@ from cprime.em.expectation import ReassignmentSums, Totals
 from cprime.em.hard import ClusterSums, HardEStep, Lazy, reweighted_centers
 from cprime.em.jumps import jump
 from cprime.em.repair import SumByComponent, relocate_empty
-from cprime.em.stages import Accept, End, Final, FirstStage, Undo
+from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
 from cprime.execution import Data
-from cprime.execution.block import ActiveSet
+from cprime.execution.block import ActiveSet, Block
+from cprime.kernels.many import LloydRun
 from cprime.model import Model, TiedSpherical
 from cprime.neighbors.components import Components
-from cprime.search import Look, Search
+from cprime.search import Full, Look, Search
 
 logger = logging.getLogger("cprime")
 
@@ -33,6 +34,8 @@ _EXCHANGE_TOL = 8  # exchange steps end if one lowers J, relatively, by at most 
 _JUMP_TOL = 24  # jumps of centers (three passes) end if they lower J, relatively, by at most this many times `tol`
 _FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
 _FEW = 0.25  # if at most this share of points is reassigned, the next pass updates sums for reassigned points only
+_SMALL = 2**25  # all Lloyd steps are made in one call if a step evaluates at most this many differences of numbers
+_FEW_STEPS = 10_000  # largest `max_iter` for which they are made in one call, because their history is allocated first
 _HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor
 
 
@@ -258,6 +261,28 @@ class Lloyd(_KMeans):
         bound = hard_free_energy(model, J, weight)
         return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
 
+    def all_passes(self, model: TiedSpherical, search: Search, data: Data) -> AllPasses | None:
+        settings, n_products = self.settings, data.n_points * model.n_components * data.n_features
+        one_block = data.in_memory and not data.placed and not data.gaps and n_products <= _SMALL
+        plain = type(search) is Full and not settings.epsilon and model.moves_to_means
+        if not (one_block and plain and settings.max_iter <= _FEW_STEPS and self.progress.n_steps == 0):
+            return None
+        found, weight, n_weighted = data.each(LloydSteps(model, settings))
+        if found is None:
+            data.rollback()
+            return None
+        data.commit()
+        errors = found.errors.tolist()
+        J = errors[-1]
+        new = replace(model, centers=found.centers).with_variance(J / weight)
+        end = End.CONVERGED if found.converged else End.MAX_ITER
+        progress = Progress(J, len(errors), True, found.counts, n_weighted)
+        stage = None if found.settled else Final(replace(self, progress=progress), end)
+        bounds = [hard_free_energy(model, error, weight) for error in errors]
+        return AllPasses(
+            Accept(new, stage, bounds[-1], J, found.counts, end=end), bounds, errors, found.n_moved.tolist()
+        )
+
     def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
         """Return whether J or, if `least_shift` is given, the centers have changed so little that Lloyd's steps end.
 
@@ -267,6 +292,35 @@ class Lloyd(_KMeans):
             return change <= self.settings.tol
         shift = np.subtract(new.centers, model.centers, dtype=np.float64)
         return float(np.add.reduce(np.square(shift), axis=None)) <= self.settings.least_shift
+
+
+@dataclass(frozen=True)
+class LloydSteps:
+    """Job that makes all Lloyd steps of a run by one kernel, for data of a single block.
+
+    Returns the result of the kernel `lloyd` (None if a cluster became empty), Σ w_n, and the number of rows of positive
+    weight.
+    """
+
+    model: TiedSpherical
+    settings: Settings
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(
+        self, block: Block, kept: ActiveSet | None
+    ) -> tuple[ActiveSet | None, tuple[LloydRun | None, float, int]]:
+        found = block.X.lloyd(
+            self.model.centers,
+            self.settings.max_iter,
+            self.settings.tol,
+            block.sample_weight,
+            least_shift=self.settings.least_shift,
+        )
+        if found is not None:
+            kept = ActiveSet(found.labels[:, np.newaxis], found.squares[:, np.newaxis])
+        return kept, (found, block.weight, block.n_weighted)
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:

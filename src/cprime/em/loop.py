@@ -131,7 +131,28 @@ def run(
     plan: options of the run    key: counter-based random key of all draws
     save: function that is called with the state of the run after every pass
     """
-    return proceed(data, begin(data, start(), plan, key), plan, save)
+    run = begin(data, start(), plan, key)
+    if save is None and plan.callback is None and not logger.isEnabledFor(logging.INFO):
+        run = _after_all_passes(data, run, plan)
+    return proceed(data, run, plan, save)
+
+
+def _after_all_passes(data: Data, run: Run, plan: FitPlan) -> Run:
+    """Make all passes of a stage by one kernel if there is one for these data, and return the state after them.
+
+    The time of each pass in the history is their mean.
+    """
+    start, step = perf_counter(), run.stage.all_passes(run.model, plan.search, data)
+    if step is None:
+        return run
+    seconds = (perf_counter() - start) / len(step.errors)
+    n_distances = data.n_points * run.model.n_components
+    rows = tuple(
+        (run.stage.phase, bound, error, n_distances, n_moved, seconds)
+        for bound, error, n_moved in zip(step.bounds, step.errors, step.n_moved, strict=True)
+    )
+    key = Key(run.key.seed, run.key.run, run.key.iteration + len(rows))
+    return _after(run, step.last, key, run.search, rows)
 
 
 def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | None = None) -> Run:

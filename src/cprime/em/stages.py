@@ -74,6 +74,19 @@ class Undo(NamedTuple):
     stage: Any
 
 
+class AllPasses(NamedTuple):
+    """Result of all passes of a stage: the result of the last one, and the history of the passes.
+
+    last: result of the last pass
+    bounds, errors: F per unit of weight [nats] and J [data unit²] of each pass    n_moved: reassigned points of each
+    """
+
+    last: Accept
+    bounds: list[float]
+    errors: list[float]
+    n_moved: list[int]
+
+
 class Stage(Protocol):
     """Phase of a run of EM or k-means: an object that proposes passes over the data and evaluates their results."""
 
@@ -93,6 +106,13 @@ class Stage(Protocol):
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
         """Evaluate a pass by its sums `totals`: do the M-step and choose the next stage, or reject the pass."""
         ...
+
+    def all_passes(self, model: Any, search: Search, data: Data) -> AllPasses | None:
+        """Make all passes of this stage by one call of a compiled kernel, which saves the overhead of small passes.
+
+        Returns None if this is not possible, and then changes nothing.
+        """
+        return None
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
         """Return the job (function called with blocks of rows) of the last pass, which uses the final parameters."""

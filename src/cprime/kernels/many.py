@@ -30,6 +30,27 @@ class LloydResult(NamedTuple):
     n_iterations: NDArray[np.int64]
 
 
+class LloydRun(NamedTuple):
+    """Result of all Lloyd iterations of one problem with n rows x_n of weights w_n, and C centers μ_c.
+
+    centers (C, D): centers after the last iteration
+    labels (n,) int32, squares (n,), counts (C,): nearest center of each row in the last iteration, squared distance to
+    it, and Σ w_n over the rows of each center
+    errors (T,), n_moved (T,): J = Σ w_n ‖x_n − μ‖² with the nearest centers of each iteration, and number of rows of
+    positive weight whose nearest center changed
+    converged: whether the iterations ended because of convergence    settled: whether the last one changed nothing
+    """
+
+    centers: Floats
+    labels: NDArray[np.int32]
+    squares: Floats
+    counts: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    n_moved: NDArray[np.int64]
+    converged: bool
+    settled: bool
+
+
 def plus_plus_many(
     X: CoreRows,
     offsets: NDArray[np.int64],
@@ -158,6 +179,74 @@ def lloyd_many(
     return LloydResult(final.reshape(centers.shape), labels, squares, n_iterations)
 
 
+def lloyd(
+    X: CoreRows,
+    centers: Floats,
+    max_iter: int,
+    tol: float,
+    sample_weight: Floats | None = None,
+    *,
+    least_shift: float | None = None,
+    n_threads: int | None = None,
+) -> LloydRun | None:
+    """Make all Lloyd iterations from the given centers (C, D), until convergence or `max_iter` is reached.
+
+    Returns None if a cluster becomes empty. The arguments are those of `lloyd_many`, for a single problem.
+    """
+    final, weights = check.centers(centers, X).copy(), check.weights(sample_weight, len(X))
+    labels, squares, counts = np.empty(len(X), np.int32), np.empty(len(X), X.dtype), np.empty(len(final))
+    errors, n_moved = np.empty(check.count(max_iter, "max_iter")), np.empty(max_iter, np.int64)
+    call = max_iter, float(tol), None if least_shift is None else float(least_shift)
+    results = labels, squares, counts, errors, n_moved
+    n, converged = X.kernels.lloyd(X.core, weights, final, *call, *results, resolve_threads(n_threads))
+    if n < 0:
+        return None
+    settled = n > 1 and not n_moved[n - 1]
+    return LloydRun(final, labels, squares, counts, errors[:n], n_moved[:n], converged, bool(settled))
+
+
+def lloyd_twin(
+    X: Floats,
+    sample_weight: NDArray | None,
+    centers: NDArray,
+    max_iter: int,
+    tol: float,
+    least_shift: float | None,
+    labels: NDArray,
+    squares: NDArray,
+    counts: NDArray,
+    errors: NDArray,
+    n_moved: NDArray,
+    n_threads: int,
+) -> tuple[int, bool]:
+    """Make all Lloyd iterations of one problem in NumPy, and write the results of the last one, as `lloyd` does.
+
+    Returns the number of iterations, −1 if a cluster is empty, and whether they have converged.
+    """
+    w = np.ones(len(X)) if sample_weight is None else sample_weight
+    before, last = None, np.inf
+    for step in range(max_iter):
+        costs = costs_of(X, centers).astype(X.dtype)
+        labels[:], squares[:] = costs.argmin(axis=1), costs.min(axis=1)
+        shares, J = w[:, np.newaxis] * (labels[:, np.newaxis] == np.arange(len(centers))), float((w * squares).sum())
+        counts[:], errors[step] = shares.sum(axis=0), J
+        n_moved[step] = np.count_nonzero(w > 0 if before is None else (labels != before) & (w > 0))
+        if not counts.all():
+            return -1, False
+        if before is not None and not n_moved[step]:
+            return step + 1, True
+        old = centers.astype(np.float64)
+        centers[:] = (shares.T @ X.astype(np.float64)) / counts[:, np.newaxis]
+        if least_shift is None:
+            converged = abs(last - J) <= tol * (J or 1.0)
+        else:
+            converged = float(np.square(centers - old).sum()) <= least_shift
+        if converged:
+            return step + 1, True
+        before, last = labels.copy(), J
+    return max_iter, False
+
+
 def lloyd_many_twin(
     X: Floats,
     offsets: NDArray,
@@ -178,42 +267,14 @@ def lloyd_many_twin(
     """
     each = centers.reshape(len(n_iterations), -1, X.shape[1])
     for b in np.flatnonzero(n_iterations >= 0):
-        problem = slice(offsets[b], offsets[b + 1])
-        w = np.ones(offsets[b + 1] - offsets[b]) if sample_weight is None else sample_weight[problem]
-        labels[problem], squares[problem], n_iterations[b] = _lloyd(X[problem], w, each[b], max_iter, tol, least_shift)
-
-
-def _lloyd(
-    X: Floats, w: NDArray, centers: NDArray, max_iter: int, tol: float, least_shift: float | None
-) -> tuple[NDArray, NDArray, int]:
-    """Make Lloyd's iterations of one problem in NumPy, and change its centers (C, D) in place.
-
-    Returns labels (n,), squared distances to nearest centers (n,), and the number of iterations; −1 if a cluster is
-    empty.
-    """
-
-    def nearest() -> tuple[NDArray, NDArray]:
-        costs = costs_of(X, centers).astype(X.dtype)
-        return costs.argmin(axis=1), costs.min(axis=1)
-
-    before, last, step = None, np.inf, 0
-    while True:
-        (labels, squares), step = nearest(), step + 1
-        shares, J = w[:, np.newaxis] * (labels[:, np.newaxis] == np.arange(len(centers))), float((w * squares).sum())
-        counts = shares.sum(axis=0)
-        if not counts.all():
-            return labels, squares, -1
-        if before is not None and not ((labels != before) & (w > 0)).any():
-            return labels, squares, step
-        old = centers.astype(np.float64)
-        centers[:] = (shares.T @ X.astype(np.float64)) / counts[:, np.newaxis]
-        if least_shift is None:
-            converged = abs(last - J) <= tol * (J or 1.0)
-        else:
-            converged = float(np.square(centers - old).sum()) <= least_shift
-        if converged or step >= max_iter:
-            return *nearest(), step
-        before, last = labels, J
+        problem, m = slice(offsets[b], offsets[b + 1]), each[b]
+        w, n_moved = None if sample_weight is None else sample_weight[problem], np.empty(max_iter, np.int64)
+        results = labels[problem], squares[problem], np.empty(len(m)), np.empty(max_iter), n_moved
+        n, _ = lloyd_twin(X[problem], w, m, max_iter, tol, least_shift, *results, n_threads)
+        n_iterations[b] = n
+        if n == 1 or n_moved[n - 1]:  # centers have moved after the last assignment
+            costs = costs_of(X[problem], m).astype(X.dtype)
+            labels[problem], squares[problem] = costs.argmin(axis=1), costs.min(axis=1)
 
 
 def _problems(

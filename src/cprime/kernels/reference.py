@@ -21,7 +21,7 @@ from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, top_k
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.list_search import search_lists_twin
-from cprime.kernels.many import lloyd_many_twin, plus_plus_many_twin
+from cprime.kernels.many import lloyd_many_twin, lloyd_twin, plus_plus_many_twin
 from cprime.kernels.nearest import nearest_twin
 from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin, normalized_twin
 from cprime.kernels.partial import reassign_twin, top_k_twin
@@ -50,6 +50,7 @@ TWINS: Any = SimpleNamespace(
     jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
     top_k=top_k_twin,
     top_k_factors=top_k_factors_twin,
+    lloyd=lloyd_twin,
     lloyd_many=lloyd_many_twin,
     log_sum_exp=log_sum_exp_twin,
     means=means_twin,

@@ -22,6 +22,7 @@ from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp
 from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
 from cprime.kernels.jumps import jumped
 from cprime.kernels.list_search import SearchResult, search_lists
+from cprime.kernels.many import LloydRun, lloyd
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather, normalized
@@ -119,6 +120,16 @@ class Rows(CoreRows, Protocol):
         *,
         n_threads: int | None = None,
     ) -> AssignResult: ...
+    def lloyd(
+        self,
+        centers: Floats,
+        max_iter: int,
+        tol: float,
+        sample_weight: Floats | None = None,
+        *,
+        least_shift: float | None = None,
+        n_threads: int | None = None,
+    ) -> LloydRun | None: ...
     def nearest_bounded(
         self, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
     ) -> tuple[Floats, int]: ...
@@ -251,6 +262,7 @@ class CoreTable:
     takes_gaussians: ClassVar[bool] = True
     nearest = nearest
     assign = assign
+    lloyd = lloyd
     nearest_bounded = nearest_bounded
     reassign = reassign
     own_distances = own_distances

@@ -27,11 +27,13 @@ from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
-# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
+# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels. `lloyd`
+# tells its caller to make Lloyd iterations one by one.
 _KERNELS = SimpleNamespace(
     **vars(_core)
     | {
         "assign": partial(assign_by_parts, _core),
+        "lloyd": lambda *_: (-1, False),
         "jump": lambda core, *rest: jump_by_verbs(SparseRows(*core), *rest),
     }
 )

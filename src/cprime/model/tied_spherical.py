@@ -86,6 +86,11 @@ class TiedSpherical(Embedded):
         return float(largest) - self.n_features / 2 * math.log(2 * math.pi * variance)
 
     @property
+    def moves_to_means(self) -> bool:
+        """Return whether an M-step of k-means moves every center to the mean of its points."""
+        return self.n_fixed == 0 and self._handicap is None
+
+    @property
     def scale(self) -> float:
         """Factor −1/2σ² from squared distances to log p(c, x), up to the constant `log_scale` [nats per data unit²]."""
         return -0.5 / self.variance

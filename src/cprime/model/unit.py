@@ -5,7 +5,7 @@ cosine. Only the M-step differs: the center of least J is the mean, scaled to le
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from cprime.sources.kinds import described
 @dataclass(frozen=True)
 class UnitCenters(TiedSpherical):
     """`TiedSpherical` mixture with equal weights, in which the rows of `centers` have length 1."""
+
+    moves_to_means: ClassVar[bool] = False
 
     def recentred(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None

@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -277,18 +278,18 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Return a function that reads a few rows of the data, which a search uses as a sample.
+    """Return a function that reads a few rows of the data, which a search uses as a sample; see `_sampled`."""
+    return partial(_sampled, data, model)
 
-    Its argument are ranks among the points of positive weight. It returns these rows, transformed into the space of the
-    model's components, and their active sets.
+
+def _sampled(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
+    """Return a few rows, transformed into the space of the model's components, and their active sets.
+
+    numbers: ranks of the rows among those of positive weight
     """
-
-    def sample(numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
-        taken = data.take(rows_of(data, numbers))
-        assert taken.kept is not None
-        return model.embed(taken.X), taken.kept
-
-    return sample
+    taken = data.take(rows_of(data, numbers))
+    assert taken.kept is not None
+    return model.embed(taken.X), taken.kept
 
 
 def report(run: Run, plan: FitPlan, change: float) -> bool:

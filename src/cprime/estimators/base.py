@@ -164,8 +164,9 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
-            for line in unused_arguments(self, plan.search, init):
-                logger.info(line)
+            if logger.isEnabledFor(logging.INFO):
+                for line in unused_arguments(self, plan.search, init):
+                    logger.info(line)
             init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
             n_starts = 1 if is_given(init) else self.n_init
             watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))

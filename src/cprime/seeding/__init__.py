@@ -156,7 +156,7 @@ def place(
     if isinstance(init, str):
         if init not in METHODS:
             raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-        init = METHODS[init]
+        return METHODS[init].centers(data, n_clusters, make_rng())
     if isinstance(init, Method):
         return init.centers(data, n_clusters, make_rng())
     return given_centers(data, n_clusters, init, make_rng)

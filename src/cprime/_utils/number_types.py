@@ -20,19 +20,19 @@ _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 
 
-def code_of(dtype: Any) -> int | None:
+def code_of(dtype: np.dtype) -> int | None:
     """Return the number that identifies a narrow type in the C++ core; None for any other type."""
-    return _BFLOAT16 if is_bfloat16(dtype) else _CODES.get(dtype) if isinstance(dtype, np.dtype) else None
+    return _BFLOAT16 if is_bfloat16(dtype) else _CODES.get(dtype)
 
 
 def is_narrow(dtype: Any) -> bool:
     """Return whether a type is narrower than float32, and kernels can read it."""
-    return code_of(dtype) is not None
+    return isinstance(dtype, np.dtype) and (dtype in _CODES or (dtype.itemsize == 2 and dtype.name == "bfloat16"))
 
 
-def is_bfloat16(dtype: Any) -> bool:
+def is_bfloat16(dtype: np.dtype) -> bool:
     """Return whether a type is bfloat16, which other packages add to NumPy."""
-    return isinstance(dtype, np.dtype) and dtype.name == "bfloat16"
+    return dtype.name == "bfloat16"
 
 
 def bits_of(array: NDArray) -> NDArray:

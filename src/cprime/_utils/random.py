@@ -7,12 +7,10 @@ of the chunks, or on how often a chunk is computed. The generator is Philox (Sal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
-from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 from sklearn import utils
 
@@ -66,21 +64,11 @@ class Key(NamedTuple):
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
         """Return a `RandomState`, as scikit-learn needs it, for draws that do not belong to single rows of the data."""
-        generator = _unseeded()
-        generator.seed(self._words(purpose))
-        return generator
+        return np.random.RandomState(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context that yields a `RandomState` for draws that do not belong to single rows of the data.
-
-        The draws are those of the method `random_state`. The context is faster, because it seeds an idle generator
-        again instead of creating one.
-        """
-        return seeded(self._words(purpose))
-
-    def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
-        """Return the seed of a `RandomState` for a purpose: eight random words."""
-        return self._philox(purpose).random_raw(8).astype(np.uint32)
+        """Return a context that yields a `RandomState` with the draws of the method `random_state`, in less time."""
+        return seeded(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
         """Return Philox's generator, whose key and counter are made of this key, the purpose, and a position."""
@@ -100,27 +88,12 @@ def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
     try:
         generator = _idle.pop()
     except IndexError:
-        generator = _unseeded()
+        generator = np.random.RandomState()
     try:
         generator.seed(seed)
         yield generator
     finally:
         _idle.append(generator)
-
-
-def _unseeded() -> np.random.RandomState:
-    """Return a new `RandomState` that must be seeded before its first use."""
-    return np.random.RandomState(np.random.MT19937(_ZeroSeed()))  # type: ignore[arg-type]
-
-
-class _ZeroSeed(ISeedSequence):
-    """Seed of zeros for a new generator, which is seeded again before its first use.
-
-    It takes less time than NumPy's default, a seed from the operating system.
-    """
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
-        return np.zeros(n_words, dtype)
 
 
 def check_random_state(random_state: Any) -> np.random.RandomState:
@@ -137,11 +110,6 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 def seed_of(random_state: Any) -> int:
     """Return the seed of a fit: a random integer drawn from the argument `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        return _first_of_number(int(random_state))
+        with seeded(int(random_state)) as rng:
+            return int(rng.randint(2**31))
     return int(check_random_state(random_state).randint(2**31))
-
-
-@lru_cache(maxsize=1024)
-def _first_of_number(seed: int) -> int:
-    with seeded(seed) as rng:
-        return int(rng.randint(2**31))

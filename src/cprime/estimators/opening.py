@@ -34,7 +34,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     if type(X).__module__.partition(".")[0] == "dask":
         return _distributed(estimator, X, sample_weight, dtype).read_by(make, gaps)
     if not is_source_like(X):
-        X = validated(estimator, X, dtype, make, narrow=True)
+        X = validated(estimator, X, dtype, make)
         if dtype is None:
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))

@@ -11,37 +11,41 @@ from cprime._utils.number_types import bits_of, check_largest, check_spread, is_
 from cprime.kernels import Rows, SparseRows, as_rows
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import kind_of, precision
+from cprime.sources.kinds import Kind, kind_of, precision
 from cprime.sources.tables import kinds
 
 
 def validated(
-    estimator: Any,
-    X: Any,
-    dtype: Callable[[], Any] | None = None,
-    make: Callable[[Any], Rows] = as_rows,
-    narrow: bool = False,
+    estimator: Any, X: Any, dtype: Callable[[], Any] | None = None, make: Callable[[Any], Rows] = as_rows
 ) -> Rows:
     """Check X and return it as rows of finite numbers in C order, or sparse rows if the estimator's tags allow these.
 
+    Rows of a narrow type such as uint8 are not converted; only the computation uses the wider type.
     Raises ValueError or TypeError, with scikit-learn's messages, if X is invalid.
     make: function that converts a dense or CSR array to rows
     dtype: function that returns the data type to which X is converted. None during a fit: X then becomes float32 if
     this can represent all numbers of the type of X, otherwise float64.
-    narrow: whether rows may stay in a narrow type such as uint8, so that only the computation uses the wider type
     """
-    X = plain(X, narrow=narrow)
-    kind = narrow_type(X) if narrow else None
+    X, reset = plain(X, narrow=True), dtype is None
     if dtype is not None:
         check_is_fitted(estimator)
+        wanted = dtype()
+    else:
+        found: list[Kind] = ["unknown"]
+        if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
+            found = kinds(X) if len(getattr(X, "shape", ())) == 2 else found
+        elif isinstance(getattr(X, "dtype", None), np.dtype):
+            found = [kind_of(X.dtype)]
+        # "numeric" is scikit-learn's name for any numeric type. A str names a type that is not numeric, or not known.
+        wanted = "numeric" if str in map(type, found) else precision(found)
+    narrow = narrow_type(X)
     with np.errstate(over="ignore", invalid="ignore"):  # Numbers out of range become infinite; `check_numbers` raises.
-        wanted = _precision_of(X) if dtype is None else dtype()
-        if kind is not None:
-            rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
+        if narrow is not None:
+            rows = make(taken_narrow(estimator, X, narrow, reset=reset)).as_type(wanted)
         else:
-            X = taken(estimator, X, reset=dtype is None, dtype=wanted)
-            rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
-    check_numbers(estimator, rows, spread=dtype is None)
+            X = taken(estimator, X, reset=reset, dtype=wanted)
+            rows = make(X.astype(precision([X.dtype]), copy=False) if wanted == "numeric" else X)
+    check_numbers(estimator, rows, spread=reset)
     return rows
 
 
@@ -57,7 +61,7 @@ def taken(
     least: minimum number of rows    more: further arguments of `validate_data`
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
-    if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
+    if is_plain(X, wanted) and len(X) >= least:
         if reset:
             estimator.n_features_in_ = X.shape[1]
             estimator.__dict__.pop("feature_names_in_", None)  # An earlier fit of this estimator may have left names.
@@ -88,20 +92,6 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
     check_largest(largest, rows.dtype, rows.shape[1], "X")
     if spread:
         check_spread(extent, rows.dtype, "X")
-
-
-def _precision_of(X: Any) -> Any:
-    """Return float32 if this can represent all numbers of the data types in X (array or table), otherwise float64.
-
-    If the types are unknown or not numeric, the result is "numeric", scikit-learn's name for any numeric type.
-    """
-    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
-        found = kinds(X)
-    elif isinstance(getattr(X, "dtype", None), np.dtype):
-        found = [kind_of(X.dtype)]
-    else:
-        return "numeric"
-    return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
 
 
 def narrow_type(X: Any) -> np.dtype | None:

@@ -81,7 +81,7 @@ class Splitter(NearestCenter, Clusterer):
         """
         self._check()
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_rounds(*run))
-        X = validated(self, X, narrow=True)
+        X = validated(self, X)
         weights = check_weights(sample_weight, X.given())
         if len(X) < self.min_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= min_clusters={self.min_clusters}.")

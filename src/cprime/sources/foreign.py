@@ -39,11 +39,14 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     ValueError
         If values are masked.
     """
+    if type(data) is np.ndarray and data.dtype.kind in "biuf" and data.dtype.isbuiltin == 1:
+        return data
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
     if isinstance(data, list):
-        return _of_list(data, name)
+        array = np.asarray(data)  # NumPy makes numbers text if there is text among them
+        return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
     if library in ("dask", "scipy", "builtins"):
         return data
     if library in ("pandas", "polars", "pyarrow"):
@@ -81,12 +84,6 @@ def _stacked(array: np.ndarray, name: str) -> np.ndarray:
             f"{name}: row {other} has the shape {shapes[other]}, expected {shapes[0]} as those before it have"
         )
     return np.stack(array.tolist())
-
-
-def _of_list(data: list, name: str) -> np.ndarray:
-    """Return a list as an array; raise ValueError for text among numbers, since NumPy would make all numbers text."""
-    array = np.asarray(data)
-    return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
 
 
 def _refuse_objects(array: np.ndarray, name: str) -> None:

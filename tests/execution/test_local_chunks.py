@@ -135,9 +135,9 @@ def check_what_points_keep(X, weight, data):
 
 def test_points_that_are_regrouped_again_keep_what_they_kept():
     ids = np.random.default_rng(0).integers(9, size=(50, 1)).astype(np.int32)
-    once = Chunk(ActiveSet(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
+    once, _ = Chunk(ActiveSet(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
     turned = Chunk(ActiveSet(8 - once.kept.ids, once.kept.costs), once.order)  # best components in another order
-    twice = turned.regrouped(9)
+    twice, _ = turned.regrouped(9)
     np.testing.assert_array_equal(twice.labels(), 8 - ids[:, 0])
     np.testing.assert_array_equal(twice.kept.costs[:, 0], twice.order)
     assert (np.diff(twice.kept.winners) >= 0).all()

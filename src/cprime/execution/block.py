@@ -130,7 +130,7 @@ class Block:
         Rows of zero weight use another stream of random numbers, so they do not change the numbers of the other rows.
         key: counter-based random key    purpose, column: select one of several independent streams
         """
-        first = self._first_number
+        first = self.first if self.n_before is None else self.n_before
         drawn = key.uniform(purpose, first, len(self), column)
         light = self._light()
         if light is None:
@@ -143,18 +143,14 @@ class Block:
 
         Random draws for a point depend on this number, so rows of zero weight do not change them.
         """
-        light = self._light()
+        light, first = self._light(), self.first if self.n_before is None else self.n_before
         if light is None:
-            return self._first_number + (np.arange(len(self)) if self.order is None else self.order)
+            return first + (np.arange(len(self)) if self.order is None else self.order)
         heavy = ~light
         if self.order is not None:  # sort the mask back to the original order of rows
             heavy[self.order] = ~light
-        before = self._first_number + np.cumsum(heavy) - heavy
+        before = first + np.cumsum(heavy) - heavy
         return before if self.order is None else before[self.order]
-
-    @property
-    def _first_number(self) -> int:
-        return self.first if self.n_before is None else self.n_before
 
     def _light(self) -> NDArray[np.bool_] | None:
         """Return the mask of rows with zero weight: (n,); None if there are none."""

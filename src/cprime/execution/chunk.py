@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
-from cprime.execution.block import ActiveSet, Block
-from cprime.kernels import Rows, grouped_order
+from cprime.execution.block import ActiveSet
+from cprime.kernels import grouped_order
 
 
 @storable("execution.Chunk")
@@ -37,54 +36,22 @@ class Chunk:
         """Return a chunk from the dictionary of arrays that the property `arrays` returns."""
         return cls(ActiveSet.from_arrays(arrays) if "ids" in arrays else None, arrays.get("order"))
 
-    def block(
-        self,
-        X: Rows,
-        sample_weight: NDArray[np.float64] | None,
-        first: int,
-        n_before: int | None = None,
-        prepare: Callable[..., Rows] | None = None,
-    ) -> Block:
-        """Return the rows of the chunk as a block in the chunk's present order.
-
-        X, sample_weight: all rows of the chunk and their weights in the original order
-        first: index of the chunk's first row in the data
-        n_before: number of points of positive weight before the chunk; None if all points have positive weight
-        prepare: function of X, the order, `first` and the weights that returns the rows of the block, transformed and
-        in this order; if None, rows are only reordered
-        """
-        order = None if self.order is None else self.order.astype(np.int64)
-        if prepare is not None:
-            X = prepare(X, order, first, sample_weight)
-        elif order is not None and X.shape[1]:
-            X = X.ordered(order)
-        w = sample_weight if sample_weight is None or order is None else sample_weight[order]
-        return Block(X, w, first, order, n_before)
-
-    def begun(self, n: int, keep: bool) -> Chunk:
-        """Return the chunk (n points) in its state before a fit, with points in their original order.
+    def begun(self, keep: bool) -> Chunk:
+        """Return the chunk in its state before a fit, with points in their original order.
 
         keep: whether active sets are reduced to the best component of each point; if not, they are removed
         """
         if not keep or self.kept is None:
             return Chunk()
-        return Chunk(ActiveSet(self.at(np.arange(n)).ids[:, :1].copy()))
+        return Chunk(ActiveSet(self.labels()[:, np.newaxis]))
 
-    def regrouped(self, n_components: int) -> Chunk:
-        """Return the chunk with its points sorted by their best component."""
-        return self.reordered(self.grouping(n_components))
-
-    def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Return the indices (n,) that sort the chunk's points by their best components."""
+    def regrouped(self, n_components: int) -> tuple[Chunk, NDArray[np.int64]]:
+        """Return the chunk with its points sorted by their best components, and the former position of each (n,)."""
         assert self.kept is not None
-        return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
-
-    def reordered(self, places: NDArray[np.int64]) -> Chunk:
-        """Return the chunk with the point at position places_i moved to position i."""
-        assert self.kept is not None
+        places = grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
         order = places if self.order is None else self.order[places]
         order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
-        return Chunk(self.kept.at(places), order)
+        return Chunk(self.kept.at(places), order), places
 
     def at(self, rows: NDArray[np.int64]) -> ActiveSet:
         """Return the active sets of some rows, given by their original indices `rows` in the chunk."""

@@ -122,8 +122,7 @@ class Distributed(Data):
         if not keep:
             self._kept = None
         elif self._kept is not None:
-            sizes = [[self.sizes[i] for i in group] for group in self._groups]
-            self._kept = [self._submit("begin", tasks.begun, *both) for both in zip(self._kept, sizes, strict=True)]
+            self._kept = [self._submit("begin", tasks.begun, kept) for kept in self._kept]
         self._before = self._ordered = None
 
     def regroup(self, n_components: int) -> None:

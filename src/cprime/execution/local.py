@@ -6,6 +6,7 @@ next one is read.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,9 @@ class Local(Data):
     def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
         self.sizes = source.sizes
+        self._ranges = list(
+            pairwise(accumulate(self.sizes, initial=0))
+        )  # first row and row after the last of each chunk
         self.n_points = source.n_rows
         self.n_features = source.n_features
         self.n_bytes = source.n_bytes_read
@@ -95,12 +99,6 @@ class Local(Data):
             return self._prepare(X, self.source.name, order, first, weights)
         return X if order is None else X.ordered(order)
 
-    def _of_block(
-        self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
-    ) -> Rows:
-        """Return rows transformed for the model; rows of 8 or 16 bits become float32 if they are few."""
-        return self._prepared(X, order, first, weights).converted(self.n_points)
-
     @property
     def n_weighted(self) -> int:
         return int(self._heavy_by_chunk().sum()) if self.weighted else self.n_points
@@ -138,29 +136,29 @@ class Local(Data):
         self._chunks, self._before = self._before, None
 
     def begin(self, keep: bool) -> None:
-        if any(chunk.order is not None for chunk in self._chunks):
-            self._blocks = {}
-        self._chunks = [
-            self._placed(chunk.begun(n, keep), chunk) for chunk, n in zip(self._chunks, self.sizes, strict=True)
-        ]
-        self._before = None
+        after = []
+        for chunk in self._chunks:
+            if chunk.order is not None:
+                self._blocks = {}
+            after.append(self._placed(chunk.begun(keep), chunk))
+        self._chunks, self._before = after, None
 
     def regroup(self, n_components: int) -> None:
         # Reorder cached blocks that need no copy, because the norms of their rows stay valid. Free all others first.
-        blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
-        self._blocks, after = {}, []
+        self._blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
+        after = []
         for i, chunk in enumerate(self._chunks):
-            places = chunk.grouping(n_components)
-            after.append(self._placed(chunk.reordered(places), chunk))
-            if i in blocks:
-                self._blocks[i] = blocks.pop(i).reordered(places)
+            regrouped, places = chunk.regrouped(n_components)
+            after.append(self._placed(regrouped, chunk))
+            if i in self._blocks:
+                self._blocks[i] = self._blocks[i].reordered(places)
         self._chunks = after
 
     def take(self, rows: NDArray[np.int64]) -> RowSample:
         weights, kept = np.empty(len(rows)) if self.weighted else None, []
         for i, mine, inside in by_chunk(self.sizes, rows):
             if weights is not None:
-                weights[mine] = self.source.weights(*self._range(i))[inside]  # type: ignore[index]
+                weights[mine] = self.source.weights(*self._ranges[i])[inside]  # type: ignore[index]
             if self._chunks[i].kept is not None:
                 kept.append((mine, self._chunks[i].at(inside)))
         X = self._made(self.source.take(rows, self.source.stored))
@@ -233,7 +231,7 @@ class Local(Data):
             return
         self.source.verify()
         for i in range(len(self.sizes)):
-            for begin, end in cuts(*self._range(i), n_bytes):
+            for begin, end in cuts(*self._ranges[i], n_bytes):
                 X = self._made(self.source.read(begin, end, self.source.stored))
                 if not self._checked[i]:
                     self._check(X, begin)
@@ -281,13 +279,9 @@ class Local(Data):
 
     def _heavy_by_chunk(self) -> NDArray[np.int64]:
         if self._heavy is None:
-            weights = (self.source.weights(*self._range(i)) for i in range(len(self.sizes)))
+            weights = (self.source.weights(*rows) for rows in self._ranges)
             self._heavy = np.array([np.count_nonzero(w > 0) for w in weights])  # type: ignore[operator]
         return self._heavy
-
-    def _range(self, i: int) -> tuple[int, int]:
-        begin = sum(self.sizes[:i])
-        return begin, begin + self.sizes[i]
 
     def _each_block(self, reads: bool) -> Iterator[Block]:
         """Yield the blocks of all chunks in order. Blocks not in memory are read while the previous one is used.
@@ -295,35 +289,35 @@ class Local(Data):
         reads: whether the rows are needed; if not, blocks have no columns
         """
         if len(self._blocks) == len(self.sizes):
-            yield from (self._blocks[i] for i in range(len(self.sizes)))
+            for i in range(len(self.sizes)):
+                yield self._blocks[i]
             return
-        ranges = [self._range(i) for i in range(len(self.sizes))]
-        missing = [ranges[i] for i in range(len(ranges)) if i not in self._blocks] if reads else []
+        missing = [rows for i, rows in enumerate(self._ranges) if i not in self._blocks] if reads else []
         if missing:
             self.source.verify()
         with closing(ahead(self.source, missing, self._buffers)) as arriving:
-            for i, (begin, end) in enumerate(ranges):
+            for i, (begin, end) in enumerate(self._ranges):
                 block = self._blocks.get(i)
                 if block is None:
-                    X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
-                    n_before = int(self._heavy_by_chunk()[:i].sum()) if self.weighted else None
-                    prepare = self._of_block if reads else None
-                    block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before, prepare)
-                    if reads and (self.source.in_memory or len(ranges) == 1):
+                    X: Rows = Dense(np.empty((end - begin, 0), dtype=self.dtype))
+                    order, weights = self._chunks[i].order, self.source.weights(begin, end)
+                    order = None if order is None else order.astype(np.int64)
+                    if reads:
+                        X = self._made(next(arriving))
+                        if not self._checked[i]:
+                            self._check(X, begin)
+                            self._checked[i] = True
+                            if all(self._checked):
+                                self._check_spread()
+                        X = self._prepared(X, order, begin, weights).converted(self.n_points)
+                    n_before = None if weights is None else int(self._heavy_by_chunk()[:i].sum())
+                    w = weights if weights is None or order is None else weights[order]
+                    block = Block(X, w, begin, order, n_before)
+                    if reads and (self.source.in_memory or len(self._ranges) == 1):
                         self._blocks[i] = block
                 yield block
         if missing:
             self.source.verify()
-
-    def _read(self, i: int, read: Any) -> Rows:
-        """Return the rows of chunk i, converted from the array that `read` returns, and checked on the first read."""
-        X = self._made(read)
-        if not self._checked[i]:
-            self._check(X, self._range(i)[0])
-            self._checked[i] = True
-            if all(self._checked):
-                self._check_spread()
-        return X
 
     def _check_spread(self) -> None:
         if self._with_spread:

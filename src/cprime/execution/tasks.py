@@ -143,19 +143,19 @@ def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
     return GroupState(after, merge(parts)) if job.keeps else merge(parts)
 
 
-def begun(held: GroupState, sizes: list[int]) -> GroupState:
-    return GroupState([chunk.begun(n, keep=True) for chunk, n in zip(held.chunks, sizes, strict=True)])
+def begun(held: GroupState) -> GroupState:
+    return GroupState([chunk.begun(keep=True) for chunk in held.chunks])
 
 
 def regrouped(held: GroupState, n_components: int) -> GroupState:
     with computing(1):
-        return GroupState([chunk.regrouped(n_components) for chunk in held.chunks])
+        return GroupState([chunk.regrouped(n_components)[0] for chunk in held.chunks])
 
 
 def in_order(blocks: list[Block], held: GroupState) -> list[Block]:
     with computing(1):
         return [
-            chunk.block(block.X, block.sample_weight, block.first, block.n_before)
+            block if chunk.order is None else block.reordered(chunk.order.astype(np.int64))
             for block, chunk in zip(blocks, held.chunks, strict=True)
         ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,13 @@ def ahead(
         Rows begin to end, in the type `source.stored`. Errors of reading are raised here. The thread ends when
         the iterator is exhausted, closed or deleted.
     """
-    watch = source._watch or (lambda begin, end: None)
     block: NDArray | None
+    watch = source._watch
     if source.in_memory:
         for begin, end in ranges:
             block = source.read(begin, end, source.stored)
-            watch(begin, end)
+            if watch is not None:
+                watch(begin, end)
             yield block
         return
     buffers = [] if buffers is None else buffers
@@ -71,16 +73,13 @@ def ahead(
         return partial(fetch, block, begin, end)
 
     coming: Callable[[], NDArray] | None = None
-    rows = (0, 0)
+    before = (0, 0)  # rows of the block that is being read
     with ThreadPoolExecutor(1, thread_name_prefix="cprime-ahead") as reader:
-        for number, (begin, end) in enumerate(ranges):
+        for number, rows in enumerate(chain(ranges, [None])):
             block = None if coming is None else coming()
-            coming = begun(number, begin, end)
+            coming = None if rows is None else begun(number, *rows)
             if block is not None:
-                watch(*rows)
+                if watch is not None:
+                    watch(*before)
                 yield block
-            rows = begin, end
-        if coming is not None:
-            block = coming()
-            watch(*rows)
-            yield block
+            before = rows or before

@@ -11,12 +11,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime._utils.files import Stamp
 from cprime._utils.number_types import is_narrow
+from cprime._utils.values import cached
 from cprime.sources.base import Source
-from cprime.sources.kinds import NO_ARRAY, choose_array, kinds_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, choose_array, columns_of
 
 
 class ArraySource(Source):
-    """Source of an array in memory. Its rows are one chunk, unless `chunk_rows` is set or it is a memory map."""
+    """Source of an array in memory. Its rows are one chunk, unless `chunk_rows` is set or it is a memory map.
+
+    dtype: type that `read` returns, see `Source`; None is float32 if it can hold all values, otherwise float64
+    """
 
     in_memory = True
     _is_one_chunk = True
@@ -29,24 +33,25 @@ class ArraySource(Source):
         files: Sequence[Stamp] = (),
         mapped: bool = False,
         vector: bool = False,
+        dtype: np.dtype | None = None,
     ) -> None:
-        n_rows, n_stored = matrix_shape(name, array.shape, vector)
-        super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), names, files)
-        self._array = np.asarray(array).reshape(n_rows, n_stored)
+        n_rows, kinds = columns_of(name, array.shape, array.dtype, vector)
+        super().__init__(name, n_rows, kinds, names, files)
+        self._array = np.asarray(array).reshape(n_rows, len(kinds))
         self._is_one_chunk = not mapped
+        self._dtype = dtype
 
     @property
     def n_bytes(self) -> int:
-        return super().n_bytes or self._values().nbytes
+        return super().n_bytes or self._array.nbytes
 
     @property
     def stored(self) -> np.dtype:
-        own = self._values().dtype
-        return own if is_narrow(own) else self.dtype
+        return self._array.dtype if is_narrow(self._array.dtype) else self.dtype
 
     def read(self, begin: int, end: int, dtype: DTypeLike | None = None) -> NDArray:
         self._check_range(begin, end)
-        block = self._pick(self._values()[begin:end])
+        block = self._pick(self._array[begin:end])
         if block.dtype != (dtype or self.dtype) or not block.flags.c_contiguous:
             return super().read(begin, end, dtype)
         view = block.view()
@@ -58,19 +63,14 @@ class ArraySource(Source):
         as_it_is = self._chosen is None and self._array.dtype == self.stored
         return type(self) is ArraySource and as_it_is and self._names is None and not self._files
 
-    def _values(self) -> NDArray:
-        return self._array
-
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        block = self._values()[begin:end]
-        np.copyto(out, self._pick(block), casting="unsafe")
+        np.copyto(out, self._pick(self._array[begin:end]), casting="unsafe")
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        out[...] = self._pick(self._values()[rows])
+        out[...] = self._pick(self._array[rows])
 
     def _identity(self) -> bytes:
-        values = self._values()
-        found = hashlib.blake2b(digest_size=32)
+        values, found = self._array, hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := self._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
             found.update(zlib.crc32(piece).to_bytes(4, "little"))  # faster than a cryptographic hash of the values
@@ -99,13 +99,13 @@ class NpzSource(ArraySource):
 
     def _copy(self) -> Self:
         new = super()._copy()
-        new._array = self._values()
+        new._array = self._array
         return new
 
-    def _values(self) -> NDArray:
-        if not hasattr(self, "_array"):
-            self._array = type(self)(self._files[0].path, self._key, self._vector)._array
-        return self._array
+    @cached
+    def _array(self) -> NDArray:  # type: ignore[override]
+        """Return the array, which an unpickled source loads again."""
+        return type(self)(self._files[0].path, self._key, self._vector)._array
 
     def _identity(self) -> bytes:
         return self._key.encode()

@@ -39,7 +39,7 @@ class Columns:
 
     @property
     def columns(self) -> list[str] | None:
-        return self._stored_columns if self._list is None else None
+        return None if self._names is None or self._list is not None else self._stored_columns
 
     @property
     def _stored_columns(self) -> list[str] | None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.chunked import ChunkedSource
-from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
+from cprime.sources.kinds import choose_array, columns_of
 
 
 class Hdf5Source(ChunkedSource):
@@ -17,8 +17,8 @@ class Hdf5Source(ChunkedSource):
     """
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
-        n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
-        super().__init__(name, n_rows, kinds_of(name, dataset.dtype, n_stored), None, (stamp,))
+        n_rows, kinds = columns_of(name, dataset.shape or (), dataset.dtype, vector)
+        super().__init__(name, n_rows, kinds, None, (stamp,))
         self._place = dataset.name
         self._given = dataset if given else None
 

@@ -52,23 +52,19 @@ def kind_of(dtype: np.dtype) -> Kind:
     return dtype if dtype.kind in "biuf" or is_bfloat16(dtype) else str(dtype)
 
 
-def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:
-    """Return a sequence with `dtype` for each column of a matrix; raise ValueError if there are too many columns."""
+def columns_of(
+    name: str, shape: tuple[int, ...], dtype: np.dtype, vector: bool = False
+) -> tuple[int, tuple[Kind, ...]]:
+    """Return the number of rows of a stored array, and the type of each of its columns.
+
+    Raises ValueError unless it has two axes, or one axis and `vector` is True, or if it has too many columns.
+    """
+    if len(shape) != 2 and not (vector and len(shape) == 1):
+        raise ValueError(f"{name} must hold a matrix (rows, columns), got an array of shape {shape}")
+    n_rows, n_columns = (*shape, 1)[:2]
     if n_columns > MOST_COLUMNS:
         raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {n_columns}")
-    return (kind_of(dtype),) * n_columns
-
-
-def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
-    """Return the shape of a stored array as (number of rows, number of columns).
-
-    Raises ValueError unless it has two axes, or one axis and `vector` is True.
-    """
-    if vector and len(shape) == 1:
-        return shape[0], 1
-    if len(shape) != 2:
-        raise ValueError(f"{name} must hold a matrix (rows, columns), got an array of shape {shape}")
-    return shape[0], shape[1]
+    return n_rows, (kind_of(dtype),) * n_columns
 
 
 def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:

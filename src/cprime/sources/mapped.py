@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.files import Stamp
 from cprime.sources.base import Source
-from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, columns_of
 
 SLAB_BYTES = 4 * 2**20
 _APART = 2**16  # if rows begin at least this many bytes apart, each row is read separately
@@ -42,7 +42,7 @@ class MappedSource(Source):
         name: str | None = None,
     ) -> None:
         name = name or stamp.path
-        super().__init__(name, shape[0], kinds_of(name, dtype, shape[1]), None, (stamp,))
+        super().__init__(name, *columns_of(name, shape, dtype), None, (stamp,))
         self._stored = dtype
         self._offset = offset
         self._row_bytes = lead + dtype.itemsize * shape[1]
@@ -158,10 +158,10 @@ def open_memmap(array: np.memmap) -> MappedSource | None:
 
 
 def _of_map(array: np.memmap, stamp: Stamp, name: str, vector: bool) -> MappedSource:
-    shape = matrix_shape(name, array.shape, vector)
+    n_rows, kinds = columns_of(name, array.shape, array.dtype, vector)
     strides = array.strides if array.ndim == 2 else (array.strides[0], array.itemsize)
     mapping = getattr(array, "_mmap")  # noqa: B009, what NumPy has mapped begins at a whole page
     page = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
     start = np.frombuffer(mapping, np.uint8).ctypes.data
     offset = page + array.ctypes.data - start
-    return MappedSource(stamp, array.dtype, shape, offset, (strides[0], strides[1]), name=name)
+    return MappedSource(stamp, array.dtype, (n_rows, len(kinds)), offset, (strides[0], strides[1]), name=name)

@@ -48,14 +48,14 @@ _OPENERS = {
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
-# Classes of other libraries whose objects are read block by block: library, name of the class, module of this package,
-# and its function or class that makes a source.
-_OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "LanceSource"),  # before pyarrow's Dataset, its base class
-    ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
-    ("zarr", "Array", "zarr_arrays", "ZarrSource"),
-    ("h5py", "Dataset", "hdf5", "open_dataset"),
-)
+# Classes of other libraries whose objects are read block by block, as (library, name of the class): module of this
+# package, and its function or class that makes a source.
+_OBJECTS = {
+    ("lance", "LanceDataset"): ("lance_dataset", "LanceSource"),
+    ("pyarrow", "Dataset"): ("arrow_dataset", "open_dataset"),
+    ("zarr", "Array"): ("zarr_arrays", "ZarrSource"),
+    ("h5py", "Dataset"): ("hdf5", "open_dataset"),
+}
 
 
 def open_data(
@@ -261,9 +261,10 @@ def _object_opener(data: Any) -> tuple[str, str] | None:
 
     Returns None for all other objects. The library is not imported.
     """
-    for library, name, module, opener in _OBJECTS:
-        if any(c.__name__ == name and c.__module__.split(".")[0] == library for c in type(data).__mro__):
-            return module, opener
+    for cls in type(data).__mro__:
+        found = _OBJECTS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if found is not None:
+            return found
     return None
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime.kernels import Rows, SparseRows
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
-from cprime.sources.kinds import kinds_of
+from cprime.sources.kinds import columns_of
 
 
 class SparseSource(Source):
@@ -21,7 +21,7 @@ class SparseSource(Source):
     sparse = True
 
     def __init__(self, rows: SparseRows, name: str = "X") -> None:
-        super().__init__(name, len(rows), kinds_of(name, rows.dtype, rows.shape[1]))
+        super().__init__(name, *columns_of(name, rows.shape, rows.dtype))
         self._rows = rows
 
     @property
@@ -67,4 +67,4 @@ class SparseSource(Source):
 
 def source_of(rows: Rows) -> Source:
     """Return the source of dense or sparse rows in memory."""
-    return SparseSource(rows) if isinstance(rows, SparseRows) else ArraySource(rows.given()).as_type(rows.dtype)
+    return SparseSource(rows) if isinstance(rows, SparseRows) else ArraySource(rows.given(), dtype=rows.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.chunked import ChunkedSource
-from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
+from cprime.sources.kinds import choose_array, columns_of
 
 
 class ZarrSource(ChunkedSource):
@@ -16,9 +16,9 @@ class ZarrSource(ChunkedSource):
     def __init__(self, array: Any, name: str | None = None, vector: bool = False) -> None:
         folder = _folder(array)
         name = name or folder or "X"
-        n_rows, n_stored = matrix_shape(name, array.shape, vector)
+        n_rows, kinds = columns_of(name, array.shape, array.dtype, vector)
         files = () if folder is None else (Stamp.from_path(folder),)
-        super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), None, files)
+        super().__init__(name, n_rows, kinds, None, files)
         self._zarr = array
         self._place = str(array.path)
 

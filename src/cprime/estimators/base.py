@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.checkpointing import opened_checkpoint, spilling
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
-from cprime.estimators.quality import Bounds, remarks, warn_if_poor
+from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
 from cprime.estimators.solutions import Solution, without_solution
 from cprime.estimators.starts import best_start
 from cprime.estimators.stored import SavableEstimator
@@ -129,21 +130,15 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the initialization of the centers, and the function that makes the starting parameters from them."""
         raise NotImplementedError
 
-    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> Solution:
+    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None) -> Solution:
         """Return the result of a fit that ends with the state `run`.
 
         n_active: C′
         measured: fitted attributes that a last pass computes, such as labels and certificate, by their names without
         the underscore at the end; empty if the fit still runs
+        data: data for steps that follow the EM loop, such as bounding the sizes of clusters; None if the fit still runs
         """
         raise NotImplementedError
-
-    def _refined(self, solution: Any, data: Data) -> Solution:
-        """Return the result of the fit after steps that follow the EM loop, such as bounding the sizes of clusters.
-
-        The base class has no such steps and returns `solution` unchanged.
-        """
-        return solution
 
     def _warn_of(self, run: em.Run) -> None:
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
@@ -170,19 +165,23 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
             n_starts = 1 if is_given(init) else self.n_init
             watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
+            checkpoint, runs = None, None
             with spilling(self.spill, self.checkpoint, data, plan.n_kept):
-                checkpoint, runs = opened_checkpoint(self, data, key)
-                if checkpoint is not None:
+                if self.checkpoint is not None:
+                    checkpoint, runs = opened_checkpoint(self, data, key)
                     key = key._replace(seed=checkpoint.description["seed"])
                     if checkpoint.description["features"] is not None:
                         self.feature_names_in_ = np.array(checkpoint.description["features"], dtype=object)
                 start = partial(self._initial_model, data, init, first_model, plan)
                 with watch.fit(n_starts, self.max_iter + plan.search.warmup):
-                    best = best_start(data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs)
-            solution = self._solution(best.run, plan.n_kept, best.measured)
-            self._adopt(self._refined(solution, data))
-        warn_if_poor(self)
-        self._warn_of(best.run)
+                    run, measured = best_start(
+                        data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs
+                    )
+            self._adopt(self._solution(run, plan.n_kept, measured, data))
+        poor = advice(self)
+        if poor is not None:
+            warn(f"{certificate_text(self.certificate_)}: {poor}", SearchQualityWarning)
+        self._warn_of(run)
         if checkpoint is not None:
             checkpoint.end(self.save)
         return self

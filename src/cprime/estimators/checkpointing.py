@@ -50,14 +50,11 @@ def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractCo
     return nullcontext() if folder is None else data.spilled(folder)
 
 
-def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-    """Return the checkpoint of a fit, and the state of an interrupted fit that its folder contains.
+def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint, Runs | None]:
+    """Return the checkpoint of a fit, and the state of an interrupted fit that its folder contains, or None.
 
-    The checkpoint is None if the argument `checkpoint` is None. The state is empty if there is no interrupted fit.
     key: counter-based random key of the fit
     """
-    if estimator.checkpoint is None:
-        return None, Runs()
     description = {
         "seed": key.seed,
         "cprime_version": __version__,
@@ -79,4 +76,4 @@ def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint 
         checkpoint.begin(data.without_file())
     else:
         checkpoint.store(data.without_file())
-    return checkpoint, runs or Runs()
+    return checkpoint, runs

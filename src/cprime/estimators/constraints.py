@@ -107,7 +107,8 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     These are the argument `fixed_centers`, and for other clusters the means of their labeled points.
     labels (N,): known cluster of each point, −1 if unknown; or None
     """
-    fixed = check_fixed_centers(estimator, data)
+    given = getattr(estimator, "fixed_centers", None) is not None
+    fixed = check_fixed_centers(estimator, data) if given else None
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
     known = means_of_labels(data, labels, estimator._n_components())
@@ -118,10 +119,8 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     return KnownCenters(ids, np.concatenate([fixed, known.centers[rest]]), len(fixed))
 
 
-def check_fixed_centers(k_means: Any, data: Data) -> NDArray | None:
-    """Return the argument `fixed_centers` as an array (m, D), or None; raise ValueError if it is not valid."""
-    if getattr(k_means, "fixed_centers", None) is None:
-        return None
+def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
+    """Return the argument `fixed_centers`, which is not None, as an array (m, D); raise ValueError if it is invalid."""
     if k_means.size_max is not None or k_means.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
     if data.gaps:
@@ -139,9 +138,7 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray | None:
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the argument `fixed` of a mixture as ids of components; () if it is None; ValueError if it is invalid."""
-    if getattr(mixture, "fixed", None) is None:
-        return ()
+    """Return the argument `fixed` of a mixture, not None, as ids of components; raise ValueError if it is invalid."""
     C, kinds = mixture.n_components, ("full", "diag", "spherical")
     ids = np.asarray(mixture.fixed)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
-from cprime._utils.messages import warn
 from cprime._utils.random import check_random_state
 from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer
@@ -124,13 +122,6 @@ class FittedMixture(DensityMixin, Clusterer):
         if not given:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {family.attribute_names[0]!r}")
         return family.from_attributes(given, means, weights, reg_covar)
-
-    def _warn_not_converged(self) -> None:
-        warn(
-            f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
-            "check for degenerate data.",
-            ConvergenceWarning,
-        )
 
     def _say_truncated(self, method: str) -> None:
         """Log that a method uses only C′ < C components of a row because n_active is "auto"; each text is logged once.

@@ -288,28 +288,25 @@ class KMeans(FittedKMeans, Clusterer):
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
         data = self._opened(within_memory(self, X), sample_weight, reset=True)
-        if self._bounded:
+        if self.size_max is not None or self.size_min is not None:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
         return self._fit_to(data, (X, y, sample_weight), partial_labels(self, y, data.n_points, self.n_clusters))
 
-    @property
-    def _bounded(self) -> bool:
-        return self.size_max is not None or self.size_min is not None
-
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         return self.init, partial(self._first_model, known=known_centers(self, data, labels))
 
-    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> KMeansSolution:
+    def _solution(
+        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
+    ) -> KMeansSolution:
         assert run.counts is not None
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         model = run.model
-        return KMeansSolution(
+        solution = KMeansSolution(
             model.centers, model.variance, run.counts, run.error, run.bound, record, n_relocated=run.n_relocated
         )
-
-    def _refined(self, solution: KMeansSolution, data: Data) -> KMeansSolution:
-        return sizes.balanced(self, data, solution) if self._bounded else solution
+        bounded = self.size_max is not None or self.size_min is not None
+        return sizes.balanced(self, data, solution) if bounded and data is not None else solution
 
     def _warn_of(self, run: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)

@@ -6,8 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from cprime import em
+from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.base import FirstModel, Labels
@@ -28,7 +30,6 @@ from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
-    refuse_exchange,
     resolve_init,
     resolve_momentum,
     resolve_n_active,
@@ -95,7 +96,7 @@ class Mixture(FittedMixture):
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
-        fixed = check_fixed_components(self)
+        fixed = () if getattr(self, "fixed", None) is None else check_fixed_components(self)
         known = None if given.means else known_centers(self, data, labels)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
@@ -108,7 +109,11 @@ class Mixture(FittedMixture):
 
     def _warn_of(self, run: em.Run) -> None:
         if run.end == em.End.MAX_ITER and self.assignment != "posterior":
-            self._warn_not_converged()
+            warn(
+                f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
+                "check for degenerate data.",
+                ConvergenceWarning,
+            )
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
@@ -116,7 +121,8 @@ class Mixture(FittedMixture):
             search = resolve_search(self, self.n_components, n_active, data.n_weighted)
         else:
             search = labelled_search(self, labels, data)
-        refuse_exchange(search)
+        if getattr(search, "exchange", None):
+            raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
         finds_variance = (
             self._families[self.covariance_type].finds_variance
             and not data.gaps
@@ -253,6 +259,8 @@ class Mixture(FittedMixture):
             return super()._centers(data, init, key)
         return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
 
-    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> MixtureSolution:
+    def _solution(
+        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
+    ) -> MixtureSolution:
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)

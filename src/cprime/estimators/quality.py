@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime._utils.messages import warn
-
 # Limits of a partial search's quality, beyond which a warning is issued: the least share of points whose best component
 # is in the active set; the greatest relative excess of J over J of the exact nearest centers; the greatest loss of free
 # energy F by inexact active sets [nats per point].
@@ -156,16 +154,6 @@ def advice(estimator: Any) -> str | None:
     G = None if lists is None else lists.shape[1]
     longer = "" if G is None else f"a larger n_neighbors (it was {G}), or "
     return f"the partial search missed much: try {longer}search='full', which compares points with all components"
-
-
-def warn_if_poor(estimator: Any) -> None:
-    """Issue a `SearchQualityWarning` if the partial search of a fitted estimator was poor.
-
-    The search was poor if, for a quality value in `certificate_`, the whole 95 % interval is beyond the limit.
-    """
-    poor = advice(estimator)
-    if poor is not None:
-        warn(f"{certificate_text(estimator.certificate_)}: {poor}", SearchQualityWarning)
 
 
 @cache

@@ -218,7 +218,9 @@ class SoftKMeans(FuzzyBase, Clusterer):
 
         return self.init, first_model
 
-    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any]) -> SoftKMeansSolution:
+    def _solution(
+        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
+    ) -> SoftKMeansSolution:
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)
 

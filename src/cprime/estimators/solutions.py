@@ -152,14 +152,17 @@ class MixtureSolution:
     def attributes(self) -> dict[str, Any]:
         """Return a dictionary of the fitted attributes of a mixture with this result."""
         model, dtype = self.model, self.model.centers.dtype
-        C, optional = len(model.centers), {"counts_": self.counts, "lower_bound_": self.lower_bound}
-        return {
+        C = len(model.centers)
+        found = {
             "covariance_type_": self.covariance_type,
             "equal_weights_": model.weights is None,
             "means_": model.centers,
             "weights_": np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype),
             **model.attributes(),
             "n_active_": self.n_active,
-            **{name: value for name, value in optional.items() if value is not None},
-            **({} if self.record is None else self.record.attributes()),
         }
+        if self.counts is not None:
+            found["counts_"] = self.counts
+        if self.lower_bound is not None:
+            found["lower_bound_"] = self.lower_bound
+        return found if self.record is None else found | self.record.attributes()

@@ -254,10 +254,21 @@ def resolve_search(
         if given is not None:
             raise ValueError(f"n_neighbors={given} has no effect beside search={search!r}: give it to that.")
     else:
-        check_choice(search, "search", SEARCHES)
-        if given is not None and search in ("full", "bounded"):
-            raise ValueError(f"n_neighbors={given} has no effect with search={search!r}, which has no lists.")
-        search = _search_of(search, given, n_components, n_active, n_points, n_features, sparse)
+        name = check_choice(search, "search", SEARCHES)
+        if given is not None and name in ("full", "bounded"):
+            raise ValueError(f"n_neighbors={given} has no effect with search={name!r}, which has no lists.")
+        if name == "auto":
+            low = n_features is not None and n_features <= BOUNDED_FEATURES
+            enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
+            exact = "bounded" if low and enough else "full"
+            name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
+        if name == "graph":
+            complete = sparse and given is None and n_components <= SPARSE_COMPONENTS
+            search = Graph(max(2, n_components) if complete else given)
+        elif name in ("exact", "estimated"):
+            search = Papers(name) if given is None else Papers(name, n_neighbors=given)
+        else:
+            search = Full() if name == "full" else Bounded()
     if search.stores_bounds and n_active != 1:
         raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
     if n_components == 1:
@@ -268,32 +279,6 @@ def resolve_search(
             "looks at all."
         )
     return search
-
-
-def _search_of(
-    name: str,
-    n_neighbors: int | None,
-    n_components: int,
-    n_active: int,
-    n_points: int,
-    n_features: int | None,
-    sparse: bool,
-) -> Search:
-    """Return the search object with the given name ("auto", "full", "bounded", "exact", "estimated" or "graph").
-
-    n_neighbors: length of neighbor lists; None is the default of the search    n_active: C′
-    """
-    if name == "auto":
-        low = n_features is not None and n_features <= BOUNDED_FEATURES
-        enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
-        exact = "bounded" if low and enough else "full"
-        name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
-    if name == "graph":
-        complete = sparse and n_neighbors is None and n_components <= SPARSE_COMPONENTS
-        return Graph(max(2, n_components) if complete else n_neighbors)
-    if name in ("exact", "estimated"):
-        return Papers(name) if n_neighbors is None else Papers(name, n_neighbors=n_neighbors)
-    return Full() if name == "full" else Bounded()
 
 
 def are_many(n_components: int, n_points: int) -> bool:
@@ -322,15 +307,9 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     if estimator.n_clusters == 1 or fixed:
         return False
     if wanted is None:
-        nothing_named = all(isinstance(given, str) and given == "auto" for given in (estimator.search, estimator.init))
+        nothing_named = isinstance(estimator.init, str) and estimator.search == estimator.init == "auto"
         return epsilon == 0 and (search.exchanges or (nothing_named and not sparse))
     return wanted
-
-
-def refuse_exchange(search: Search) -> None:
-    """Raise ValueError if a mixture's search has the option `exchange`, because only centers of k-means can jump."""
-    if getattr(search, "exchange", None):
-        raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
 
 
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:

@@ -54,6 +54,7 @@ class Watch:
             told += resolve(ProgressBar())
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
         self._tasks: _Tasks | None = None
+        self.listened = bool(told) or bool(getattr(estimator, "_skl_callbacks", []))  # whether there are any callbacks
         self.asked = False  # Whether a callback has requested the end of the fit.
 
     def best_of(self, n_starts: int, max_iter: int, run: Callable[[Any], tuple[float, bool, R]]) -> R:
@@ -74,11 +75,6 @@ class Watch:
                     break
         assert best is not None
         return best[1]
-
-    @property
-    def listened(self) -> bool:
-        """Return whether the estimator has any callbacks."""
-        return bool(self._told) or bool(getattr(self._estimator, "_skl_callbacks", []))
 
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:

@@ -44,9 +44,8 @@ class Local(Data):
     def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
         self.sizes = source.sizes
-        self._ranges = list(
-            pairwise(accumulate(self.sizes, initial=0))
-        )  # first row and row after the last of each chunk
+        # First row and row after the last of each chunk.
+        self._ranges = list(pairwise(accumulate(self.sizes, initial=0)))
         self.n_points = source.n_rows
         self.n_features = source.n_features
         self.n_bytes = source.n_bytes_read

@@ -66,7 +66,7 @@ class _OneStart(cprime.GaussianMixture):
             return super()._start(data)
         return self._from.centers, GivenParameters.like(self._from)
 
-    def _warn_not_converged(self) -> None:
+    def _warn_of(self, run: Any) -> None:
         pass
 
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:

@@ -103,7 +103,7 @@ class NpzSource(ArraySource):
         return new
 
     @cached
-    def _array(self) -> NDArray:  # type: ignore[override]
+    def _array(self) -> NDArray:
         """Return the array, which an unpickled source loads again."""
         return type(self)(self._files[0].path, self._key, self._vector)._array
 

@@ -24,8 +24,7 @@ from cprime.em.hard import ClusterSums, HardEStep
 from cprime.em.k_means import Exchange, ReassignmentSums, Settings
 from cprime.em.loop import FitPlan, Run, begin, iterate
 from cprime.execution import Local
-from cprime.execution.block import ActiveSet, Block
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import ActiveSet, Block, Chunk
 from cprime.execution.statistics import Tally
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical

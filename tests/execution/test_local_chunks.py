@@ -9,8 +9,7 @@ from execution_data import random_weights as random_weights_of
 
 from cprime import KMeans
 from cprime.execution import Local
-from cprime.execution.block import ActiveSet
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import ActiveSet, Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data
 

@@ -16,7 +16,7 @@ from execution_data import random_weights as random_weights_of
 
 from cprime import SoftKMeans
 from cprime.execution import Local, spill
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import Chunk
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
 from marks import long_but

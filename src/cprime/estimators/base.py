@@ -12,12 +12,11 @@ from cprime import em
 from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
-from cprime.estimators.checkpointing import opened_checkpoint, spilling
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
 from cprime.estimators.solutions import Solution, without_solution
-from cprime.estimators.starts import best_start
+from cprime.estimators.starts import best_start, opened_checkpoint, spilling
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import resolve_init, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
@@ -102,7 +101,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
     def _n_components(self) -> int:
         """Return the constructor argument with the number of components."""
-        raise NotImplementedError
+        return getattr(self, "n_clusters" if hasattr(self, "n_clusters") else "n_components")
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Return X, checked, as `Data`: rows with their weights, in a form that passes over the data can read.

@@ -55,7 +55,7 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
     Raises ValueError if y does not have one integer from −1 to C − 1 for each point.
     """
     wanted = check_flag_or_auto(estimator.semi_supervised, "semi_supervised")
-    if y is None or wanted is False:
+    if wanted is False:
         return None
     labels = np.asarray(y)
     if wanted is None and not (labels.ndim == 1 and labels.dtype.kind == "i" and (labels == -1).any()):

@@ -63,9 +63,6 @@ class FittedKMeans(NearestCenter):
     def _dtype(self) -> np.dtype:
         return self.cluster_centers_.dtype
 
-    def _n_components(self) -> int:
-        return self.n_clusters
-
     def _scale(self, model: Model) -> None:
         return None
 

@@ -167,9 +167,6 @@ class FittedMixture(DensityMixin, Clusterer):
         family = self._family.attribute_names
         return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
 
-    def _n_components(self) -> int:
-        return self.n_components
-
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_

@@ -291,10 +291,14 @@ class KMeans(FittedKMeans, Clusterer):
         if self.size_max is not None or self.size_min is not None:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
-        return self._fit_to(data, (X, y, sample_weight), partial_labels(self, y, data.n_points, self.n_clusters))
+        labels = None if y is None else partial_labels(self, y, data.n_points, self.n_clusters)
+        return self._fit_to(data, (X, y, sample_weight), labels)
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        return self.init, partial(self._first_model, known=known_centers(self, data, labels))
+        known = None
+        if labels is not None or self.fixed_centers is not None:
+            known = known_centers(self, data, labels)
+        return self.init, partial(self._first_model, known=known)
 
     def _solution(
         self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None

@@ -8,7 +8,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from cprime._utils.messages import warn_if_few
 from cprime._utils.threads import resolve_threads
-from cprime.estimators.rows import validated
+from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.estimators.watching import restore_on_error

@@ -12,8 +12,8 @@ from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime.em import medoids
 from cprime.estimators.nearest_center import Arrays
+from cprime.estimators.opening import refuse_missing
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.kernels import as_rows

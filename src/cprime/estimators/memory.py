@@ -18,12 +18,12 @@ from cprime._utils.random import Key
 from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
-from cprime.estimators.rows import is_plain
+from cprime.estimators.opening import is_plain
 from cprime.estimators.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
-from cprime.kernels import TabulatedCosts, as_rows, wide_bytes
+from cprime.kernels import SparseRows, TabulatedCosts, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
 from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
@@ -33,10 +33,9 @@ from cprime.seeding.jumps import PER_CLUSTER
 from cprime.seeding.kmeans_plusplus import trial_bytes
 from cprime.seeding.methods import name_of
 from cprime.sources import Source, is_source_like, open_data
-from cprime.sources.arrays import ArraySource
+from cprime.sources.arrays import ArraySource, SparseSource
 from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
-from cprime.sources.sparse import source_of
 
 # Largest number of copies of the parameters, and of the sufficient statistics (sums), that exist at the same time. The
 # peak is in an M-step with momentum. The second line is for models whose M-step overwrites the sums.
@@ -96,8 +95,8 @@ class PlannedRows:
             resident = isinstance(source, ArraySource)
             return cls(Local(source), _n_bytes_stored(source) if resident and source is not X else 0, resident)
         if hasattr(X, "tocsr"):
-            sparse = as_rows(X.tocsr())
-            return cls(Local(source_of(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
+            sparse = SparseRows.from_scipy(X.tocsr())
+            return cls(Local(SparseSource(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
         source = open_data(X if hasattr(X, "shape") else np.asarray(X))
         as_it_is = held and is_plain(X, (source.stored,))
         return cls(Local(source), 0 if as_it_is else _n_bytes_stored(source))

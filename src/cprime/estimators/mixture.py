@@ -88,7 +88,7 @@ class Mixture(FittedMixture):
         """
         check_mixture(self)
         data, labels = self._opened(within_memory(self, X), sample_weight, reset=True), None
-        if hasattr(self, "semi_supervised"):
+        if y is not None and hasattr(self, "semi_supervised"):
             labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
@@ -97,7 +97,7 @@ class Mixture(FittedMixture):
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
         fixed = () if getattr(self, "fixed", None) is None else check_fixed_components(self)
-        known = None if given.means else known_centers(self, data, labels)
+        known = None if given.means or labels is None else known_centers(self, data, labels)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from cprime.em import fuzzy
 from cprime.estimators.nearest_center import NearestCenter
-from cprime.estimators.rows import validated
+from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.execution.results import kept_entries
 

@@ -227,9 +227,6 @@ class SoftKMeans(FuzzyBase, Clusterer):
     def _parameters(self) -> FixedVariance:
         return FixedVariance(self.cluster_centers_, self.variance_, 0.0)
 
-    def _n_components(self) -> int:
-        return self.n_clusters
-
     def _rule(self) -> fuzzy.Rule:
         return fuzzy.Entropy(2 * self.variance_)
 

@@ -4,7 +4,7 @@ A pass calls one function, the job, for every chunk of the data, and merges the 
 """
 
 from cprime.execution.base import Data, Job, RowSample, rows_of
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import Chunk
 from cprime.execution.local import Local, local
 from cprime.execution.spill import PREFIX as SPILL_PREFIX
 

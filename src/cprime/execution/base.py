@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.execution.block import ActiveSet, Block
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import ActiveSet, Block, Chunk
 from cprime.execution.statistics import Additive
 from cprime.kernels import Rows
 

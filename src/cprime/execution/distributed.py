@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from cprime.execution import tasks
 from cprime.execution.base import Data, Job, P, RowSample
-from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.execution.block import Chunk, by_chunk, join_active_sets
 from cprime.execution.local import MakeRows, Prepare
 from cprime.execution.statistics import merge
 from cprime.execution.tasks import GroupState
@@ -145,7 +145,7 @@ class Distributed(Data):
                 weights[mine] = w
             if k is not None:
                 kept.append((mine, k))
-        return RowSample(self._reading.rows(X), weights, taken(kept, len(rows)))
+        return RowSample(self._reading.rows(X), weights, join_active_sets(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         assert self._kept is not None

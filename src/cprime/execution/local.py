@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from cprime._utils.number_types import MOST, check_largest, check_spread
 from cprime.execution.base import Data, Job, P, RowSample
-from cprime.execution.block import Block
-from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.execution.block import Block, Chunk, by_chunk, join_active_sets
 from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
 from cprime.execution.statistics import merge
-from cprime.kernels import Dense, Floats, ReadGaps, Rows, as_rows, with_nan
-from cprime.sources import Source, ahead, source_of
+from cprime.kernels import Dense, Floats, ReadGaps, Rows, SparseRows, as_rows, with_nan
+from cprime.sources import Source, SparseSource, ahead
+from cprime.sources.arrays import ArraySource
 
 MakeRows = Callable[[Any], Rows]
 # Function that transforms rows before a model uses them. Its arguments are rows, the name of the data, the order of the
@@ -48,7 +48,7 @@ class Local(Data):
         self._ranges = list(pairwise(accumulate(self.sizes, initial=0)))
         self.n_points = source.n_rows
         self.n_features = source.n_features
-        self.n_bytes = source.n_bytes_read
+        self.n_bytes = source.n_bytes if source.sparse else source.n_rows * source.n_features * source.dtype.itemsize
         self.in_memory = len(self.sizes) == 1  # because the block of a single chunk, also of a file, is cached
         self.dtype = source.dtype
         self.columns = source.columns
@@ -158,13 +158,16 @@ class Local(Data):
         for i, mine, inside in by_chunk(self.sizes, rows):
             if weights is not None:
                 weights[mine] = self.source.weights(*self._ranges[i])[inside]  # type: ignore[index]
-            if self._chunks[i].kept is not None:
-                kept.append((mine, self._chunks[i].at(inside)))
+            chunk = self._chunks[i]
+            if chunk.kept is not None:
+                kept.append((mine, chunk.kept.at(chunk.places(inside))))
         X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # raises ValueError when it reads the invalid value
                 pass
-        return RowSample(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
+        return RowSample(
+            self._prepared(X, None, rows, weights).converted(len(rows)), weights, join_active_sets(kept, len(rows))
+        )
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):
@@ -337,7 +340,10 @@ class Local(Data):
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     """Return a `Local` object for rows in memory, as one chunk. X: valid values, as an array or `Rows` object"""
     rows = as_rows(X)
-    source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
+    if isinstance(rows, SparseRows):
+        source: Source = SparseSource(rows)
+    else:
+        source = ArraySource(rows.given() if rows.observed is None else with_nan(rows), dtype=rows.dtype)
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import Chunk
 
 PREFIX = "spill-"  # beginning of the names of files, on systems that have no files without names
 _FILE = 2**30  # bytes per file (more if one array needs more); large, so that few files are open

@@ -14,10 +14,8 @@ from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
 from cprime._utils.number_types import check_largest, is_narrow
-from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
-from cprime.execution.block import Block
-from cprime.execution.chunk import Chunk
+from cprime.execution.block import Block, Chunk, join_active_sets
 from cprime.execution.local import MakeRows, Prepare
 from cprime.execution.statistics import merge
 from cprime.kernels import Rows, as_rows, computing, with_nan
@@ -170,11 +168,13 @@ def taken(blocks: list[Block], held: GroupState | None, inside: list[tuple[int, 
     weights = None
     if blocks[0].sample_weight is not None:
         weights = np.concatenate([blocks[i].sample_weight[rows] for i, rows in inside])  # type: ignore[index]
-    if held is None or held.chunks[0].kept is None:
-        return X, weights, None
-    ends = np.cumsum([0] + [len(rows) for _, rows in inside])
-    parts = [(np.arange(ends[j], ends[j + 1]), held.chunks[i].at(rows)) for j, (i, rows) in enumerate(inside)]
-    return X, weights, chunk_of.taken(parts, len(X))
+    begin, parts = 0, []
+    for i, rows in inside:
+        chunk = Chunk() if held is None else held.chunks[i]
+        if chunk.kept is not None:
+            parts.append((np.arange(begin, begin + len(rows)), chunk.kept.at(chunk.places(rows))))
+        begin += len(rows)
+    return X, weights, join_active_sets(parts, len(X))
 
 
 def edited(held: GroupState, changes: list[tuple[int, NDArray, NDArray]]) -> GroupState:

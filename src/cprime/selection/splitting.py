@@ -18,7 +18,7 @@ from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.nearest_center import NearestCenter, nearest_of
-from cprime.estimators.rows import validated
+from cprime.estimators.opening import validated
 from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution.block import Block

@@ -20,7 +20,7 @@ import cprime
 from cprime._utils.messages import warn
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import GivenParameters
-from cprime.estimators.rows import check_numbers, taken
+from cprime.estimators.opening import check_numbers, taken
 from cprime.estimators.stored import Documented
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from cprime._utils.number_types import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
-from cprime.estimators.rows import check_numbers, narrow_type, taken, taken_narrow
+from cprime.estimators.opening import check_numbers, narrow_type, taken, taken_narrow
 from cprime.estimators.stored import Documented
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local

@@ -1,10 +1,10 @@
 """Sources of rows: arrays, files and folders of files read block by block. The package imports no model or fit."""
 
 from cprime.sources.ahead import ahead
+from cprime.sources.arrays import SparseSource
 from cprime.sources.base import Source
 from cprime.sources.foreign import as_matrix, unmasked
 from cprime.sources.opening import is_source_like, open_data, reopened
-from cprime.sources.sparse import SparseSource, source_of
 
 __all__ = [
     "Source",
@@ -14,7 +14,6 @@ __all__ = [
     "is_source_like",
     "open_data",
     "reopened",
-    "source_of",
     "unmasked",
 ]
 

@@ -1,4 +1,4 @@
-"""Sources of arrays in memory and of .npz files."""
+"""Sources of arrays in memory, dense and sparse, and of .npz files."""
 
 import hashlib
 import zlib
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cprime._utils.files import Stamp
 from cprime._utils.number_types import is_narrow
 from cprime._utils.values import cached
+from cprime.kernels import SparseRows
 from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, choose_array, columns_of
 
@@ -109,3 +110,51 @@ class NpzSource(ArraySource):
 
     def _identity(self) -> bytes:
         return self._key.encode()
+
+
+class SparseSource(Source):
+    """Source of sparse rows in memory, as one chunk; `read` returns `SparseRows` with all columns."""
+
+    in_memory = True
+    _is_one_chunk = True
+    sparse = True
+
+    def __init__(self, rows: SparseRows, name: str = "X") -> None:
+        super().__init__(name, *columns_of(name, rows.shape, rows.dtype))
+        self._rows = rows
+
+    @property
+    def n_bytes(self) -> int:
+        return self._rows.nbytes
+
+    def read(self, begin: int, end: int, dtype: Any = None) -> Any:
+        self._check_range(begin, end)
+        return self._rows[begin:end].as_type(self.dtype)
+
+    def take(self, rows: ArrayLike, dtype: Any = None) -> Any:
+        return self._rows[np.asarray(rows, dtype=np.int64)].as_type(self.dtype)
+
+    def subset(self, rows: NDArray[np.int64]) -> Source:
+        part = SparseSource(self._rows[np.asarray(rows, dtype=np.int64)], f"{len(rows)} rows of {self.name}")
+        weights = self.weights(0, self.n_rows)
+        return part.as_type(self.dtype).with_weights(None if weights is None else weights[rows])
+
+    def select(self, columns: Any) -> "SparseSource":
+        if columns is not None:
+            raise ValueError(f"columns must be None for sparse data, of which all are read, got {columns!r}.")
+        return self
+
+    def check_finite(self, X: Any, begin: int, gaps: bool = False) -> None:
+        found = SparseRows.from_scipy(X).not_finite()
+        if found is not None:
+            row, column, value = found
+            raise ValueError(f"{self._where(begin + row)}, column {column}: {value}; values must be finite")
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._rows[begin:end].dense()
+
+    def _identity(self) -> bytes:
+        found = hashlib.blake2b(digest_size=32)
+        for array in (*self._rows.entries, np.diff(self._rows.begins)):
+            found.update(zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")).to_bytes(4, "little"))
+        return b"sparse" + found.digest()

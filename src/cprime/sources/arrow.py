@@ -22,8 +22,7 @@ from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.base import CHUNK_BYTES, Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, put, width_of, write
-from cprime.sources.index import index_columns
-from cprime.sources.kinds import Kind
+from cprime.sources.kinds import Kind, index_columns
 
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16

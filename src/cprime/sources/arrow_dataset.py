@@ -11,7 +11,7 @@ from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading, stored_kinds
 from cprime.sources.base import Source
-from cprime.sources.index import index_columns
+from cprime.sources.kinds import index_columns
 from cprime.sources.tables import TableSource
 
 

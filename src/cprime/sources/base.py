@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cprime._utils.files import Stamp
 from cprime._utils.number_types import is_narrow
-from cprime.sources.choice import Columns
-from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
+from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20
 WHOLE_BYTES = 512 * 2**20  # data of at most this size are one chunk, which a fit reads once and holds in memory
@@ -85,8 +84,10 @@ class Source(Columns, ABC):
         names: Sequence[str] | None = None,
         files: Sequence[Stamp] = (),
     ) -> None:
-        super().__init__(name, kinds, names)
+        self.name = name
         self.n_rows = n_rows
+        self._kinds = tuple(kinds)
+        self._names = None if names is None else tuple(names)
         self._files = tuple(files)
         self._dtype: np.dtype | None = None
         self._chunk_rows: int | None = None
@@ -137,11 +138,6 @@ class Source(Columns, ABC):
     @property
     def n_bytes(self) -> int:
         return sum(stamp.size for stamp in self._files)
-
-    @property
-    def n_bytes_read(self) -> int:
-        """Return the total size in bytes of all rows, in the type in which `read` returns them."""
-        return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __len__(self) -> int:
         return self.n_rows

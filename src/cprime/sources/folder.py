@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.index import log_left_out
-from cprime.sources.kinds import Kind, Lists
+from cprime.sources.kinds import Kind, Lists, log_left_out
 
 
 class FolderSource(Source):

@@ -8,8 +8,7 @@ import numpy as np
 
 from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
-from cprime.sources.index import without_index
-from cprime.sources.kinds import first_non_number
+from cprime.sources.kinds import first_non_number, without_index
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
 
 

@@ -12,7 +12,7 @@ from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading
 from cprime.sources.columns import kind_of_type
-from cprime.sources.index import index_columns
+from cprime.sources.kinds import index_columns
 
 _PIECE_ROWS = 2**14
 

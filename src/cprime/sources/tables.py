@@ -11,12 +11,12 @@ from cprime._utils.number_types import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
-from cprime.sources.index import index_columns
 from cprime.sources.kinds import (
     NUMERIC_COLUMNS,
     Kind,
     Lists,
     any_lists,
+    index_columns,
     kind_of,
     kind_of_objects,
     not_numeric,

@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from cprime import kernels
-from cprime.kernels import CenterCells, Dense, SparseRows, order
+from cprime.kernels import CenterCells, Dense, SparseRows, sums
 from cprime.kernels.reference import TWINS, Reference
 
 ROWLESS = (
@@ -40,10 +40,10 @@ def calls(kind, table):
         setattr(module, name, rowless(name))
 
     def gather(X, order_, n_threads=None):
-        return order.gather(kind(X), order_, n_threads=n_threads)
+        return sums.gather(kind(X), order_, n_threads=n_threads)
 
     def normalized(X, order_=None, n_threads=None):
-        return order.normalized(kind(X), order_, n_threads=n_threads)
+        return sums.normalized(kind(X), order_, n_threads=n_threads)
 
     module.gather, module.normalized = gather, normalized
     module.CenterCells = cells

@@ -100,13 +100,12 @@ def test_unaligned_arrays_are_copied_before_the_core_reads_them():
     assert not ids.flags.aligned
     read = {
         "matrix": check.matrix(values.reshape(2, 3), "X"),
-        "vector": check.vector(values, "values", 6),
-        "kept": check.kept(ids.reshape(2, 3), "kept", (2, 3)),
-        "factor": check.factor(values, "factor", values, 6),
-        "positions": check.positions(unaligned(np.arange(6)), "rows"),
+        "vector": check.array(values, "values", np.float64, 6),
+        "kept": check.array(ids.reshape(2, 3), "kept", np.int32, 2, -1),
+        "rows": check.array(unaligned(np.arange(6)), "rows", np.int64, -1),
     }
     for name, array in read.items():
         assert array.flags.aligned, name
         np.testing.assert_array_equal(array.ravel(), np.arange(6), name)
     with pytest.raises(ValueError, match="sums must be contiguous, writeable float64"):
-        check.sums(values.reshape(2, 3), "sums", 2, np.empty((1, 3)))
+        check.output(values.reshape(2, 3), "sums", np.float64, 2, 3)

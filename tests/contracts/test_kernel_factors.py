@@ -88,7 +88,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype):
     [
         ("lists", lambda k, X, given, kept: k.top_k_factors(X, given, neighbours(2, 2), kept, 1)),
         ("ids", lambda k, X, given, kept: k.factor_costs(X, given, kept + 3)),
-        ("centers", lambda k, X, given, kept: k.factor_costs(X[:, :2], given, kept)),
+        ("means", lambda k, X, given, kept: k.factor_costs(X[:, :2], given, kept)),
         ("kept", lambda k, X, given, kept: k.factor_moments(X, given.means, given.directions, None, kept - 1)),
     ],
     ids=["short lists", "ids too high", "other features", "kept below zero"],

@@ -139,7 +139,7 @@ def test_an_empty_problem(kernels):
         ([[-1, -1]], [[1.0, 2.0]], "ids must have a candidate for each point"),
         ([[0, 1]], [[1.0, np.nan]], "costs must be >= 0 and finite"),
         ([[0, 1]], [[-1.0, 2.0]], "costs must be >= 0 and finite"),
-        ([[0, 1]], [[1.0]], r"costs and upper must have shapes \(1, 2\) and \(2,\)"),
+        ([[0, 1]], [[1.0]], r"costs must have shape \(1, 2\), got \(1, 1\)"),
     ],
 )
 def test_bad_arguments_are_named(kernels, ids, costs, message):

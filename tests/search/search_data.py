@@ -89,9 +89,13 @@ class Counter:
     def __getattr__(self, name):
         return getattr(self.core, name)
 
-    def nearest(self, X, measure, *rest):
-        self.evaluations += len(X) * len(measure[0])
-        self.core.nearest(X, measure, *rest)
+    def nearest(self, X, centers, *rest):
+        self.evaluations += len(X) * len(centers)
+        self.core.nearest(X, centers, *rest)
+
+    def best(self, X, means, *rest):
+        self.evaluations += len(X) * len(means)
+        self.core.best(X, means, *rest)
 
     def distances(self, X, candidates, *rest):
         self.evaluations += len(X) * len(candidates)
@@ -105,8 +109,8 @@ class Counter:
         self.evaluations += int((1 + (lists >= 0).sum(axis=1))[labels].sum())
         self.core.reassign(X, centers, lists, inside, outside, share, active, labels, *rest)
 
-    def search_lists(self, X, measure, lists, previous, extra, kept, costs, counts, *rest):
-        looked = self.core.search_lists(X, measure, lists, previous, extra, kept, costs, counts, *rest)
+    def best_in_lists(self, X, centers, lists, previous, extra, kept, costs, counts, *rest):
+        looked = self.core.best_in_lists(X, centers, lists, previous, extra, kept, costs, counts, *rest)
         self.evaluations += int(counts.sum())
         return looked
 

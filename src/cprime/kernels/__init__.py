@@ -9,21 +9,21 @@ functions.
 from cprime.kernels.bounds import DistanceBounds, Moves
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
+from cprime.kernels.distances import potentials
 from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.grouped_centers import GroupedCenters
 from cprime.kernels.line import cut_line
-from cprime.kernels.list_search import Evidence, SearchResult
 from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
-from cprime.kernels.order import changed, grouped_order
+from cprime.kernels.nearest import changed
+from cprime.kernels.partial import Evidence, SearchResult
 from cprime.kernels.rows import Dense, Rows
-from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
-from cprime.kernels.sums import means
+from cprime.kernels.sums import grouped_order, means
 from cprime.kernels.tables import TabulatedCosts
 from cprime.kernels.transport import Infeasible, assign_bounded
 

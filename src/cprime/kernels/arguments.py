@@ -55,70 +55,88 @@ class CoreRows(Protocol):
         ...
 
 
-def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
-    """Return the array in C-contiguous and aligned form, as compiled kernels need it, without a copy if possible."""
-    own = isinstance(array, np.ndarray) and (dtype is None or array.dtype == dtype)
-    if own and array.flags.c_contiguous and array.flags.aligned:
-        return array  # shortcut, because checks take a notable part of a small fit's time
-    return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+def contiguous(values: NDArray, dtype: DTypeLike | None = None) -> NDArray:
+    """Return an array in C-contiguous and aligned form, as compiled kernels need it, without a copy if possible."""
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def array(values: Any, name: str, dtype: DTypeLike, *shape: int) -> Any:
+    """Check the type and the shape of an argument; return it as a contiguous array of a dtype, or None if it is None.
+
+    Floats are converted to the dtype, and integers to int64. Component ids must be int32 already.
+
+    name: name of the argument in error messages    shape: length of each axis, where −1 allows any length
+    """
+    if values is None:
+        return None
+    found = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if found.dtype != dtype:
+        if dtype is np.int32:
+            raise TypeError(f"{name} must be int32, got {found.dtype}")
+        if dtype is np.int64 and found.dtype.kind not in "iu":
+            raise TypeError(f"{name} must be integers, got {found.dtype}")
+    fits = found.ndim == len(shape)
+    for length, expected in zip(found.shape, shape, strict=False):
+        fits &= expected in (-1, length)
+    if not fits:
+        raise ValueError(f"{name} must have shape {str(shape).replace('-1', 'any')}, got {found.shape}")
+    if found.dtype == dtype and found.flags.c_contiguous and found.flags.aligned:
+        return found
+    return contiguous(found, dtype)
+
+
+def output(out: NDArray | None, name: str, dtype: DTypeLike, *shape: int) -> NDArray:
+    """Return the array `out` after a check that kernels can write to it, or a new array if it is None."""
+    if out is None:
+        return np.empty(shape, dtype=dtype)
+    if out.dtype != dtype or out.shape != shape or not out.flags.carray:
+        raise ValueError(
+            f"{name} must be contiguous, writeable {np.dtype(dtype)} of shape {shape}, got {out.dtype} of {out.shape}"
+        )
+    return out
 
 
 _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 
-def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
+def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None, least: int = 0) -> Floats:
     """Check that an array is a float matrix, and return it with contiguous rows.
 
     name: name of the argument in error messages
     like: array or rows that must have the same number of columns and the same dtype, or None
+    least: least number of rows, 0 or 1
     """
-    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
-        flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
-        if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
-            return array  # shortcut for valid arrays, because the checks below take time
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
+    if not isinstance(array, np.ndarray) or array.dtype not in _FLOATS:
         raise TypeError(
             f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
         )
     if array.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimension(s)")
+    n, D = array.shape
     if like is not None:
         if array.dtype != like.dtype:
             raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
-        if array.shape[1] != like.shape[1]:
-            raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
-    if array.shape[1] > MOST_COLUMNS:
-        raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {array.shape[1]}")
-    if not len(array):  # an array without rows may have strides of 0
-        return np.empty((1, array.shape[1]), dtype=array.dtype)[:0]
-    gaps = array.shape[1] > 1 and array.strides[1] != array.itemsize
-    if gaps or array.strides[0] % array.itemsize or not array.flags.aligned:
-        array = contiguous(array)
-    return array
-
-
-def centers(array: Floats, X: CoreRows | Floats) -> Floats:
-    """Check that centers are a float matrix like X with at least one row; return them with contiguous rows."""
-    array = matrix(array, "centers", X)
-    if not len(array):
-        raise ValueError("centers must have at least one row, got none")
-    return array
+        if like.shape[1] != D:
+            raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {D}")
+    if D > MOST_COLUMNS:
+        raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {D}")
+    if n < least:
+        raise ValueError(f"{name} must have at least one row, got none")
+    if not n:  # an array without rows may have strides of 0
+        return np.empty((1, D), dtype=array.dtype)[:0]
+    gaps = D > 1 and array.strides[1] != array.itemsize
+    return contiguous(array) if gaps or array.strides[0] % array.itemsize or not array.flags.aligned else array
 
 
 def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianParameters:
     """Check the shapes and types of the parameters of C Gaussians; return these as contiguous arrays of X's dtype."""
-    means = matrix(components.means, "means", X)
+    means = matrix(components.means, "means", X, 1)
     C, D = means.shape
-    if not C:
-        raise ValueError("means must have at least one row, got none")
     factors = contiguous(components.factors, X.dtype)
     if factors.shape not in ((C, D), (C, D, D)):
         raise ValueError(f"factors must have shape ({C}, {D}) or ({C}, {D}, {D}), got {factors.shape}")
-    offsets = contiguous(components.offsets, X.dtype)
-    if offsets.shape != (C,):
-        raise ValueError(f"offsets must have shape ({C},), got {offsets.shape}")
-    dof = None if components.dof is None else contiguous(components.dof, X.dtype)
-    if dof is not None and (dof.shape != (C,) or not (dof > 0).all()):
+    offsets, dof = array(components.offsets, "offsets", X.dtype, C), array(components.dof, "dof", X.dtype, C)
+    if dof is not None and not (dof > 0).all():
         raise ValueError(f"dof must be {C} numbers > 0, got {components.dof}")
     return GaussianParameters(means, factors, offsets, dof, components.exact)
 
@@ -130,15 +148,10 @@ def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     `GaussianParameters`, where dof are degrees of freedom (None for Gaussians).
     """
     if not isinstance(components, GaussianParameters):
-        return (centers(components, X),)
+        return (matrix(components, "centers", X, 1),)
     if not X.takes_gaussians:
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
     return tuple(gaussians(components, X)[:4])
-
-
-def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
-    """Check the weights of n rows, and return them as contiguous float64; None means weights of 1."""
-    return None if sample_weight is None else vector(sample_weight, "sample_weight", n)
 
 
 def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
@@ -146,7 +159,7 @@ def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.flo
 
     The power of two is near the largest weight, so the quotients are in the range of float32.
     """
-    found = weights(sample_weight, n)
+    found = array(sample_weight, "sample_weight", np.float64, n)
     largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))
     if found is None or not 0 < largest < math.inf:
         return found, 1.0
@@ -154,104 +167,13 @@ def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.flo
     return found / unit, unit
 
 
-def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
-    """Check that an array has n entries, and return it as contiguous float64."""
-    out: NDArray[np.float64] = contiguous(array, np.float64)
-    if out.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {out.shape}")
-    return out
-
-
-def sums(array: NDArray[np.float64], name: str, n_components: int, like: CoreRows | Floats) -> NDArray[np.float64]:
-    """Check that kernels can add sums to an array in place, with one row for each component; return the array."""
-    shape = (n_components, like.shape[1])
-    if array.dtype != np.float64 or array.shape != shape or not array.flags.carray:
-        raise ValueError(
-            f"{name} must be contiguous, writeable float64 of shape {shape}, got {array.dtype} of {array.shape}"
-        )
-    return array
-
-
-def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Check that component ids are int32 and have the given shape; return them as a contiguous array."""
-    kept = contiguous(kept)
-    if kept.dtype != np.int32:
-        raise TypeError(f"{name} must be int32, got {kept.dtype}")
-    if kept.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {kept.shape}")
-    return kept
-
-
-def responsibilities(q: NDArray[np.float64], kept: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Check that responsibilities have the shape of the component ids `kept`; return them as contiguous float64."""
-    q = contiguous(q, np.float64)
-    if q.shape != kept.shape:
-        raise ValueError(f"responsibilities must have shape {kept.shape}, got {q.shape}")
-    return q
-
-
-def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    """Check that an array is one-dimensional and has integers; return it as contiguous int64."""
-    rows = contiguous(rows)
-    if rows.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, got {rows.dtype}")
-    if rows.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got {rows.ndim} dimensions")
-    return rows.astype(np.int64, copy=False)
-
-
 def count(value: int, name: str) -> int:
     """Check that an argument is an integer >= 1, and return it as int."""
-    if type(value) is int and value >= 1:
-        return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}")
     return int(value)
-
-
-def width(ids: NDArray[np.int32], name: str) -> int:
-    """Check that an array is two-dimensional, and return its number of columns."""
-    shape = ids.shape if isinstance(ids, np.ndarray) else np.shape(ids)
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {len(shape)} dimension(s)")
-    return int(shape[1])
-
-
-def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats:
-    """Check that n factors are finite and >= 0; return them as a contiguous array of the dtype of `like`."""
-    factor = contiguous(factor, like.dtype)
-    if factor.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
-    if not (np.isfinite(factor) & (factor >= 0)).all():
-        raise ValueError(f"{name} must be >= 0 and finite")
-    return factor
-
-
-class naming:
-    """Context manager for a kernel call: if a component id is out of range, the error names the argument and the range.
-
-    n_components: number of components; a valid id is less
-    ids: maps an argument's name to a pair: its array of component ids, and the least id that the array may contain
-    """
-
-    def __init__(self, n_components: int, **ids: tuple[NDArray[np.int32], int]):
-        self.n_components = n_components
-        self.ids = ids
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type | None, error: object, trace: object) -> None:
-        if kind is not ValueError:
-            return
-        for name, (array, least) in self.ids.items():
-            if array.size and (array.min() < least or array.max() >= self.n_components):
-                raise ValueError(
-                    f"{name} must have components from {least} to {self.n_components - 1}, "
-                    f"got {array.min()} to {array.max()}"
-                )
 
 
 def variance(variance: float) -> float:
@@ -261,7 +183,16 @@ def variance(variance: float) -> float:
     return float(variance)
 
 
-def inside(ids: NDArray, least: int, end: int) -> None:
-    """Raise ValueError if a component id is less than `least`, or not less than `end`, as compiled kernels do."""
-    if ids.size and not (ids.min() >= least and ids.max() < end):
-        raise ValueError(f"expected {least} to {end - 1}, got {ids.min()} to {ids.max()}")
+def ids(n_components: int, **arrays: tuple[NDArray[np.int32], int]) -> None:
+    """Raise ValueError that names the argument if a component id is out of range.
+
+    Wrappers call this function after a compiled kernel has raised an error, because kernels do not name the argument.
+
+    n_components: number of components; a valid id is less
+    arrays: maps an argument's name to a pair: its array of component ids, and the least id that the array may contain
+    """
+    for name, (array, least) in arrays.items():
+        if array.size and (array.min() < least or array.max() >= n_components):
+            raise ValueError(
+                f"{name} must have components from {least} to {n_components - 1}, got {array.min()} to {array.max()}"
+            )

@@ -20,12 +20,10 @@ def nearest_bounded_by_tables(
     moves: upper bounds of the moves of centers since the bounds were computed
     Returns squared distances (n,) to the nearest centers, and the number of evaluated distances.
     """
-    centers = check.centers(centers, X)
+    centers = check.matrix(centers, "centers", X, 1)
     check_state(bounds, len(X), len(centers), X.dtype)
     check_moves(moves, len(centers), X.dtype)
-    with check.naming(len(centers), **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)}):
-        for ids in (bounds.labels, bounds.others):
-            check.inside(ids, 0, len(centers))
+    check.ids(len(centers), **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)})
     distances, n_evaluations = np.empty(len(X), dtype=X.dtype), 0
     step = max(1, _VALUES // max(1, moves.reach.shape[1]))
     for begin in range(0, len(X), step):

@@ -73,15 +73,18 @@ def nearest_bounded(
     previous center and to those of bounds.others that are not excluded are evaluated. If the common bound does not
     exclude the remaining centers, all C are evaluated.
     """
-    centers = check.centers(centers, X)
+    centers = check.matrix(centers, "centers", X, 1)
     n, C = len(X), len(centers)
     check_state(bounds, n, C, X.dtype)
     drift = check_moves(moves, C, X.dtype)
     reach, spread = (_widened(array, X.dtype) for array in moves[1:])
     distances = np.empty(n, dtype=X.dtype)
     threads = resolve_threads(n_threads)
-    with check.naming(C, **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)}):
+    try:
         n_evaluations = X.kernels.nearest_bounded(X.core, centers, drift, reach, spread, distances, *bounds, threads)
+    except ValueError:
+        check.ids(C, **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)})
+        raise
     return distances, n_evaluations
 
 
@@ -106,8 +109,7 @@ def nearest_bounded_twin(
     bounds of their distances; rest (n,), lower bound of the distances to all remaining centers.
     """
     C, n_others = len(centers), others.shape[1]
-    for ids in (labels, others):
-        check.inside(ids, 0, C)
+    check.ids(C, **{"bounds.labels": (labels, 0), "bounds.others": (others, 0)})
     up, down = 1 + MARGIN * np.finfo(X.dtype).eps, 1 - MARGIN * np.finfo(X.dtype).eps
     n_evaluations = 0
     for n, squared in enumerate(costs_of(X, centers).astype(X.dtype)):
@@ -142,9 +144,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
     """Check upper bounds of the moves of C centers; return the bound `moves.drift` (C,) in the given dtype."""
-    drift = check.contiguous(moves.drift, dtype)
-    if drift.shape != (n_components,):
-        raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
+    drift: Floats = check.array(moves.drift, "moves.drift", dtype, n_components)
     if moves.reach.shape != moves.spread.shape or moves.reach.ndim != 2 or len(moves.reach) != n_components:
         raise ValueError(
             f"moves.reach and moves.spread must have shape ({n_components}, any), got {moves.reach.shape} and "
@@ -158,7 +158,9 @@ def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dty
 
     The arrays are not converted, because kernels update them in place.
     """
-    width = check.width(bounds.others, "bounds.others")
+    if bounds.others.ndim != 2:
+        raise ValueError(f"bounds.others must be two-dimensional, got {bounds.others.ndim} dimension(s)")
+    width = bounds.others.shape[1]
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")
     shapes = DistanceBounds((n,), (n, width), (n, width), (n,))  # type: ignore[arg-type]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, costs_of
 
 # Result of a search: ids of centers (n, H) int32 and squared distances (n, H), nearest first, padded with −1 and

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from cprime import _core
 from cprime._utils.number_types import is_narrow
 from cprime._utils.threads import limited
-from cprime.kernels.compiled import _core
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters, costs_of
 from cprime.kernels.sums import small_units, symmetric, table_moments
 
@@ -98,7 +98,7 @@ def expect_all(
     entropy = −Σ_n w_n Σ_c r_nc log r_nc, eq. (20) of Lücke & Forster 2019;
     quantization_error = Σ_n w_n min_c d²_nc, eq. (9.1) of Bishop 2006.
     """
-    centers = check.centers(centers, X)
+    centers = check.matrix(centers, "centers", X, 1)
     weights, unit = check.scaled_weights(sample_weight, len(X))
     variance = check.variance(variance)
     counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
@@ -146,7 +146,7 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
 
     Up to a constant, this is the log-likelihood of each point, eq. (3) and (16) of Lücke & Forster 2019.
     """
-    centers, variance = check.centers(centers, X), check.variance(variance)
+    centers, variance = check.matrix(centers, "centers", X, 1), check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
     X.kernels.log_sum_exp(X.core, centers, variance, least, log_sum, resolve_threads(n_threads))
     return log_sum - least / (2 * variance)

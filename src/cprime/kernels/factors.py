@@ -38,10 +38,13 @@ def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: 
     ids (n, m): components for each row; for −1 the cost is infinite
     """
     given = _checked(factors, X)
-    ids = check.kept(ids, "ids", (len(X), check.width(ids, "ids")))
+    ids = check.array(ids, "ids", np.int32, len(X), -1)
     out = np.empty(ids.shape, dtype=X.dtype)
-    with check.naming(len(given.means), ids=(ids, -1)):
+    try:
         X.kernels.factor_costs(X.core, *given, ids, out, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(len(given.means), ids=(ids, -1))
+        raise
     return out
 
 
@@ -61,7 +64,7 @@ def factor_costs_twin(
 
     A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
     """
-    check.inside(ids, -1, len(means))
+    check.ids(len(means), ids=(ids, -1))
     limit = float(np.finfo(X.dtype).max)
     for h in range(ids.shape[1]):
         c = np.maximum(ids[:, h], 0)
@@ -83,12 +86,17 @@ def top_k_factors(
     ->  ids and costs (n, n_kept), sorted by (cost, id), padded with −1 and infinity
     """
     given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
-    C = len(given.means)
-    lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
-    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
-    kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
-    with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
+    n, C = len(X), len(given.means)
+    lists, previous = check.array(lists, "lists", np.int32, C, -1), check.array(previous, "previous", np.int32, n, -1)
+    if not previous.shape[1]:
+        raise ValueError("previous must have at least one column, got none")
+    kept, costs = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
+    try:
         X.kernels.top_k_factors(X.core, *given, lists, previous, kept, costs, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(C, lists=(lists, -1), previous=(previous, -1))
+        check.ids(C, previous=(previous[:, :1], 0))
+        raise
     return kept, costs
 
 
@@ -111,8 +119,8 @@ def top_k_factors_twin(
     Candidates are the active set `previous` (n, H′) of a row, and the neighbor list of its first component. Component
     ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
     """
-    check.inside(lists, -1, len(lists))
-    check.inside(previous[:, 0], 0, len(lists))
+    check.ids(len(lists), lists=(lists, -1))
+    check.ids(len(lists), previous=(previous[:, :1], 0))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
     offered = np.sort(np.column_stack([previous, listed]), axis=1)
     offered[:, 1:][offered[:, 1:] == offered[:, :-1]] = -1
@@ -140,30 +148,21 @@ def factor_moments(
     directions: matrices U (C, H, D), or (1, H, D) if common to all components
     roots: matrices R (C, H, H), or None for identity matrices
     """
-    means = check.centers(means, X)
+    means = check.matrix(means, "means", X, 1)
     C, D = means.shape
     directions = check.contiguous(directions, np.float64)
     roots = None if roots is None else check.contiguous(roots, np.float64)
     H = directions.shape[1]
-    kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
-    if responsibilities is not None:
-        responsibilities = check.responsibilities(responsibilities, kept)
-    weights = check.weights(sample_weight, len(X))
+    kept = check.array(kept, "kept", np.int32, len(X), -1)
+    responsibilities = check.array(responsibilities, "responsibilities", np.float64, *kept.shape)
+    weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
     counts, first, second = np.zeros(C), np.zeros((C, 2 * D)), np.zeros((C, H * D + H + H * H))
-    with check.naming(C, kept=(kept, 0)):
-        X.kernels.factor_moments(
-            X.core,
-            means,
-            directions,
-            roots,
-            kept,
-            responsibilities,
-            weights,
-            counts,
-            first,
-            second,
-            resolve_threads(n_threads),
-        )
+    shares, sums = (kept, responsibilities, weights), (counts, first, second)
+    try:
+        X.kernels.factor_moments(X.core, means, directions, roots, *shares, *sums, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(C, kept=(kept, 0))
+        raise
     cross, latent, outer = np.split(second, [H * D, H * D + H], axis=1)
     return counts, first[:, :D], first[:, D:], cross.reshape(C, H, D), latent, outer.reshape(C, H, H)
 
@@ -187,7 +186,7 @@ def factor_moments_twin(
     weights times responsibilities. The sums are added to the given arrays.
     """
     C, H, D = len(means), directions.shape[1], X.shape[1]
-    check.inside(kept, 0, C)
+    check.ids(C, kept=(kept, 0))
     w = np.ones(kept.shape) if responsibilities is None else responsibilities
     w = w if sample_weight is None else w * sample_weight[:, None]
     for c in range(C):
@@ -204,5 +203,5 @@ def factor_moments_twin(
 
 
 def _checked(factors: FactorAnalysers, X: CoreRows) -> FactorAnalysers:
-    means, others = check.centers(factors.means, X), (check.contiguous(array, np.float64) for array in factors[1:])
-    return FactorAnalysers(means, *others)
+    means = check.matrix(factors.means, "means", X, 1)
+    return FactorAnalysers(means, *(check.contiguous(array, np.float64) for array in factors[1:]))

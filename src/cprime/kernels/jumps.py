@@ -52,10 +52,10 @@ def jumped(
     lower J
     n_iterations: number of Lloyd's iterations on the points around each single jump
     """
-    centers = check.centers(centers, X).copy()
+    centers = check.matrix(centers, "centers", X, 1).copy()
     if len(centers) < 2:
         raise ValueError(f"centers must be two at least, got {len(centers)}")
-    weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
+    weights, threads = check.array(sample_weight, "sample_weight", np.float64, len(X)), resolve_threads(n_threads)
     error = float(X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, threads))
     return centers, error
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
 
@@ -22,8 +22,8 @@ def cut_line(
     The search minimizes cost + λ · (number of runs) for about ten penalties λ, until the number of runs is C.
     This takes O(n log n) time for each λ, and 110 bytes of memory per value, independent of C.
     """
-    values = check.vector(values, "values", np.size(values))
-    weights = check.vector(weights, "weights", len(values))
+    values = check.array(values, "values", np.float64, -1)
+    weights = check.array(weights, "weights", np.float64, len(values))
     if not (np.isfinite(values).all() and (values[1:] > values[:-1]).all()):
         raise ValueError("values must be finite and rise strictly")
     if not (np.isfinite(weights) & (weights > 0)).all():

@@ -74,12 +74,9 @@ def plus_plus_many(
     its rows equal chosen ones, its first index is −1, and its others are undefined.
     """
     offsets, sample_weight = _problems(X, offsets, sample_weight)
-    order, n_proposed = check.positions(order, "order"), check.positions(n_proposed, "n_proposed")
-    if len(order) != len(X):
-        raise ValueError(f"order must have shape ({len(X)},), got {order.shape}")
-    uniform, n_trials = check.contiguous(uniform, np.float64), check.count(n_trials, "n_trials")
-    if uniform.ndim != 2 or len(uniform) != len(offsets) - 1:
-        raise ValueError(f"uniform must have shape ({len(offsets) - 1}, any), got {uniform.shape}")
+    order = check.array(order, "order", np.int64, len(X))
+    n_proposed, n_trials = check.array(n_proposed, "n_proposed", np.int64, -1), check.count(n_trials, "n_trials")
+    uniform = check.array(uniform, "uniform", np.float64, len(offsets) - 1, -1)
     if not len(n_proposed) or n_proposed.min() < n_trials:
         raise ValueError(f"n_proposed must be numbers >= n_trials={n_trials}, got {n_proposed}")
     chosen = np.empty((len(uniform), len(n_proposed)), dtype=np.int64)
@@ -193,7 +190,8 @@ def lloyd(
 
     Returns None if a cluster becomes empty. The arguments are those of `lloyd_many`, for a single problem.
     """
-    final, weights = check.centers(centers, X).copy(), check.weights(sample_weight, len(X))
+    final = check.matrix(centers, "centers", X, 1).copy()
+    weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
     labels, squares, counts = np.empty(len(X), np.int32), np.empty(len(X), X.dtype), np.empty(len(final))
     errors, n_moved = np.empty(check.count(max_iter, "max_iter")), np.empty(max_iter, np.int64)
     call = max_iter, float(tol), None if least_shift is None else float(least_shift)
@@ -281,7 +279,7 @@ def _problems(
     X: CoreRows, offsets: NDArray[np.int64], sample_weight: Floats | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Check and return `offsets` (B + 1,), the first rows of problems, and the weights (N,), None if all are 1."""
-    offsets = check.positions(offsets, "offsets")
+    offsets = check.array(offsets, "offsets", np.int64, -1)
     if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) < 1).any():
         raise ValueError(f"offsets must rise strictly from 0 to {len(X)}, got {offsets}")
-    return offsets, check.weights(sample_weight, len(X))
+    return offsets, check.array(sample_weight, "sample_weight", np.float64, len(X))

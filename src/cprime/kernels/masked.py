@@ -14,15 +14,14 @@ from cprime.kernels import arguments as check
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals
 from cprime.kernels.exact import Responses
-from cprime.kernels.list_search import Evidence, SearchResult, search_lists
 from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.offered import among_offered
-from cprime.kernels.order import gather
-from cprime.kernels.partial import top_k
+from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.stored import StoredRows
+from cprime.kernels.sums import gather
 from cprime.kernels.tables import Givers, givers
 
 Places = NDArray[np.intp]
@@ -150,7 +149,7 @@ class Masked(Dense):
         if not isinstance(components, GaussianParameters):
             more: Any = {"evidence": evidence, "sample_weight": sample_weight, "n_threads": n_threads}
             return search_lists(self, components, lists, previous, n_kept, extra, **more)
-        weights, looked = check.weights(sample_weight, len(self)), list[Evidence]()
+        weights, looked = check.array(sample_weight, "sample_weight", np.float64, len(self)), list[Evidence]()
 
         def added(found: SearchResult) -> tuple[Ids, Floats, Ids]:
             if found.evidence is not None:
@@ -171,7 +170,7 @@ class Masked(Dense):
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
         """Return ‖x_n − μ_c‖² to the center c = labels[n], summed over the observed columns of each row: (n,)."""
-        at = np.where(self.observed, self.array, check.centers(centers, self)[labels])
+        at = np.where(self.observed, self.array, check.matrix(centers, "centers", self, 1)[labels])
         return Dense(at).own_distances(centers, labels, n_threads=n_threads)
 
     def distances(
@@ -209,12 +208,12 @@ class Masked(Dense):
         kept, responsibilities (n, H): components of each row, and responsibilities    full: whether second moments
         are matrices
         """
-        weight = check.weights(sample_weight, len(self))
+        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
         if not isinstance(components, GaussianParameters):
             shares = q if weight is None else q * weight[:, np.newaxis]
             with limited(n_threads):
-                return _about_centers(self, check.centers(components, self), kept, shares, full)
+                return _about_centers(self, check.matrix(components, "centers", self, 1), kept, shares, full)
         found: list[Sums] = []
 
         def of_complete(X: Dense, rows: Places) -> tuple[()]:
@@ -250,7 +249,7 @@ class Masked(Dense):
         moments: bool = True,
         n_threads: int | None = None,
     ) -> Responses:
-        weight = check.weights(sample_weight, len(self))
+        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
         sums: list[Sums] = []
 
         def of_complete(X: Dense, rows: Places) -> tuple[Ids, Doubles, Doubles]:

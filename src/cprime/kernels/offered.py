@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.list_search import Evidence, SearchResult
 from cprime.kernels.measures import Floats
+from cprime.kernels.partial import Evidence, SearchResult
 from cprime.kernels.rows import Rows
 
 Ids = NDArray[np.int32]

@@ -1,7 +1,11 @@
-"""Partial E-steps in which all points of a component share candidates: the components in its neighbor list.
+"""Partial E-steps, which compare each row with few candidate components.
 
-These are variants of Algorithms 1 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*
+The candidates are the neighbor lists of components in the row's active set K(n). These are the E-steps of Algorithms 1
+and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*, and a variant in which all points of a
+component share candidates.
 """
+
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +13,152 @@ from numpy.typing import NDArray
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.measures import Floats, Measure, costs_of
 
 SEGMENT = 2048  # `reassign` processes the points of a component in parts of this many points
+
+
+class Evidence(NamedTuple):
+    """Sums of distances for pairs (c, c̃) of components, for the mean distances of eq. 8 of Forster & Lücke (2018).
+
+    The sums of a pair (c, c̃) are over the points x_n whose best component is c, and which have c̃ among their
+    candidates. Points of weight w_n = 0 are left out. All pairs form a sparse matrix (C, C) in CSR format: row c has
+    entries for the components c̃ in indices[indptr[c] : indptr[c + 1]], ascending.
+    sums (one entry a pair): Σ w_n times the distance (for Gaussians the cost) of x_n to c̃    weights: Σ w_n
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    sums: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of_pairs(
+        cls,
+        pairs: NDArray[np.int64],
+        sums: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        n_components: int,
+    ) -> Self:
+        """Return the sums of weighted distances and of weights for each pair (c, c̃) of components.
+
+        The m terms of the sums are given: one for each point of best component c and each of its candidates c̃.
+        pairs (m,): number c · C + c̃ of each term's pair, in any order
+        sums, weights (m,): weighted distance and weight of each term
+        """
+        used, place = np.unique(pairs, return_inverse=True)
+        indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
+        by_pair = [np.bincount(place, terms, len(used)).astype(np.float64) for terms in (sums, weights)]
+        return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        """Return the sums over the points of both instances: distances and weights are added, pair by pair."""
+        C = len(self.indptr) - 1
+        pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
+        sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
+        return self.of_pairs(np.concatenate(pairs), sums, weights, C)
+
+
+class SearchResult(NamedTuple):
+    """Result of the search `search_lists`, in which each of n rows has its own candidates.
+
+    kept (n, H): the H components of least cost among the candidates    costs (n, H): costs of these components
+    counts (n,): number of candidates of each row
+    evidence: sums of distances for each pair of best component and candidate, or None
+    """
+
+    kept: NDArray[np.int32]
+    costs: Floats
+    counts: NDArray[np.int32]
+    evidence: Evidence | None
+
+
+def search_lists(
+    X: CoreRows,
+    components: Measure,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    extra: NDArray[np.int32] | None = None,
+    *,
+    evidence: bool = False,
+    sample_weight: Floats | None = None,
+    n_threads: int | None = None,
+) -> SearchResult:
+    """Find for each row n the `n_kept` components of least cost in its set of candidates G(n).
+
+    G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n)
+
+    components: centers (C, D) or Gaussians    lists (C, G) int32: neighbor list G_c of each component
+    previous (n, H′) int32: active sets K(n)    extra (n, E) int32: further candidates
+    In `lists`, `previous` and `extra`, −1 means no component, and repetitions are allowed.
+    ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1;
+    counts (n,): |G(n)|, the number of evaluated distances; if `evidence` is true, also sums of distances (not squared),
+    or of costs of Gaussians, weighted by `sample_weight` (n,), for each pair of best component and candidate.
+    If two costs are equal up to rounding, the order of the two components is not defined, because the order in which
+    the terms of a cost are added varies between rows.
+    """
+    centers, *gaussians = check.measure(components, X)
+    n, C, n_kept = len(X), len(centers), check.count(n_kept, "n_kept")
+    lists, previous = check.array(lists, "lists", np.int32, C, -1), check.array(previous, "previous", np.int32, n, -1)
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else check.array(extra, "extra", np.int32, n, -1)
+    weights = check.array(sample_weight, "sample_weight", np.float64, n)
+    results = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype), np.empty(n, dtype=np.int32)
+    more = *(gaussians or (None, None, None)), resolve_threads(n_threads)
+    try:
+        looked = X.kernels.best_in_lists(X.core, centers, lists, previous, extra, *results, evidence, weights, *more)
+    except ValueError:
+        check.ids(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1))
+        raise
+    return SearchResult(*results, None if looked is None else Evidence(*looked))
+
+
+def best_in_lists_twin(
+    X: Floats,
+    means: Floats,
+    lists: NDArray,
+    previous: NDArray,
+    extra: NDArray,
+    kept: NDArray,
+    costs: Floats,
+    counts: NDArray,
+    evidence: bool,
+    sample_weight: NDArray | None,
+    factors: Floats | None,
+    offsets: Floats | None,
+    dof: Floats | None,
+    n_threads: int,
+) -> tuple[NDArray, ...] | None:
+    """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
+
+    If `evidence` is true, return the arrays of `Evidence`: sums of distances, computed in X's dtype, for each pair of
+    best component and candidate. Otherwise return None.
+    """
+    C, H = len(lists), kept.shape[1]
+    check.ids(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1))
+    sums, weights = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
+    kept[:], costs[:] = -1, np.inf
+    for i, x in enumerate(X):
+        own = previous[i][previous[i] >= 0]
+        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
+        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
+        theirs: list[Any] = [None if array is None else array[offered] for array in (means, factors, offsets, dof)]
+        found = costs_of(x[None], *theirs)[0].astype(X.dtype)
+        order = np.lexsort((offered, found))[:H]
+        counts[i] = len(offered)
+        kept[i, : len(order)], costs[i, : len(order)] = offered[order], found[order]
+        weight = 1.0 if sample_weight is None else sample_weight[i]
+        for c, value in zip(offered.tolist(), found.tolist(), strict=True):
+            if weight > 0:
+                pair = int(kept[i, 0]), c
+                sums[pair] = sums.get(pair, 0.0) + weight * (np.sqrt(value) if factors is None else value)
+                weights[pair] = weights.get(pair, 0.0) + weight
+    if not evidence:
+        return None
+    pairs = np.array(sorted(sums), dtype=np.int32).reshape(-1, 2)
+    indptr = np.searchsorted(pairs[:, 0], np.arange(C + 1)).astype(np.int64)
+    by_pair = [np.array([of[c, other] for c, other in pairs.tolist()]) for of in (sums, weights)]
+    return indptr, pairs[:, 1].copy(), *by_pair
 
 
 def reassign(
@@ -44,28 +190,30 @@ def reassign(
     active (C,) bool: only points of these components are processed; others have unchanged labels and the distances
     `known` (n,)  ->  labels (n,) int32, squared distances (n,)
     """
-    centers = check.centers(centers, X)
-    lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
-    labels = check.kept(labels, "labels", (len(X),))
-    inside, outside = (
-        None if factor is None else check.factor(factor, name, X, len(centers))
-        for factor, name in ((inside, "inside"), (outside, "outside"))
-    )
+    n, centers = len(X), check.matrix(centers, "centers", X, 1)
+    C = len(centers)
+    lists = check.array(lists, "lists", np.int32, min(len(lists), C), -1)
+    labels = check.array(labels, "labels", np.int32, n)
+    inside, outside = check.array(inside, "inside", X.dtype, C), check.array(outside, "outside", X.dtype, C)
+    for name, factors in (("inside", inside), ("outside", outside)):
+        if factors is not None and not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(f"{name} must be >= 0 and finite")
     if not 0 <= share <= 1:
         raise ValueError(f"share must be between 0 and 1, got {share!r}")
-    threads = resolve_threads(n_threads)
     if active is None:
-        mask, out, distances = None, np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+        mask, out, distances = None, np.empty_like(labels), np.empty(n, dtype=X.dtype)
     else:
-        if known is None or known.shape != (len(X),):
-            came = None if known is None else known.shape
-            raise ValueError(f"known must have shape ({len(X)},) where active is given, got {came}")
-        if np.shape(active) != (len(centers),):
-            raise ValueError(f"active must have shape ({len(centers)},), got {np.shape(active)}")
-        mask = check.contiguous(active, bool).view(np.uint8)
-        out, distances = labels.copy(), np.array(known, dtype=X.dtype)
-    with check.naming(len(centers), lists=(lists, -1)), check.naming(len(lists), labels=(labels, 0)):
+        if known is None:
+            raise ValueError(f"known must have shape ({n},) where active is given, got None")
+        mask = check.array(active, "active", bool, C).view(np.uint8)
+        out, distances = labels.copy(), check.array(known, "known", X.dtype, n).copy()
+    threads = resolve_threads(n_threads)
+    try:
         X.kernels.reassign(X.core, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
+    except ValueError:
+        check.ids(C, lists=(lists, -1))
+        check.ids(len(lists), labels=(labels, 0))
+        raise
     return out, distances
 
 
@@ -93,8 +241,8 @@ def reassign_twin(
     squared distances to them to `distances` (n,).
     """
     C = len(centers)
-    check.inside(lists, -1, C)
-    check.inside(labels, 0, len(lists))
+    check.ids(C, lists=(lists, -1))
+    check.ids(len(lists), labels=(labels, 0))
     stay = np.ones(C) if inside is None else inside.astype(np.float64)
     go = np.ones(C) if outside is None else outside.astype(np.float64)
     for c in range(len(lists)) if active is None else np.flatnonzero(active):
@@ -130,26 +278,42 @@ def top_k(
     previous (n, H′) int32: active sets K(n), best first, −1 means no component
     ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1
     """
-    measure = check.measure(components, X)
-    C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
-    lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
-    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
-    kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
-    with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
-        X.kernels.top_k(X.core, measure, lists, previous, kept, costs, resolve_threads(n_threads))
+    measure, n_kept = check.measure(components, X), check.count(n_kept, "n_kept")
+    n, C = len(X), len(measure[0])
+    lists, previous = check.array(lists, "lists", np.int32, C, -1), check.array(previous, "previous", np.int32, n, -1)
+    if not previous.shape[1]:
+        raise ValueError("previous must have at least one column, got none")
+    kept, costs = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
+    kernel = X.kernels.top_k if len(measure) == 1 else X.kernels.top_k_gaussians
+    try:
+        kernel(X.core, *measure, lists, previous, kept, costs, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(C, lists=(lists, -1), previous=(previous, -1))
+        check.ids(C, previous=(previous[:, :1], 0))
+        raise
     return kept, costs
 
 
-def top_k_twin(
-    X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
+def top_k_gaussians_twin(
+    X: Floats,
+    means: Floats,
+    factors: Floats | None,
+    offsets: Floats | None,
+    dof: Floats | None,
+    lists: NDArray,
+    previous: NDArray,
+    kept: NDArray,
+    costs: Floats,
+    n_threads: int,
 ) -> None:
     """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
 
-    Components are written to `kept` (n, H), and their costs to `costs` (n, H). The function calls `search_lists_twin`
+    Components are written to `kept` (n, H), and their costs to `costs` (n, H). The function calls `best_in_lists_twin`
     with empty neighbor lists, and with the list of each row's first component as extra candidates.
     """
-    check.inside(lists, -1, len(lists))
-    check.inside(previous[:, 0], 0, len(lists))
-    offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
+    check.ids(len(lists), lists=(lists, -1))
+    check.ids(len(lists), previous=(previous[:, :1], 0))
+    extra = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
     counts, no_lists = np.empty(len(X), dtype=np.int32), np.empty((len(lists), 0), dtype=np.int32)
-    search_lists_twin(X, measure, no_lists, previous, offered, kept, costs, counts, False, None, n_threads)
+    ids, results, measure = (no_lists, previous, extra), (kept, costs, counts), (factors, offsets, dof)
+    best_in_lists_twin(X, means, *ids, *results, False, None, *measure, n_threads)

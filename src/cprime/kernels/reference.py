@@ -14,21 +14,25 @@ from typing import Any, ClassVar
 
 from cprime.kernels.bounds import nearest_bounded_twin
 from cprime.kernels.cells import CenterCells, CenterCellsTwin
-from cprime.kernels.compiled import assign_by_parts
-from cprime.kernels.distances import distances_twin, extent_twin, products_twin
+from cprime.kernels.distances import distances_twin, extent_twin, potentials_twin, products_twin, spread_out_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
 from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, top_k_factors_twin
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
-from cprime.kernels.list_search import search_lists_twin
 from cprime.kernels.many import lloyd_many_twin, lloyd_twin, plus_plus_many_twin
-from cprime.kernels.nearest import nearest_twin
-from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin, normalized_twin
-from cprime.kernels.partial import reassign_twin, top_k_twin
+from cprime.kernels.nearest import assign_by_parts, best_twin, changed_twin
+from cprime.kernels.partial import best_in_lists_twin, reassign_twin, top_k_gaussians_twin
 from cprime.kernels.rows import Dense
-from cprime.kernels.sampling import potentials_twin, spread_out_twin
 from cprime.kernels.student_t_weights import scaled_responsibilities_twin
-from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
+from cprime.kernels.sums import (
+    accumulate_twin,
+    along_twin,
+    gather_twin,
+    grouped_order_twin,
+    means_twin,
+    moments_twin,
+    normalized_twin,
+)
 from cprime.kernels.transport import assign_bounded_twin
 
 TWINS: Any = SimpleNamespace(
@@ -37,7 +41,8 @@ TWINS: Any = SimpleNamespace(
     accumulate=accumulate_twin,
     along=along_twin,
     assign_bounded=assign_bounded_twin,
-    search_lists=search_lists_twin,
+    best=best_twin,
+    best_in_lists=best_in_lists_twin,
     changed=changed_twin,
     cut_line=cut_line_twin,
     distances=distances_twin,
@@ -48,14 +53,15 @@ TWINS: Any = SimpleNamespace(
     gather=gather_twin,
     grouped_order=grouped_order_twin,
     jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
-    top_k=top_k_twin,
+    top_k=lambda X, centers, *rest: top_k_gaussians_twin(X, centers, None, None, None, *rest),
+    top_k_gaussians=top_k_gaussians_twin,
     top_k_factors=top_k_factors_twin,
     lloyd=lloyd_twin,
     lloyd_many=lloyd_many_twin,
     log_sum_exp=log_sum_exp_twin,
     means=means_twin,
     moments=moments_twin,
-    nearest=nearest_twin,
+    nearest=lambda X, centers, hint, *rest: best_twin(X, centers, None, None, None, *rest),
     nearest_bounded=nearest_bounded_twin,
     normalized=normalized_twin,
     plus_plus_many=plus_plus_many_twin,

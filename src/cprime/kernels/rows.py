@@ -11,24 +11,20 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
+from cprime import _core
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.assignment import AssignResult, assign
 from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
 from cprime.kernels.cells import CenterCells
-from cprime.kernels.compiled import _core
-from cprime.kernels.distances import distances, extent, products
+from cprime.kernels.distances import distances, extent, products, spread_out
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
 from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
 from cprime.kernels.jumps import jumped
-from cprime.kernels.list_search import SearchResult, search_lists
 from cprime.kernels.many import LloydRun, lloyd
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
-from cprime.kernels.nearest import nearest
-from cprime.kernels.order import gather, normalized
-from cprime.kernels.partial import own_distances, reassign, top_k
-from cprime.kernels.sampling import spread_out
-from cprime.kernels.sums import accumulate, along, moments
+from cprime.kernels.nearest import AssignResult, assign, nearest
+from cprime.kernels.partial import SearchResult, own_distances, reassign, search_lists, top_k
+from cprime.kernels.sums import accumulate, along, gather, moments, normalized
 
 # Covariances are computed in blocks of rows, from which the mean is subtracted in float64. Maximum number of values in
 # a block.

@@ -15,16 +15,17 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from cprime import _core
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels import arguments as check
 from cprime.kernels.bounded_tables import nearest_bounded_by_tables
-from cprime.kernels.compiled import _core, assign_by_parts
 from cprime.kernels.exact import posterior
 from cprime.kernels.grouped_centers import GroupedCells
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
-from cprime.kernels.order import LEAST_LENGTH
+from cprime.kernels.nearest import assign_by_parts
 from cprime.kernels.rows import CoreTable
+from cprime.kernels.sums import LEAST_LENGTH
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
 # Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels. `lloyd`
@@ -100,7 +101,7 @@ class SparseRows(CoreTable):
             if step == 1:
                 return SparseRows(self.values, self.columns, self.begins[begin : max(begin, end) + 1], self.shape[1])
             rows = np.arange(begin, end, step)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else check.positions(rows, "order")
+        rows = np.flatnonzero(rows) if rows.dtype == bool else check.array(rows, "order", np.int64, -1)
         lengths = np.diff(self.begins)[rows]
         begins = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(begins[-1]) + np.repeat(self.begins[:-1][rows] - begins[:-1], lengths)
@@ -195,7 +196,7 @@ class SparseRows(CoreTable):
     nearest_bounded = nearest_bounded_by_tables
 
     def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
-        centers = check.centers(centers, self)
+        centers = check.matrix(centers, "centers", self, 1)
         scale = -0.5 / check.variance(variance)
         out, step = np.empty(len(self)), max(1, _VALUES // len(centers))
         for begin in range(0, len(self), step):

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cprime import _core
 from cprime._utils.number_types import NAMES, bits_of, code_of
 from cprime._utils.threads import resolve_threads
 from cprime.kernels.cells import CenterCells
-from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats
-from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Rows
+from cprime.kernels.sums import LEAST_LENGTH
 
 # Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
 _PIECE_BYTES = 16 * 2**20
@@ -78,7 +78,8 @@ class StoredRows(CoreTable):
     @property
     def core(self) -> Any:
         if self._core is None:
-            self._core = stored_rows(bits_of(self.array), self._code, self.dtype, self.order, self.lengths)
+            kind = _core.StoredRows32 if self.dtype == np.float32 else _core.StoredRows64
+            self._core = kind(bits_of(self.array), self._code, self.order, self.lengths)
         return self._core
 
     def __repr__(self) -> str:

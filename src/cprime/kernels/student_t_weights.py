@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters
 
 # Upper limit of log(1 + δ/ν), for squared Mahalanobis distances δ and degrees of freedom ν. With it, results are finite
@@ -47,25 +47,17 @@ def scaled_responsibilities(
     given = check.gaussians(components, components.means)
     if given.dof is None:
         raise TypeError("components must have degrees of freedom, dof, got None")
-    costs = check.contiguous(costs, given.means.dtype)
-    kept = check.kept(kept, "kept", costs.shape)
-    if responsibilities is not None:
-        responsibilities = check.responsibilities(responsibilities, kept)
-    weights, (C, D) = check.weights(sample_weight, len(kept)), given.means.shape
+    costs, (C, D) = check.contiguous(costs, given.means.dtype), given.means.shape
+    kept = check.array(kept, "kept", np.int32, *costs.shape)
+    responsibilities = check.array(responsibilities, "responsibilities", np.float64, *costs.shape)
+    weights = check.array(sample_weight, "sample_weight", np.float64, len(costs))
     scaled, tails = np.empty(kept.shape), np.zeros((2, C))
-    with check.naming(C, kept=(kept, 0)):
-        kernels.scaled_responsibilities(
-            kept,
-            costs,
-            responsibilities,
-            weights,
-            given.offsets,
-            given.dof,
-            D,
-            scaled,
-            tails,
-            resolve_threads(n_threads),
-        )
+    rows, parameters = (kept, costs, responsibilities, weights), (given.offsets, given.dof, D)
+    try:
+        kernels.scaled_responsibilities(*rows, *parameters, scaled, tails, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(C, kept=(kept, 0))
+        raise
     return StudentTWeights(scaled, *tails)
 
 
@@ -86,7 +78,7 @@ def scaled_responsibilities_twin(
     q are responsibilities, and u = (ν + D)/(ν + δ) for degrees of freedom ν and squared Mahalanobis distances δ.
     The sums Σ w q and Σ w q log u over rows of sample weight w are added to `tails` (2, C).
     """
-    check.inside(kept, 0, len(dof))
+    check.ids(len(dof), kept=(kept, 0))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)
     q = np.ones(kept.shape) if responsibilities is None else responsibilities

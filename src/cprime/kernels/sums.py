@@ -1,20 +1,26 @@
-"""Sufficient statistics for M-steps: sums over the active sets of points, eq. (6) of Lücke & Forster 2019."""
+"""Sufficient statistics for M-steps: sums over the active sets of points, eq. (6) of Lücke & Forster 2019.
+
+The file also has the order of points by component, and copies of rows in another order.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
 # Columns of small float32 numbers are multiplied by powers of two before they are squared, because squares underflow.
 # Greatest exponent of these powers.
 _MOST_UNIT = 126
+# Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
+# would be subnormal numbers, which have less precision. The bounds are powers of two, so scaling by them is exact.
+LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 
 def accumulate(
@@ -35,18 +41,14 @@ def accumulate(
     rows (n,): indices of the rows of X and sample_weight to use; None is all
     onto (C, D) float64: array to which S_c is added in place, and which is returned; None starts with zeros
     """
-    if rows is not None:
-        rows = check.positions(rows, "rows")
-    kept = check.kept(kept, "kept", (len(X) if rows is None else len(rows), check.width(kept, "kept")))
-    if responsibilities is None:
-        if kept.shape[1] != 1:
-            raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
-    else:
-        responsibilities = check.responsibilities(responsibilities, kept)
-    n_components = check.count(n_components, "n_components")
-    counts = np.empty(n_components)
-    sums = np.empty((n_components, X.shape[1])) if onto is None else check.sums(onto, "onto", n_components, X)
-    weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
+    rows = check.array(rows, "rows", np.int64, -1)
+    kept = check.array(kept, "kept", np.int32, len(X) if rows is None else len(rows), -1)
+    responsibilities = check.array(responsibilities, "responsibilities", np.float64, *kept.shape)
+    if responsibilities is None and kept.shape[1] != 1:
+        raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
+    counts = np.empty(check.count(n_components, "n_components"))
+    sums = check.output(onto, "onto", np.float64, len(counts), X.shape[1])
+    weights, threads = check.array(sample_weight, "sample_weight", np.float64, len(X)), resolve_threads(n_threads)
     X.kernels.accumulate(X.core, kept, responsibilities, weights, rows, counts, sums, onto is not None, threads)
     return counts, sums
 
@@ -102,20 +104,21 @@ def moments(
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """
-    means = check.matrix(components.means if isinstance(components, GaussianParameters) else components, "means", X)
-    if not len(means):
-        raise ValueError("means must have at least one row, got none")
-    kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
-    if responsibilities is not None:
-        responsibilities = check.responsibilities(responsibilities, kept)
-    weights = check.weights(sample_weight, len(X))
+    means = components.means if isinstance(components, GaussianParameters) else components
+    means = check.matrix(means, "means", X, 1)
+    kept = check.array(kept, "kept", np.int32, len(X), -1)
+    responsibilities = check.array(responsibilities, "responsibilities", np.float64, *kept.shape)
+    weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
     units = None if full else small_units(X, means)
     if units is not None:
         X, means = X.times(units), means * units
     C, D = means.shape
     sums = np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
-    with check.naming(C, kept=(kept, 0)):
+    try:
         X.kernels.moments(X.core, means, kept, responsibilities, weights, *sums, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(C, kept=(kept, 0))
+        raise
     if units is not None:
         return sums[0], sums[1] / units, sums[2] / np.square(units, dtype=np.float64)
     return sums[0], sums[1], symmetric(sums[2])
@@ -136,7 +139,7 @@ def moments_twin(
 
     w are sample weights, q responsibilities. The results are written to `counts`, `first` and `second`.
     """
-    check.inside(kept, 0, len(means))
+    check.ids(len(means), kept=(kept, 0))
     w = np.zeros((len(X), len(means)))
     for h in range(kept.shape[1]):
         w[np.arange(len(X)), kept[:, h]] += 1 if responsibilities is None else responsibilities[:, h]
@@ -195,19 +198,22 @@ def along(
 
     centers (C, D), directions (C, D), labels (n,) int32
     """
-    centers, directions = check.centers(centers, X), check.matrix(directions, "directions", X)
+    centers, directions = check.matrix(centers, "centers", X, 1), check.matrix(directions, "directions", X)
     if len(directions) != len(centers):
         raise ValueError(f"directions must have shape {centers.shape}, got {directions.shape}")
-    labels = check.kept(labels, "labels", (len(X),))
+    labels = check.array(labels, "labels", np.int32, len(X))
     out = np.empty(len(X))
-    with check.naming(len(centers), labels=(labels, 0)):
+    try:
         X.kernels.along(X.core, centers, directions, labels, out, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(len(centers), labels=(labels, 0))
+        raise
     return out
 
 
 def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
     """Write the projections (x_n − m_c)·v_c of points on the directions of their components c to `out` (n,)."""
-    check.inside(labels, 0, len(centers))
+    check.ids(len(centers), labels=(labels, 0))
     differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
     out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
 
@@ -228,10 +234,10 @@ def means(
     The mean of a component without points is its previous one. Squared distances are computed from unrounded means.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
-    sums = check.sums(sums, "sums", len(centers), centers)
-    counts = check.vector(counts, "counts", len(centers))
-    origin = None if origin is None else check.vector(origin, "origin", centers.shape[1])
-    out, squares = np.empty_like(centers), np.empty(len(centers))
+    C, D = centers.shape
+    counts, sums = check.array(counts, "counts", np.float64, C), check.array(sums, "sums", np.float64, C, D)
+    origin = check.array(origin, "origin", np.float64, D)
+    out, squares = np.empty_like(centers), np.empty(C)
     kernels.means(counts, sums, centers, origin, out, squares, resolve_threads(n_threads))
     return out, squares
 
@@ -250,3 +256,75 @@ def means_twin(
     new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
     out[:] = new.astype(centers.dtype)
     squares[:] = np.square(new - (centers if origin is None else origin)).sum(axis=1)
+
+
+def grouped_order(
+    labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
+) -> NDArray[np.int64]:
+    """Return the indices (n,) that sort points by component, by a stable counting sort.
+
+    labels (n,) int32: component of each point
+    """
+    labels = check.array(labels, "labels", np.int32, -1)
+    n_components = check.count(n_components, "n_components")
+    order = np.empty(len(labels), dtype=np.int64)
+    try:
+        kernels.grouped_order(labels, n_components, order, resolve_threads(n_threads))
+    except ValueError:
+        check.ids(n_components, labels=(labels, 0))
+        raise
+    return order
+
+
+def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
+    """Sort points by component with NumPy's stable sort; write the indices (n,) of the sorted points to `order`."""
+    check.ids(n_components, labels=(labels, 0))
+    order[:] = np.argsort(labels, kind="stable")
+
+
+def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
+    """Return a C-contiguous copy (m, D) of the rows of an array with the m indices `order`, made by several threads."""
+    order = check.array(order, "order", np.int64, -1)
+    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
+    X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
+    return out
+
+
+def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
+    """Copy the rows with the indices `order` to `out` in NumPy; raise ValueError if an index is out of range."""
+    if order.size and not (order.min() >= 0 and order.max() < len(X)):
+        raise ValueError("order has a row outside X")
+    out[:] = X[order]
+
+
+def normalized(
+    X: CoreRows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
+) -> tuple[Floats, NDArray[np.float64]]:
+    """Return rows in the order of indices `order`, divided by their Euclidean lengths (n, D), and the lengths (n,).
+
+    A row of zeros is unchanged, and its length is 0.
+    """
+    order = check.array(order, "order", np.int64, -1)
+    n = len(X) if order is None else len(order)
+    out, lengths = np.empty((n, X.shape[1]), dtype=X.dtype), np.empty(n)
+    X.kernels.normalized(X.core, order, LEAST_LENGTH[X.dtype], out, lengths, resolve_threads(n_threads))
+    return out, lengths
+
+
+def normalized_twin(
+    X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
+) -> None:
+    """Write rows divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
+
+    Rows are first divided by their greatest absolute values to avoid overflow.
+    """
+    if order is None:
+        out[:] = X
+    else:
+        gather_twin(X, order, out, n_threads)
+    largest = np.abs(out).max(axis=1, initial=0)
+    largest = np.where(largest > 0, largest, 1).astype(np.float64)
+    scaled = out / largest[:, np.newaxis]
+    of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
+    lengths[:] = largest * of_scaled
+    out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

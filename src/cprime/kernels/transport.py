@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime.kernels import arguments as check
-from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
@@ -58,20 +58,21 @@ def assign_bounded(
     Raises `Infeasible` if no assignment of points to their candidates is within the bounds. It also does so if only
     some clusters are candidates of a point, and prices exceed four times the greatest cost.
     """
-    lower, upper = (check.positions(bound, name) for bound, name in ((lower, "lower"), (upper, "upper")))
-    C, shape = len(lower), (len(ids), check.width(ids, "ids"))
-    ids, costs = check.kept(ids, "ids", shape), check.matrix(costs, "costs")
-    if costs.shape != shape or len(upper) != C:
-        raise ValueError(f"costs and upper must have shapes {shape} and ({C},), got {costs.shape} and {upper.shape}")
+    lower = check.array(lower, "lower", np.int64, -1)
+    C, ids, costs = len(lower), check.array(ids, "ids", np.int32, -1, -1), check.matrix(costs, "costs")
+    upper, costs = check.array(upper, "upper", np.int64, C), check.array(costs, "costs", costs.dtype, *ids.shape)
     if not ((lower >= 0) & (lower <= upper)).all() or not int(lower.sum()) <= len(ids) <= int(upper.sum()):
         raise Infeasible(
             f"the sizes of {C} clusters of {lower.sum()} to {upper.sum()} points cannot have the sum {len(ids)}"
         )
-    limit = np.inf if shape[1] >= C and (ids >= 0).all() else _GREATEST_PRICE
-    prices = np.zeros(C) if prices is None else check.vector(prices, "prices", C).copy()
+    limit = np.inf if ids.shape[1] >= C and (ids >= 0).all() else _GREATEST_PRICE
+    prices = np.zeros(C) if prices is None else check.array(prices, "prices", np.float64, C).copy()
     labels = np.empty(len(ids), dtype=np.int32)
-    with check.naming(C, ids=(ids, -1)):
-        found = kernels.assign_bounded(ids, check.contiguous(costs), lower, upper, accuracy, limit, prices, labels)
+    try:
+        found = kernels.assign_bounded(ids, costs, lower, upper, accuracy, limit, prices, labels)
+    except ValueError:
+        check.ids(C, ids=(ids, -1))
+        raise
     if not found:
         raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
     return labels, prices
@@ -86,7 +87,7 @@ def assign_bounded_twin(
     point is written to `labels` (n,). Returns False, with undefined labels, if no assignment is within the bounds, or
     if it needs prices above `limit` times the greatest cost; otherwise True.
     """
-    check.inside(ids, -1, len(lower))
+    check.ids(len(lower), ids=(ids, -1))
     offered = ids >= 0
     if not (np.isfinite(costs) & (costs >= 0) | ~offered).all():
         raise ValueError("costs must be >= 0 and finite")

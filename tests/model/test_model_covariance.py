@@ -9,7 +9,6 @@ from model_data import matrices
 from cprime.model import Diag, FullCovariance, Spherical
 from cprime.model.covariance import (
     DataScale,
-    data_variance,
     inverses,
     least_variance,
     of_empty,
@@ -74,12 +73,11 @@ def test_nothing_at_all_becomes_a_tiny_share_of_the_variance_of_the_data(unit, d
 def test_the_variance_of_the_data():
     """The data variance is the mean over columns; for equal points, 1e-10 of it is the square of their resolution."""
     counts, means = np.array([1.0, 3.0]), np.array([[0.0, 4.0], [8.0, 4.0]])
-    assert data_variance(counts, means, np.array([[1.0, 0.0], [2.0, 0.5]]), np.float64) == pytest.approx(
-        (0.25 * 1 + 0.75 * 2 + 12 + 0.75 * 0.5) / 2
-    )
-    equal = data_variance(counts, np.full((2, 2), -8.0), np.zeros((2, 2)), np.float32)
+    scale = DataScale.measure(counts, means, np.array([[1.0, 0.0], [2.0, 0.5]]), np.float64)
+    assert scale.variance == pytest.approx((0.25 * 1 + 0.75 * 2 + 12 + 0.75 * 0.5) / 2)
+    equal = DataScale.measure(counts, np.full((2, 2), -8.0), np.zeros((2, 2)), np.float32).variance
     assert 1e-10 * equal == pytest.approx((8 * np.finfo(np.float32).eps) ** 2)
-    assert data_variance(counts, np.zeros((2, 2)), np.zeros((2, 2)), np.float32) == 1.0
+    assert DataScale.measure(counts, np.zeros((2, 2)), np.zeros((2, 2)), np.float32).variance == 1.0
 
 
 def test_rounding_is_no_variance():

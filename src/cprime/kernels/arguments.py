@@ -132,9 +132,8 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
     """Check the shapes and types of the parameters of C Gaussians; return these as contiguous arrays of X's dtype."""
     means = matrix(components.means, "means", X, 1)
     C, D = means.shape
-    factors = contiguous(components.factors, X.dtype)
-    if factors.shape not in ((C, D), (C, D, D)):
-        raise ValueError(f"factors must have shape ({C}, {D}) or ({C}, {D}, {D}), got {factors.shape}")
+    shape = (C, D, D) if np.ndim(components.factors) == 3 else (C, D)
+    factors = array(components.factors, "factors", X.dtype, *shape)
     offsets, dof = array(components.offsets, "offsets", X.dtype, C), array(components.dof, "dof", X.dtype, C)
     if dof is not None and not (dof > 0).all():
         raise ValueError(f"dof must be {C} numbers > 0, got {components.dof}")

@@ -39,7 +39,7 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
     values (n, H): logarithms of joint probabilities, or squared distances with scale = −1/2σ². Each a is finite or
     −inf, and each row has a finite one.
     """
-    values = check.contiguous(check.matrix(values, "values"))
+    values = np.ascontiguousarray(check.matrix(values, "values"))
     if values.shape[1] < 1:
         raise ValueError("values must have at least one column, got 0")
     out = Posterior(np.empty(values.shape), np.empty(len(values)), np.empty(len(values)))

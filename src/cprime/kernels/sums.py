@@ -121,7 +121,7 @@ def moments(
         raise
     if units is not None:
         return sums[0], sums[1] / units, sums[2] / np.square(units, dtype=np.float64)
-    return sums[0], sums[1], symmetric(sums[2])
+    return sums[0], sums[1], symmetric(sums[2]) if full else sums[2]
 
 
 def moments_twin(
@@ -233,7 +233,7 @@ def means(
     centers (C, D): previous means    origin (D,): None means the previous means
     The mean of a component without points is its previous one. Squared distances are computed from unrounded means.
     """
-    centers = check.contiguous(check.matrix(centers, "centers"))
+    centers = np.ascontiguousarray(check.matrix(centers, "centers"))
     C, D = centers.shape
     counts, sums = check.array(counts, "counts", np.float64, C), check.array(sums, "sums", np.float64, C, D)
     origin = check.array(origin, "origin", np.float64, D)

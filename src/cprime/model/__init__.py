@@ -2,14 +2,13 @@
 
 from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical
-from cprime.model.diag import Diag
 from cprime.model.factors import Factors, PrincipalComponents
 from cprime.model.full import FullCovariance
 from cprime.model.interface import Model
+from cprime.model.own_covariance import Diag, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter
-from cprime.model.spherical import Spherical
 from cprime.model.student_t import STUDENT_T, StudentTDiag, StudentTFull, StudentTSpherical
 from cprime.model.student_t_tied import StudentTTied, StudentTTiedSpherical
 from cprime.model.tied import Tied

@@ -18,7 +18,6 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.covariance import n_collapsed, scaled_along
 from cprime.model.interface import Expected, Weights
-from cprime.neighbors.components import Components
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
@@ -70,7 +69,7 @@ class Family:
     least_variances: Any = None
     noise: Any = _undefined("define `noise` or `drawn`")
     imputed: Any = _undefined("say what missing numbers may be")
-    _components: Any = property(_undefined("say what its components are"))
+    components: Any = _undefined("say what its components are")
     marginal: Any = _undefined("say what its marginals are")
     conditional: Any = _undefined("say what its conditionals are")
 
@@ -104,7 +103,7 @@ class Family:
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        return None if cls.axes is None else tuple({"C": C, "D": D}[axis] for axis in cls.axes)
+        return None if cls.axes is None else tuple(map({"C": C, "D": D}.__getitem__, cls.axes))
 
     def as_sklearn(self) -> dict[str, Any]:
         raise TypeError(f"scikit-learn has no mixtures of {self.covariance_type!r} components.")
@@ -119,10 +118,6 @@ class Family:
         drawn: NDArray = self.centers[labels] + self.noise(labels, normal).astype(self.centers.dtype)
         return drawn
 
-    def components(self) -> Components:
-        components: Components = self._components
-        return components
-
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
 
@@ -136,7 +131,8 @@ class Family:
         return out
 
     def _costs(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        return self.components().best(self.embed(X), self.n_components)
+        found: tuple[NDArray[np.int32], Floats] = self.components().best(self.embed(X), self.n_components)
+        return found
 
 
 class Gaussian(Family):

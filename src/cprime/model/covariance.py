@@ -26,26 +26,6 @@ def least_variance(unit: float, dtype: DTypeLike) -> float:
     return max(_LEAST_SHARE[dtype] * unit, _LEAST[dtype])
 
 
-def data_variance(
-    counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
-) -> float:
-    """Return the variance of all points, averaged over columns [data unit²], from means and variances of components.
-
-    counts (C,): weights of the components    means, variances (C, D)
-    If all points are equal, the variance is 0. Then return the squared spacing of floating-point numbers near the
-    means, divided by 1e-10. The repair of a singular covariance adds 1e-10 of the result, so it adds that spacing.
-    """
-    shares = counts / counts.sum()
-    squares = means - shares @ means
-    np.square(squares, out=squares)
-    squares += variances
-    unit = max(float((shares @ squares).mean()), 0.0)  # rounding may make it negative
-    if unit:
-        return unit
-    resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
-    return resolution**2 / _JITTER or 1.0
-
-
 class DataScale(NamedTuple):
     """Scale of the data of an M-step, for the repair of singular covariances.
 
@@ -61,9 +41,19 @@ class DataScale(NamedTuple):
     def measure(
         cls, counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
     ) -> Self:
-        """Compute the scale of data of a given dtype from means (C, D) and variances about the means (C, D)."""
-        resolution = np.square(float(np.finfo(dtype).eps) * means)
-        return cls(data_variance(counts, means, variances, dtype), resolution)
+        """Compute the scale of data of a given dtype from means (C, D) and variances about the means (C, D).
+
+        counts (C,): weights of the components
+        If all points are equal, their variance is 0. Then `variance` is the squared spacing of floating-point numbers
+        near the means, divided by 1e-10. The repair of a singular covariance adds 1e-10 of it, so it adds that spacing.
+        """
+        shares, eps = counts / counts.sum(), float(np.finfo(dtype).eps)
+        squares = means - shares @ means
+        np.square(squares, out=squares)
+        squares += variances
+        variance = max(float((shares @ squares).mean()), 0.0)  # rounding may make it negative
+        spacing = (eps * float(np.abs(means).max())) ** 2
+        return cls(variance or spacing / _JITTER or 1.0, np.square(eps * means))
 
     def pool(self, shares: NDArray[np.float64]) -> Self:
         """Return the data's scale for one covariance that all components share, with a resolution of shape (1, D).

@@ -34,10 +34,8 @@ class Embedded(Gaussian):
     steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
 
     @cached
-    def _handicap(self) -> NDArray[np.float64] | None:
-        """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale); None for equal weights."""
-        if self.weights is None:
-            return None
+    def _handicap(self) -> NDArray[np.float64]:
+        """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale), if weights π are free."""
         logs = log_weights(self.weights, self.centers)
         return np.sqrt((logs.max() - logs) / -self.scale)
 
@@ -46,8 +44,7 @@ class Embedded(Gaussian):
         factors = np.full_like(self.embedded_centers, np.sqrt(-2 * self.scale))
         return GaussianParameters(self.embedded_centers, factors, np.zeros(self.n_components))
 
-    @cached
-    def _components(self) -> Centers:
+    def components(self) -> Centers:
         return Centers(self.embedded_centers, self.steady)
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:

@@ -98,6 +98,9 @@ class Factors(Gaussian):
         constant = self.n_features * math.log(2 * math.pi)
         return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
+    def components(self) -> FactorCosts:
+        return self._components
+
     @cached
     def _components(self) -> FactorCosts:
         return FactorCosts(

@@ -106,6 +106,9 @@ class Linear(Family, ABC):
     def variances(self) -> NDArray[np.float64]:
         """Return the variance of each column under each component: (C, D)."""
 
+    def components(self) -> LinearCosts:
+        return self._components
+
     @cached
     def _components(self) -> LinearCosts:
         parameters, log_normalizers = self.natural

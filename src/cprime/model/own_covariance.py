@@ -1,4 +1,4 @@
-"""Base class of mixtures with a covariance for each component, of any shape (full, diagonal, spherical).
+"""Mixtures with a covariance for each component: a base class, and those with diagonal and spherical covariances.
 
 The equations are (28)-(31) of Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*.
 """
@@ -12,12 +12,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Exact, Floats, GaussianParameters, Responses, Rows
-from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, new_weights
-from cprime.model.covariance import DataScale, checked_precisions, fitted_covariances, inverted, within
+from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, new_weights, register
+from cprime.model.conditional import Conditional, others
+from cprime.model.covariance import (
+    DataScale,
+    checked_precisions,
+    fitted_covariances,
+    inverted,
+    of_empty,
+    positive,
+    scaled_along,
+    within,
+)
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.neighbors.components import GaussianCosts
 
@@ -124,19 +135,13 @@ class OwnCovariance(Gaussian, ABC):
         )
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
-    def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
+    def maximise(self, moments: OwnMoments, prior: None = None, total: float | None = None) -> Self:
         """Return the model after an M-step: weighted means μ_c, covariances Σ_c, weights π_c (shares of the points).
 
         The mean of a component without points is unchanged. `reg_covar` is added to the variances, as in scikit-learn.
         So in an iteration the free energy F increases by at least reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹),
         with the new π_c; this bound may be negative.
-        """
-        return self._updated(moments, float(moments.counts.sum()))
-
-    def _updated(self, moments: OwnMoments, total: float) -> Self:
-        """Return the new parameters, computed from moments.
-
-        total: total weight of the points, by which families with one common covariance divide the scatter
+        total: number by which families with one common covariance divide the scatter; None is the weight of all points
         """
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
@@ -146,16 +151,13 @@ class OwnCovariance(Gaussian, ABC):
         variances = np.diagonal(second, axis1=1, axis2=2) if self.full else second
         scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
         centers = means.astype(self.centers.dtype)
+        total = float(moments.counts.sum()) if total is None else total
         covariances = self._shaped(moments.counts / total, second, scale)
         if self.fixed:
             fixed = list(self.fixed)
             centers[fixed], covariances[fixed] = self.centers[fixed], self.covariances[fixed]
-        return replace(
-            self,
-            centers=centers,
-            covariances=covariances,
-            weights=new_weights(self.weights, moments.counts),
-        )
+        weights = new_weights(self.weights, moments.counts)
+        return replace(self, centers=centers, covariances=covariances, weights=weights)
 
     def extrapolated(self, before: Self, share: float) -> Self:
         covariances = self._covariances_along(before, share)
@@ -208,3 +210,67 @@ class OwnCovariance(Gaussian, ABC):
             else:
                 raise ValueError("precisions_init must be > 0, got entries that are not.")
         return cls(centers, covariances, reg_covar, weights)
+
+
+@register
+@storable("model.Diag")
+@dataclass(frozen=True)
+class Diag(OwnCovariance):
+    """Gaussian mixture with diagonal covariances; covariances (C, D): variances [data unit²]."""
+
+    covariance_type: ClassVar[str] = "diag"
+    sklearn_type: ClassVar[str] = "diag"
+    axes: ClassVar[str] = "CD"
+    full: ClassVar[bool] = False
+    scale_free: ClassVar[bool] = True
+
+    @cached
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        factors = 1 / np.sqrt(self.spread)
+        return factors, np.log(factors).sum(axis=1)
+
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        return positive(scaled_along(self.covariances, before.covariances, share), self.centers.dtype)
+
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
+        return positive(of_empty(shares, np.maximum(second, 0) + self.reg_covar), self.centers.dtype, scale)
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        return normal * np.sqrt(self.spread[labels])
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = self._moved(X, labels) * self.factors[0][labels]
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=self._places(columns), covariances=self.covariances[:, columns])
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        return Conditional(self.marginal(columns), self.marginal(others(columns, self.n_features)))
+
+
+@register
+@storable("model.Spherical")
+@dataclass(frozen=True)
+class Spherical(Diag):
+    """Gaussian mixture with spherical covariances; covariances (C,): variances [data unit²]."""
+
+    covariance_type: ClassVar[str] = "spherical"
+    sklearn_type: ClassVar[str] = "spherical"
+    axes: ClassVar[str] = "C"
+    scale_free: ClassVar[bool] = False
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        return np.repeat(self.covariances[:, np.newaxis], self.n_features, axis=1)
+
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
+        variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
+        return positive(of_empty(shares, variances), self.centers.dtype, scale.average_columns())
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=self._places(columns))

@@ -15,7 +15,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.model.base import winner_error
 from cprime.model.covariance import DataScale, pooled, positive, repaired
 from cprime.model.full import FullCovariance
-from cprime.model.spherical import Spherical
+from cprime.model.own_covariance import Spherical
 
 
 @storable("model.PooledSpherical")

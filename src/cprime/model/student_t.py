@@ -28,11 +28,9 @@ from cprime.kernels import Floats, GaussianParameters, Rows, posterior, scaled_r
 from cprime.model.base import expect_gaussians, new_weights
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
-from cprime.model.diag import Diag
 from cprime.model.full import FullCovariance
 from cprime.model.interface import Expected, Responsibilities, Weights
-from cprime.model.own_covariance import OwnCovariance, OwnMoments
-from cprime.model.spherical import Spherical
+from cprime.model.own_covariance import Diag, OwnCovariance, OwnMoments, Spherical
 
 _FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
 _COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs
@@ -130,7 +128,8 @@ class StudentT(OwnCovariance):
         unchanged.
         """
         dof, N = self._new_dof(moments) if self.estimated else self.dof, moments.counts
-        new = super()._updated(moments.weighted, float(dof @ moments.weighted.counts * N.sum() / (dof @ N)))
+        total = float(dof @ moments.weighted.counts * N.sum() / (dof @ N))
+        new = super().maximise(moments.weighted, total=total)
         return replace(new, weights=new_weights(self.weights, N), dof=dof)
 
     def _new_dof(self, moments: StudentTMoments) -> NDArray[np.float64]:

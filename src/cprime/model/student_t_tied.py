@@ -23,7 +23,7 @@ from cprime.model.covariance import (
     scaled_along,
 )
 from cprime.model.full import FullCovariance
-from cprime.model.spherical import Spherical
+from cprime.model.own_covariance import Spherical
 from cprime.model.student_t import StudentT
 
 

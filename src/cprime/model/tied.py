@@ -98,7 +98,7 @@ class Tied(Embedded):
         """Whitened means, one row per component; float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
         centers = (self.centers - self._origin) @ self._whitening.T
         farthest = float(np.square(centers).sum(axis=1).max())
-        if self._handicap is not None:
+        if self.weights is not None:
             centers[:, -1] = self._handicap
         dtype = self.centers.dtype
         is_narrow = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2

@@ -101,19 +101,19 @@ class TiedSpherical(Embedded):
 
     @cached
     def embedded_centers(self) -> Floats:
-        if self._handicap is None:
+        if self.weights is None:
             return self.centers
         return np.column_stack([self.centers, self._handicap.astype(self.centers.dtype)])
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        if self._handicap is None:
+        if self.weights is None:
             return X
         if before is not None and before.shape[1] == self.n_features + 1:
             return before
         return X.widened()
 
     def expect_all(self, block: Block) -> Expected:
-        if self._handicap is None:
+        if self.weights is None:
             exact = block.X.expect_all(self.centers, self.variance, block.sample_weight)
             moments = SphericalMoments(exact.counts, exact.sums, block.weight, exact.squares)
             return Expected(moments, exact.log_sum, exact.entropy, exact.quantization_error)
@@ -129,7 +129,7 @@ class TiedSpherical(Embedded):
         )
         if shares.cost is None:  # costs are unknown only in hard assignment
             squares = winner_error(block, self.centers, shares.ids[:, 0])
-        elif self._handicap is None:
+        elif self.weights is None:
             squares = shares.cost
         else:
             squares = shares.cost - float((counts * np.square(self._handicap)).sum())
@@ -139,7 +139,7 @@ class TiedSpherical(Embedded):
         if kept.costs is None:
             return winner_error(block, self.centers, kept.winners.copy())
         J = block.weighted_sum(kept.costs[:, 0])
-        if self._handicap is not None:
+        if self.weights is not None:
             J -= block.weighted_sum(np.square(self.embedded_centers[:, -1], dtype=np.float64)[kept.winners])
         return max(J, 0.0)
 
@@ -241,7 +241,7 @@ class TiedSpherical(Embedded):
         return SphericalMoments(shares, sums, 1.0, within), Scatter(mean, within + between, 1.0)
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
-        if self._handicap is None:
+        if self.weights is None:
             return self.log_scale + X.log_sum_exp(self.centers, self.variance)
         return super().log_likelihood(X)
 

@@ -116,7 +116,10 @@ class Components:
         C, now = len(self.centers), self.snapshot
         if not now or len(before) != len(now):
             return np.ones(C, dtype=bool)
-        return np.any([(new != old).reshape(C, -1).any(axis=1) for new, old in zip(now, before, strict=True)], axis=0)
+        changed = np.zeros(C, dtype=bool)
+        for new, old in zip(now, before, strict=True):
+            changed |= (new != old).reshape(C, -1).any(axis=1)
+        return changed
 
 
 class KernelComponents(Components):

@@ -1,6 +1,6 @@
 """Neighbor lists of components, from distances between centers; a component is not in its own list."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +27,13 @@ def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
     first: id of the component to which the first row belongs
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
-    for begin, end in _blocks(len(lists)):
-        block = lists[begin:end]
-        own = block == np.arange(first + begin, first + end, dtype=np.int32)[:, np.newaxis]
-        order = np.argsort(np.where(own, np.int8(2), block < 0), axis=1, kind="stable")
-        out[begin:end] = np.take_along_axis(np.where(own, np.int32(-1), block), order, axis=1)[:, :-1]
+    ids = np.arange(first, first + len(lists), dtype=np.int32)[:, np.newaxis]
+    for begin in range(0, len(lists), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        own = lists[rows] == ids[rows]
+        order = np.argsort(np.where(own, np.int8(2), lists[rows] < 0), axis=1, kind="stable")
+        out[rows] = np.take_along_axis(np.where(own, np.int32(-1), lists[rows]), order, axis=1)[:, :-1]
     return out
-
-
-def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges (begin, end) that cover n rows, short enough to limit the size of temporary arrays."""
-    for begin in range(0, n, _BLOCK):
-        yield begin, min(begin + _BLOCK, n)
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -86,12 +81,14 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
     """
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
+    ids = np.arange(len(lists), dtype=np.int32)
     out = np.empty((len(lists), n - 1), dtype=np.int32)
-    for begin, end in _blocks(len(lists)):
-        near = np.column_stack([np.arange(begin, end, dtype=np.int32), expanded[begin:end]])
-        rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
-        found = Dense(centers[begin:end]).search_lists(centers, expanded, near, n, rest)
-        out[begin:end] = without_self(found.kept, begin)
+    for begin in range(0, len(lists), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        rest = np.ascontiguousarray(lists[rows, _EXPANDED:])
+        near = np.column_stack([ids[rows], expanded[rows]])
+        found = Dense(centers[rows]).search_lists(centers, expanded, near, n, rest)
+        out[rows] = without_self(found.kept, begin)
     return out
 
 

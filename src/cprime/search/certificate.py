@@ -33,7 +33,7 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
     result: dict[str, Any] = {
         "n_points": m,
         "agreement": p,
-        "agreement_interval": [float(np.clip((middle + side * width) / (1 + _Z**2 / m), 0, 1)) for side in (-1, 1)],
+        "agreement_interval": np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / m), 0, 1).tolist(),
     }
     if scale is None:
         best, excess = truth[:, 0].astype(np.float64), np.maximum(seen[:, 0] - truth[:, 0], 0)

@@ -177,7 +177,7 @@ class TwoLevel(Options):
             check_count("n_cells", self.n_cells)
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
-        return data.take(choose_by_two_levels(data, n_clusters, rng, self.n_cells)).X.dense()
+        return choose_by_two_levels(data, n_clusters, rng, self.n_cells)[1]
 
 
 @storable("seeding.KMeansParallel")

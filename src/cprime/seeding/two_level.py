@@ -87,14 +87,16 @@ def two_level(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     with computing(n_threads):
-        indices = choose_by_two_levels(local(data, weights), n_clusters, rng)
+        indices, _ = choose_by_two_levels(local(data, weights), n_clusters, rng)
     return rows_at(data, indices), indices
 
 
 def choose_by_two_levels(
     data: Data, n_clusters: int, rng: np.random.RandomState, n_cells: int | None = None
-) -> NDArray[np.int64]:
-    """Choose rows as starting centers in two levels (coarse cells, centers of each cell); return their indices (C,).
+) -> tuple[NDArray[np.int64], Floats]:
+    """Choose rows as starting centers in two levels (coarse cells, centers of each cell).
+
+    Returns the indices of the rows (C,), and the rows as centers (C, D).
 
     The active set of each point in `data` becomes the nearest center of the point's own cell. Two passes read the data:
     one finds the cell of each point, the other this nearest center.
@@ -105,25 +107,30 @@ def choose_by_two_levels(
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
-        return indices
+        return indices, centers
     n_cells = math.isqrt(n_clusters - 1) + 1 if n_cells is None else min(n_cells, n_clusters)
-    sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), key))
-    cells = coarse_centers(sample.X, n_cells, rng)
+    n = min(data.n_weighted, SAMPLE_PER_CELL * n_cells)
+    if data.weighted:
+        sampled = data.each(FindSmallestKeys(key, n)).rows
+    else:
+        sampled = np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
+    sample = data.take(sampled).X
+    cells = coarse_centers(sample, n_cells, rng)
     coarse = data.each(NearestCells(cells))
     data.commit()
-    spread = _spread(sample.X, np.ones(len(sample.X))) * coarse.mass.sum() / len(sample.X)
+    spread = _spread(sample) * coarse.mass.sum() / n
     share = _shares(coarse.distortion, spread, coarse.available, n_clusters)
 
     mass, distortion = coarse.mass.copy(), coarse.distortion.copy()
     mass[mass == 0] = distortion[distortion == 0] = 1.0  # no division by zero in cells without weight or distortion
     drawn = data.each(Candidates(key, mass, distortion, _CANDIDATES * share))
-    groups, n_chosen = [], []
+    groups, n_chosen = list[NDArray](), list[int]()
     for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
             n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # time grows with the squared number of candidates of a block
             groups += np.array_split(rows, n_blocks)
-            n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
-    offsets = np.cumsum([0] + [len(rows) for rows in groups])
+            n_chosen += map(len, np.array_split(np.arange(n), n_blocks))
+    offsets = np.cumsum([0, *map(len, groups)])
     candidates = data.take(drawn.rows).X
     uniform = rng.uniform(size=(n_clusters, _TRIALS))
     chosen = np.repeat(offsets[:-1], n_chosen) + candidates.spread_out(
@@ -131,18 +138,9 @@ def choose_by_two_levels(
     )
     owner = np.repeat(np.arange(len(cells)), drawn.counts)
     chosen = chosen[np.lexsort((drawn.rows[chosen], owner[chosen]))]
-    _label(data, cells, candidates[chosen].dense(), owner[chosen])
-    return drawn.rows[chosen]
-
-
-def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
-    """Draw n distinct rows with probability proportional to weight, and return the row indices (n,).
-
-    The indices are in ascending order if the data have no weights.
-    """
-    if data.weighted:
-        return data.each(FindSmallestKeys(key, n)).rows
-    return np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
+    centers = candidates[chosen].dense()
+    _label(data, cells, centers, owner[chosen])
+    return drawn.rows[chosen], centers
 
 
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
@@ -252,7 +250,7 @@ class Candidates:
             m = min(int(limit), int(np.isfinite(keys[places]).sum()))
             drawn.append(np.sort(places[np.argpartition(keys[places], m - 1)[:m]]) if m else places[:0])
         places = np.concatenate(drawn)
-        counts = np.array([len(one) for one in drawn])
+        counts = np.array(list(map(len, drawn)))
         return None, CandidatesByCell(counts, block.rows(places), keys[places], 1 / ratio[places], self.limit)
 
 
@@ -282,15 +280,12 @@ class Labelled:
         return ActiveSet(labels[:, np.newaxis]), len(block)
 
 
-def _spread(X: Rows, weights: NDArray) -> float:
-    """Return an estimate of Σ_n w_n ‖x_n − mean‖² (weights w_n) [data unit²] from about ten thousand rows."""
-    step = -(-len(X) // 10_000)
-    rows, w = X[::step], weights[::step]
-    if not w.any():
-        return 0.0
-    counts, sums = rows.accumulate(np.zeros((len(rows), 1), dtype=np.int32), None, w, n_components=1)
+def _spread(X: Rows) -> float:
+    """Return an estimate of Σ_n ‖x_n − mean‖² [data unit²] from about ten thousand rows."""
+    rows = X[:: -(-len(X) // 10_000)]
+    counts, sums = rows.accumulate(np.zeros((len(rows), 1), dtype=np.int32), n_components=1)
     squared = rows.distances((sums / counts[:, np.newaxis]).astype(rows.dtype))[0]
-    return float((w * squared).sum() * weights.sum() / w.sum())
+    return float(squared.astype(np.float64).sum() * len(X) / len(rows))
 
 
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:

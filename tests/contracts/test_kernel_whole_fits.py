@@ -29,10 +29,6 @@ def points(dtype):
     return (8 * rng.standard_normal((9, 3))[rng.integers(9, size=150)] + rng.standard_normal((150, 3))).astype(dtype)
 
 
-def as_reference(X):
-    return Reference(X) if isinstance(X, np.ndarray) else X
-
-
 def by_twins(monkeypatch, fit):
     """Return the result of the fit with the NumPy reference kernels, after a check that these were called."""
     asked = []

@@ -78,8 +78,3 @@ def test_gaps_take_the_place_of_their_center(tmp_path):
 def test_what_goes_by_whole_rows_is_refused(more, message):
     with pytest.raises(ValueError, match=message):
         KMeans(C, missing="marginal", **more).fit(groups(10)[1])
-
-
-def test_batches_are_refused():
-    with pytest.raises(ValueError, match="partial_fit needs complete rows"):
-        KMeans(C, missing="marginal").partial_fit(groups(10)[1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, MAKERS, centers_of, clustered, outcome
+from estimator_data import MAKERS, centers_of, clustered, outcome
 from threadpoolctl import threadpool_limits
 
 from cprime import KMeans, em
@@ -71,16 +71,6 @@ def test_given_centers_need_one_start_only(make):
     estimator.set_params(callbacks=lambda row: calls.append(row["iteration"]))
     estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "means_init": X[:5]}).fit(X)
     assert calls == list(range(1, estimator.n_iter_ + 1))
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-def test_labels_are_what_is_predicted(make):
-    for dtype in DTYPES:
-        X = clustered(500, 3, dtype, spread=1.0)
-        fit = make(9, random_state=2, n_init=2).fit(X)
-        assert np.array_equal(fit.labels_, fit.predict(X))
-        assert np.array_equal(make(9, random_state=2, n_init=2).fit_predict(X), fit.labels_)
-        assert set(fit.labels_) == set(range(9))
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())

@@ -47,14 +47,6 @@ def test_a_fit_is_that_of_the_rows_as_an_array(kind, metric):
     assert isinstance(found.cluster_centers_, np.ndarray)
 
 
-@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random", "afk-mc2", "two-level"])
-def test_every_start(init):
-    X = documents(dtype=np.float32)
-    found, expected = (KMeans(30, init=init, search="full", random_state=3).fit(rows) for rows in (csr_matrix(X), X))
-    np.testing.assert_array_equal(found.labels_, expected.labels_)
-    assert found.cluster_centers_.dtype == np.float32
-
-
 def test_many_clusters_and_jumps():
     """Defaults for many clusters work: two-level seeding, graph search, exchange, jumps, audits, a certificate."""
     X = documents(4000, 120, 60, dtype=np.float32)

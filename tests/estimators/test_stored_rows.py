@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.kernels import Dense, StoredRows
@@ -158,23 +157,6 @@ def test_rows_of_zeros_have_no_direction():
     X[4] = 0
     with pytest.raises(ValueError, match="no rows of zeros"):
         KMeans(3, metric="cosine").fit(X)
-
-
-def test_a_fit_goes_on_from_its_folder(tmp_path):
-    """A checkpoint stores the rows in their narrow type, and the fit can be resumed from it."""
-
-    class Stop(Exception):
-        pass
-
-    def stop(row, estimator):
-        if row["iteration"] == 2:
-            raise Stop
-
-    X = numbers(np.uint8, 3000)
-    fit = {"search": "graph", "n_neighbors": 5, "random_state": 0, "max_iter": 6}
-    with pytest.raises(Stop):
-        KMeans(60, checkpoint=str(tmp_path / "fit"), callbacks=stop, **fit).fit(X)
-    assert_same(cprime.resume(str(tmp_path / "fit")), KMeans(60, **fit).fit(X.astype(np.float32)))
 
 
 PROGRAM = """

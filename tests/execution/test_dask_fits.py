@@ -164,13 +164,6 @@ def test_chunks_of_any_sizes_are_the_same_with_and_without_a_cluster(chunks, wei
         assert_same(k_means(search="graph").fit(given, sample_weight=weights), expected)
 
 
-def test_without_a_client_the_chunks_are_computed_here():
-    X = clustered()
-    found = k_means(search="graph").fit(on_dask(X))
-    assert isinstance(found.labels_, np.ndarray)
-    assert_same(found, k_means(search="graph").fit(in_memory(X)))
-
-
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.long
 def test_chunks_of_unknown_sizes(weighted, client):

@@ -4,10 +4,9 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from execution_data import C, clustered, kmeans, outcome
+from execution_data import C, clustered, kmeans
 from execution_data import random_weights as random_weights_of
 
-from cprime import KMeans
 from cprime.execution import Local
 from cprime.execution.block import ActiveSet, Chunk
 from cprime.search import Bounded, Full, Graph
@@ -31,20 +30,6 @@ def start_of(X, estimator):
     """Return the same estimator with the first C rows as initialization."""
     name = "init" if hasattr(estimator, "init") else "init_params"
     return estimator.set_params(**{name: X[:C].copy()})
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("rows", [3000, 1100], ids=["one chunk", "three chunks"])
-def test_many_clusters_of_every_type(dtype, rows, tmp_path):
-    """Defaults for many clusters (neighbor lists, exchange, jumps, audits) agree in memory and from a file."""
-    X = np.clip(np.round(20 * clustered(3000, 16)), -100, 100)
-    X = (X - X.min()).clip(0, 120).astype(dtype)
-    np.save(tmp_path / "X.npy", X)
-    found = [
-        outcome(KMeans(300, random_state=0, max_iter=5).fit(open_data(data, chunk_rows=rows)))
-        for data in (X, tmp_path / "X.npy")
-    ]
-    assert found[1] == found[0]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 199, 549, 550, 5000])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from registry import (
     POOR_FITS_PASS,
-    Configuration,
     answers,
     check_close,
     check_same_bits,
@@ -20,10 +19,6 @@ from registry import (
 from cprime import open_data
 
 pytestmark = POOR_FITS_PASS
-
-
-def is_cut(each: Configuration) -> bool:
-    return each.execution != "array"
 
 
 @pytest.mark.parametrize("each", configurations(lambda each: each.rows != "sparse"))

@@ -50,6 +50,18 @@ KINDS = {
     "pandas, missing": pd.DataFrame(GAPS, columns=NAMES),
     "polars, missing": pl.from_pandas(pd.DataFrame(GAPS, columns=NAMES)),
 }
+
+
+def library(name):
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+# Data types that are tested for two estimators only, and functions that make them.
+FURTHER_KINDS = {
+    "astropy": lambda X: library("astropy.table").Table(X, names=NAMES),
+    "AnnData": lambda X: library("anndata").AnnData(X),
+    "polars, lazy": lambda X: pl.DataFrame(X, schema=NAMES).lazy(),
+}
 ESTIMATORS = {
     "KMeans": KMeans(3),
     "KMeans, cosine": KMeans(3, metric="cosine"),
@@ -66,7 +78,7 @@ ESTIMATORS = {
 METHODS = ("predict", "transform", "score", "score_samples", "predict_proba", "bounds", "certify", "report", "nearest")
 METHODS += ("impute", "score_outliers", "aic", "bic", "partial_fit", "fit_predict", "fit_transform")
 FUNCTIONS = {
-    "ClustersDisplay": lambda fit, X: plots.ClustersDisplay.from_estimator(fit, X),
+    "ClustersDisplay": lambda fit, X: plots.ClustersDisplay.from_estimator(fit, X).labels,
     "SizesDisplay": lambda fit, X: plots.SizesDisplay.from_estimator(fit, X).sizes,
     "StepsDisplay": lambda fit, X: plots.StepsDisplay.from_estimator(fit, X),
     "ConvergenceDisplay": lambda fit, X: plots.ConvergenceDisplay.from_estimator(fit, X),
@@ -76,12 +88,14 @@ FUNCTIONS = {
     "merge": lambda fit, X: selection.merge(fit, X).cut(1),
     "ledger": lambda fit, X: theory.ledger(fit, X),
     "partition_loss": lambda fit, X: theory.partition_loss(fit, X).loss,
+    "fit_assignment": lambda fit, X: theory.fit_assignment(X, START, max_iter=3).losses,
     "lightweight": lambda fit, X: coresets.lightweight(X, 20, random_state=0).points,
     "kmeans_plusplus": lambda fit, X: seeding.kmeans_plusplus(X, 3, random_state=0),
 }
 
 DRAWS = {"ClustersDisplay", "StepsDisplay", "ConvergenceDisplay, trace"}
-ONE_KIND = {"ledger", "partition_loss", "DecompositionDisplay", "lightweight"}
+START = theory.Gaussians.spherical(X[[0, 60]], [9.0, 9.0])
+ONE_KIND = {"fit_assignment", "ledger", "partition_loss", "DecompositionDisplay", "lightweight"}
 
 
 def refusal(estimator, kind, function):
@@ -120,10 +134,14 @@ def _quiet_pyplot():
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ESTIMATORS)
+CASES = [(name, kind) for kind in KINDS for name in ESTIMATORS]
+CASES += [(name, kind) for kind in FURTHER_KINDS for name in ("KMeans", "GaussianMixture")]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_functions_take_what_the_fit_took(name, kind):
-    data, numbers = KINDS[kind], GAPS if "missing" in kind else X
+    data = FURTHER_KINDS[kind](X) if kind in FURTHER_KINDS else KINDS[kind]
+    numbers = GAPS if "missing" in kind else X
     estimator = copy.deepcopy(ESTIMATORS[name]).set_params(random_state=0)
     if "missing" in kind and hasattr(estimator, "missing"):
         estimator.set_params(missing="marginal")
@@ -138,6 +156,8 @@ def test_functions_take_what_the_fit_took(name, kind):
     for function in (*FUNCTIONS, *METHODS):
         if function in METHODS and not hasattr(fit, function):
             continue
+        if function == "sweep" and kind in FURTHER_KINDS:  # scikit-learn cannot divide such rows
+            continue
         try:
             usual = answer(function, unnamed, numbers)
         except (TypeError, ValueError) as error:  # this estimator does not support this function for any data
@@ -151,3 +171,20 @@ def test_functions_take_what_the_fit_took(name, kind):
         else:
             for one, other in zip(usual, answer(function, fit, data), strict=True):
                 np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4, err_msg=function)
+
+
+@pytest.mark.parametrize("kind", FURTHER_KINDS)
+def test_displays_of_one_point_take_a_row_of_a_table(kind):
+    row = FURTHER_KINDS[kind](X[:1])
+    mixture, k_means = GaussianMixture(2, random_state=0).fit(X), KMeans(4, search="exact", random_state=0).fit(X)
+    shares, other = (plots.ResponsibilitiesDisplay.from_estimator(mixture, x).exact for x in (row, X[0]))
+    np.testing.assert_array_equal(shares, other)
+    point, other = (plots.SearchSpaceDisplay.from_estimator(k_means, x).point for x in (row, X[0]))
+    np.testing.assert_array_equal(point, other)
+
+
+def test_displays_refuse_columns_in_another_order():
+    table = KINDS["pandas"]
+    fit = KMeans(4, random_state=0).fit(table)
+    with pytest.raises(ValueError, match="feature names should match"):
+        plots.ClustersDisplay.from_estimator(fit, table[list("cab")])

@@ -1,4 +1,4 @@
-"""No public call raises FloatingPointError, whatever `np.errstate` the caller has set and however extreme the data."""
+"""Public calls work or raise an error of one line, for any `np.errstate` of the caller and however extreme the data."""
 
 import inspect
 
@@ -10,6 +10,8 @@ import cprime
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+# ResidualKMeans has no report. For factors, `nearest` does not support float32 rows with missing values.
+TYPE_ERRORS = {("ResidualKMeans", "report"), ("GaussianMixture factors marginal", "nearest")}
 OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # of scikit-learn, without data
 
 
@@ -36,9 +38,10 @@ ESTIMATORS = estimators()
 
 
 def extreme_data():
-    """Yield a name and a table whose squares, variances or weights underflow in the arithmetic of its type."""
+    """Yield a name and a table; all but the first have squares, variances or weights that underflow in their type."""
     rng = np.random.default_rng(0)
     base = rng.standard_normal((30, 3))
+    yield "three groups", base + 5 * rng.integers(0, 3, (30, 1))
     for dtype, small, large in ((np.float32, 1e-15, 1e17), (np.float64, 1e-70, 1e66)):
         apart = base + 8 * np.repeat(np.eye(3), 10, axis=0)
         apart[:10] *= small
@@ -55,7 +58,8 @@ def required(method):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_public_call_raises_floating_point_errors(name, tmp_path):
+def test_public_calls_work_or_raise_an_error_of_one_line(name, tmp_path):
+    pytest.importorskip("jinja2")
     options = {"random_state": 0, "max_clusters" if name in ("XMeans", "GMeans") else "n_clusters": 3}
     raised = {}
     for data, X in DATA.items():
@@ -64,19 +68,22 @@ def test_no_public_call_raises_floating_point_errors(name, tmp_path):
             X[::7, 0] = np.nan
         given = {"X": X, "path": tmp_path / "model", "filename": tmp_path / "model", "columns": [0], "values": [0.5]}
         given["codes"] = [[0]]
+        omitted = OTHERS if data == "three groups" else OTHERS | {"report"}
         with np.errstate(all="raise"):
             estimator = ESTIMATORS[name](**options)
             for member in ["fit", *dir(estimator)]:
-                if member.startswith("_") or member in OTHERS | {"report"} or member.endswith("_request"):
+                if member.startswith("_") or member in omitted or member.endswith("_request"):
                     continue
                 try:
                     value = getattr(estimator, member)
                     if callable(value):
                         value(*(given[argument] for argument in required(value)))
-                except FloatingPointError as error:
-                    raised[data, member] = error
-                except Exception:  # a refusal, which other tests check
-                    continue
+                except (ValueError, NotImplementedError, AttributeError) as error:  # a refusal, which other tests check
+                    if "\n" in str(error):
+                        raised[data, member] = error
+                except Exception as error:
+                    if (name, member) not in TYPE_ERRORS or not isinstance(error, TypeError):
+                        raised[data, member] = error
     assert not raised
 
 

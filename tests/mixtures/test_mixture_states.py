@@ -50,14 +50,6 @@ def test_given_weights_do_not_disturb_the_first_variance():
         assert gm.n_iter_ < 10
 
 
-def test_coinciding_points_in_single_precision():
-    X = np.zeros((10, 2), dtype=np.float32)
-    for weights in ("free", "equal"):
-        gm = GaussianMixture(2, covariance_type="tied_spherical", weights=weights, reg_covar=0.0).fit(X)
-        assert np.isfinite(gm.lower_bound_)
-        assert np.allclose(gm.predict_proba(X).sum(axis=1), 1)
-
-
 def test_tied_covariance_far_from_the_origin():
     X = (np.round(64 * blobs()) / 64).astype(np.float32)
     far = X + np.float32(2**17)
@@ -70,17 +62,3 @@ def test_certificate_of_a_hard_assignment_is_of_its_own_bound():
     gm = GaussianMixture(30, assignment="hard", n_active=3, search="graph", certificate=3000, random_state=0).fit(X)
     gap = gm.bounds(X).free_energy - gm.lower_bound_
     assert gm.certificate_["shortfall"] == pytest.approx(gap, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"init_params": "foo"}, "init_params must be one of"),
-        ({"means_init": np.ones((3, 3))}, r"means_init must have shape \(2, 2\), got \(3, 3\)"),
-        ({"precisions_init": np.full((2, 2, 2), np.nan)}, "precisions_init must be finite"),
-        ({"precisions_init": np.ones((2, 2))}, r"precisions_init must have shape \(2, 2, 2\)"),
-    ],
-)
-def test_errors_name_the_argument(given, message):
-    with pytest.raises(ValueError, match=message):
-        GaussianMixture(2, **given).fit(blobs())

@@ -14,7 +14,6 @@ Z = norm.ppf(0.975)
 CENTERS = np.array([[0.0], [10.0], [30.0]])
 X = np.array([[1.0], [2.0], [12.0], [9.0], [28.0], [33.0], [4.0], [6.0]])
 SQUARES = np.square(X - CENTERS[:, 0])
-BEST = SQUARES.argmin(axis=1)
 
 
 def kept(wrong=(), n=1):

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cprime import GaussianMixture, KMeans, load, search
+from cprime import GaussianMixture, KMeans, search
 from cprime.search import Bounded, Full, Graph, Papers
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -176,21 +176,6 @@ def test_a_grid_of_them():
     assert estimator.search == Graph(n_neighbors=33)
     whole = GridSearchCV(estimator, {"search": [Full(), Graph(9), "estimated", Papers("exact")]}, cv=2, refit=True)
     assert whole.fit(X).best_estimator_.search in (Full(), Graph(9), "estimated", Papers("exact"))
-
-
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-@pytest.mark.parametrize("make", [kmeans, mixture])
-def test_fitted_estimators_in_files_and_pickles(make, value, tmp_path):
-    given = {"n_active": 1} if make is mixture and value == Bounded() else {}
-    estimator = make(value, **given).fit(X)
-    estimator.save(tmp_path / "model")
-    for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(estimator))):
-        assert other.search == value
-        assert type(other.search) is type(value)
-        assert other.get_params() == estimator.get_params()
-        assert outcome(other) == outcome(estimator)
-        assert outcome(clone(other).fit(X)) == outcome(estimator)
-    assert estimator.search == value
 
 
 @pytest.mark.parametrize(

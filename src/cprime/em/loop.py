@@ -132,10 +132,10 @@ def run(
     plan: options of the run    key: counter-based random key of all draws
     save: function that is called with the state of the run after every pass
     """
-    run = begin(data, start(), plan, key)
-    if save is None and plan.callback is None and not logger.isEnabledFor(logging.INFO):
-        run = _after_all_passes(data, run, plan)
-    return proceed(data, run, plan, save)
+    if save is not None or plan.callback is not None or logger.isEnabledFor(logging.INFO):
+        return proceed(data, begin(data, start(), plan, key), plan, save)
+    # No variable holds the first state, so the memory of the starting parameters is freed during the run.
+    return proceed(data, _after_all_passes(data, begin(data, start(), plan, key), plan), plan)
 
 
 def _after_all_passes(data: Data, run: Run, plan: FitPlan) -> Run:

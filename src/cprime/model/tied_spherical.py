@@ -88,7 +88,7 @@ class TiedSpherical(Embedded):
     @property
     def moves_to_means(self) -> bool:
         """Return whether an M-step of k-means moves every center to the mean of its points."""
-        return self.n_fixed == 0 and self._handicap is None
+        return self.n_fixed == 0 and self.weights is None
 
     @property
     def scale(self) -> float:

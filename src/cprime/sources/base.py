@@ -127,7 +127,8 @@ class Source(Columns, ABC):
     def chunk_rows(self) -> int:
         if self._chunk_rows is not None:
             return self._chunk_rows
-        whole = self._is_one_chunk or (self.n_rows <= CHUNK_ROWS and self.n_bytes_read <= WHOLE_BYTES)
+        n_bytes = self.n_rows * self.n_features * self.dtype.itemsize
+        whole = self._is_one_chunk or (self.n_rows <= CHUNK_ROWS and n_bytes <= WHOLE_BYTES)
         return max(1, self.n_rows) if whole else self._default_chunk_rows()
 
     @property

@@ -9,7 +9,7 @@ from checkpoint_data import assert_same, clustered, died
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from cprime.estimators import checkpointing
+from cprime.estimators import starts
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
 
@@ -39,7 +39,7 @@ def folders(monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     n_bytes = 400 * 12  # of ids and costs of 400 points with one component each
-    monkeypatch.setattr(checkpointing, "SPILLED", n_bytes)
+    monkeypatch.setattr(starts, "SPILLED", n_bytes)
 
 
 @pytest.mark.usefixtures("small")

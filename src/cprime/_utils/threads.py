@@ -43,11 +43,14 @@ def allowed_threads() -> int:
     OpenMP.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
-    pools = [pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "openmp"]
-    affinity = getattr(os, "sched_getaffinity", lambda _: ())(0)
-    processors = _processors(frozenset(affinity), os.environ.get("LOKY_MAX_CPU_COUNT"), int(monotonic()))
-    return max(1, min([processors, *asked, *pools]))
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    n_threads = _processors(frozenset(affinity), os.environ.get("LOKY_MAX_CPU_COUNT"), int(monotonic()))
+    if first.isdecimal() and int(first) > 0:
+        n_threads = min(n_threads, int(first))
+    for pool in _pools().lib_controllers:
+        if pool.user_api == "openmp":
+            n_threads = min(n_threads, pool.num_threads)
+    return max(1, n_threads)
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Mixin of fitted mixtures: marginal and conditional mixtures of some columns, and regression."""
+"""Methods of fitted mixtures: marginal and conditional mixtures of some columns, and regression."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,7 +6,6 @@ from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,213 +20,202 @@ from cprime.model.conditional import Conditional, others
 from cprime.sources import is_source_like
 
 
-class Conditionals:
-    """Mixin of mixtures with the methods `marginal`, `condition` and `regress`."""
+def marginal(self: Any, columns: Any) -> Any:
+    """Return the marginal mixture of some columns: their joint density without the other columns.
 
-    n_active: int | str | None
-    n_active_: int
-    n_threads: int | None
-    random_state: Any
-    means_: NDArray
+    Parameters
+    ----------
+    columns : int, str, sequence of these, or mask
+        Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
 
-    _say_truncated: Any
-    _parameters: Any
+    Returns
+    -------
+    mixture : GaussianMixture, or StudentTMixture of one
+        Mixture of these columns, in this order, with the same number of components. It predicts, scores and
+        samples, and can be saved. It lacks the attributes that describe a fit, such as `labels_` and `history_`.
 
-    def marginal(self, columns: Any) -> Any:
-        """Return the marginal mixture of some columns: their joint density without the other columns.
+    Raises
+    ------
+    ValueError
+        If columns are unknown, repeated, or none are given.
 
-        Parameters
-        ----------
-        columns : int, str, sequence of these, or mask
-            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(100, 3)) + [1, 5, 10]
+    >>> gm = GaussianMixture(1).fit(X)
+    >>> gm.marginal([2, 0]).means_.round().tolist()
+    [[10.0, 1.0]]
+    """
+    check_is_fitted(self)
+    with computing(self.n_threads):
+        model = self._parameters()
+        chosen = resolve_columns(columns, model.n_features, getattr(self, "feature_names_in_", None))
+        return _mixture(self, model.marginal(chosen), chosen)
 
-        Returns
-        -------
-        mixture : GaussianMixture, or StudentTMixture of one
-            Mixture of these columns, in this order, with the same number of components. It predicts, scores and
-            samples, and can be saved. It lacks the attributes that describe a fit, such as `labels_` and `history_`.
 
-        Raises
-        ------
-        ValueError
-            If columns are unknown, repeated, or none are given.
+def condition(self: Any, columns: Any, values: Any = None) -> Any:
+    """Return the conditional mixture of the other columns, given values of some columns.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cprime import GaussianMixture
-        >>> X = np.random.default_rng(0).normal(size=(100, 3)) + [1, 5, 10]
-        >>> gm = GaussianMixture(1).fit(X)
-        >>> gm.marginal([2, 0]).means_.round().tolist()
-        [[10.0, 1.0]]
-        """
-        check_is_fitted(self)
-        with computing(self.n_threads):
-            model = self._parameters()
-            chosen = resolve_columns(columns, model.n_features, self._names())
-            return self._mixture(model.marginal(chosen), chosen)
+    Let o be the given columns and m the others. The conditional mixture has the weights π_c N(x_o; μ_o, Σ_oo),
+    divided by their sum, the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and the covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om.
+    Conditional distributions of factor analyzers are factor analyzers, so no D × D matrix is computed for them.
 
-    def condition(self, columns: Any, values: Any = None) -> Any:
-        """Return the conditional mixture of the other columns, given values of some columns.
+    Parameters
+    ----------
+    columns : int, str, sequence of these, mask, or dict
+        Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask. A dict
+        contains the value of each column: ``condition({"width": 3.5, "height": 2.0})``.
+    values : array-like of shape (k,), or data of shape (n, k), default=None
+        One row of the given columns, or many. Many rows may be data of any kind that `predict` accepts, and may
+        have all features of the fit; the other columns are then ignored. Leave it out if `columns` is a dict.
 
-        Let o be the given columns and m the others. The conditional mixture has the weights π_c N(x_o; μ_o, Σ_oo),
-        divided by their sum, the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and the covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om.
-        Conditional distributions of factor analyzers are factor analyzers, so no D × D matrix is computed for them.
+    Returns
+    -------
+    mixture : GaussianMixture or ConditionalMixtures
+        For one row, a fitted mixture of all components, with free weights and without the attributes that describe
+        a fit. For many rows, an object that computes the mean, covariance, samples and quantiles of each row from
+        the row's `n_active_` best components.
 
-        Parameters
-        ----------
-        columns : int, str, sequence of these, mask, or dict
-            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask. A dict
-            contains the value of each column: ``condition({"width": 3.5, "height": 2.0})``.
-        values : array-like of shape (k,), or data of shape (n, k), default=None
-            One row of the given columns, or many. Many rows may be data of any kind that `predict` accepts, and may
-            have all features of the fit; the other columns are then ignored. Leave it out if `columns` is a dict.
+    Raises
+    ------
+    ValueError
+        If columns are unknown, repeated, none or all, or if there are too few or too many values, or missing ones.
+        If different columns are known in different rows, use `GaussianMixture.impute`.
 
-        Returns
-        -------
-        mixture : GaussianMixture or ConditionalMixtures
-            For one row, a fitted mixture of all components, with free weights and without the attributes that describe
-            a fit. For many rows, an object that computes the mean, covariance, samples and quantiles of each row from
-            the row's `n_active_` best components.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> gm = GaussianMixture(2)
+    >>> gm.weights_, gm.means_ = np.array([0.5, 0.5]), np.array([[0.0, 1.0], [2.0, -1.0]])
+    >>> gm.covariances_ = np.array([[[0.5, -1.0], [-1.0, 5.0]], [[5.0, 1.0], [1.0, 0.5]]])
+    >>> given = gm.condition([1], [1.0])
+    >>> given.means_.round(3).tolist(), given.covariances_.round(3).tolist()
+    ([[0.0], [6.0]], [[[0.3]], [[3.0]]])
+    >>> gm.condition([1], [[1.0], [-1.0]]).mean().shape
+    (2, 1)
+    """
+    if isinstance(columns, Mapping):
+        if values is not None:
+            raise ValueError("values must be left out if columns is a dict, which has the values.")
+        columns, values = list(columns), list(columns.values())
+    elif values is None:
+        raise ValueError("values must be given, unless columns is a dict of columns and their values.")
+    known, conditional = _conditional(self, columns)
+    single = not is_source_like(values) and np.ndim(values) < 2
+    if single and np.size(values) != len(known):
+        raise ValueError(
+            f"values must be {len(known)}, one for each of the columns, or rows of them, got {np.size(values)}."
+        )
+    if single:
+        values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
+    given, left = conditional.given, conditional.left
+    data = _given_columns(self, values, given, known, "values")
+    with computing(self.n_threads):
+        X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
+        if not single:
+            self._say_truncated("condition")
+            return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)
+        model = conditional.condition(X.dense()[0], given.responsibilities(X)[0])
+        return _mixture(self, model, others(known, given.n_features + left.n_features))
 
-        Raises
-        ------
-        ValueError
-            If columns are unknown, repeated, none or all, or if there are too few or too many values, or missing ones.
-            If different columns are known in different rows, use `GaussianMixture.impute`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cprime import GaussianMixture
-        >>> gm = GaussianMixture(2)
-        >>> gm.weights_, gm.means_ = np.array([0.5, 0.5]), np.array([[0.0, 1.0], [2.0, -1.0]])
-        >>> gm.covariances_ = np.array([[[0.5, -1.0], [-1.0, 5.0]], [[5.0, 1.0], [1.0, 0.5]]])
-        >>> given = gm.condition([1], [1.0])
-        >>> given.means_.round(3).tolist(), given.covariances_.round(3).tolist()
-        ([[0.0], [6.0]], [[[0.3]], [[3.0]]])
-        >>> gm.condition([1], [[1.0], [-1.0]]).mean().shape
-        (2, 1)
-        """
-        if isinstance(columns, Mapping):
-            if values is not None:
-                raise ValueError("values must be left out if columns is a dict, which has the values.")
-            columns, values = list(columns), list(columns.values())
-        elif values is None:
-            raise ValueError("values must be given, unless columns is a dict of columns and their values.")
-        known, conditional = self._conditional(columns)
-        single = not is_source_like(values) and np.ndim(values) < 2
-        if single and np.size(values) != len(known):
-            raise ValueError(
-                f"values must be {len(known)}, one for each of the columns, or rows of them, got {np.size(values)}."
-            )
-        if single:
-            values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
-        given, left = conditional.given, conditional.left
-        data = self._given_columns(values, given, known, "values")
-        with computing(self.n_threads):
-            X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
-            if not single:
-                self._say_truncated("condition")
-                return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)
-            model = conditional.condition(X.dense()[0], given.responsibilities(X)[0])
-            return self._mixture(model, others(known, given.n_features + left.n_features))
+def regress(self: Any, X: Any, columns: Any, return_std: bool = False) -> Any:
+    """Return the conditional mean of the other columns for each row, given the values of some columns.
 
-    def regress(self, X: Any, columns: Any, return_std: bool = False) -> Any:
-        """Return the conditional mean of the other columns for each row, given the values of some columns.
+    This is the least-squares regression of the mixture, E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)),
+    with the given columns o and the others m. q_c is the posterior probability of component c given x_o, over the
+    `n_active_` best components of a row.
 
-        This is the least-squares regression of the mixture, E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)),
-        with the given columns o and the others m. q_c is the posterior probability of component c given x_o, over the
-        `n_active_` best components of a row.
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features) or (n_samples, k), or a source
+        Rows with all features, whose other columns are ignored, or with the k given columns alone. Columns are
+        found by name if both X and the data of the fit have names.
+    columns : int, str, sequence of these, or mask
+        Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
+    return_std : bool, default=False
+        Whether to return standard deviations as well.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, k), or a source
-            Rows with all features, whose other columns are ignored, or with the k given columns alone. Columns are
-            found by name if both X and the data of the fit have names.
-        columns : int, str, sequence of these, or mask
-            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
+    Returns
+    -------
+    means : ndarray of shape (n_samples, M)
+        Means of the M other columns in their order, in the dtype and the units of `means_`.
+    deviations : ndarray of shape (n_samples, M)
+        Standard deviations of x_m given x_o, returned if return_std is True.
 
-        Returns
-        -------
-        means : ndarray of shape (n_samples, M)
-            Means of the M other columns in their order, in the dtype and the units of `means_`.
-        deviations : ndarray of shape (n_samples, M)
-            Standard deviations of x_m given x_o, returned if return_std is True.
+    Raises
+    ------
+    ValueError
+        If columns are unknown, repeated, none or all, or if X has neither k columns nor all features, or has
+        missing values in the given columns. If different columns are known in different rows, use
+        `GaussianMixture.impute`.
 
-        Raises
-        ------
-        ValueError
-            If columns are unknown, repeated, none or all, or if X has neither k columns nor all features, or has
-            missing values in the given columns. If different columns are known in different rows, use
-            `GaussianMixture.impute`.
+    References
+    ----------
+    Ghahramani & Jordan, *Supervised learning from incomplete data via an EM approach*.
 
-        References
-        ----------
-        Ghahramani & Jordan, *Supervised learning from incomplete data via an EM approach*.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> x = np.linspace(-1, 1, 200)
+    >>> gm = GaussianMixture(8, random_state=0).fit(np.column_stack([x, x**2]))
+    >>> bool(abs(gm.regress([[0.5]], columns=[0])[0, 0] - 0.25) < 0.02)
+    True
+    """
+    return_std = check_flag(return_std, "return_std")
+    known, conditional = _conditional(self, columns)
+    data, M = _given_columns(self, X, conditional.given, known, "X"), conditional.left.n_features
+    self._say_truncated("regress")
+    job = partial(regressed, conditional, self.n_active_, return_std)
+    with computing(self.n_threads):
+        found = data.map(job, 2 * M if return_std else M, conditional.left.centers.dtype)
+    return (found[:, :M], found[:, M:]) if return_std else found
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cprime import GaussianMixture
-        >>> x = np.linspace(-1, 1, 200)
-        >>> gm = GaussianMixture(8, random_state=0).fit(np.column_stack([x, x**2]))
-        >>> bool(abs(gm.regress([[0.5]], columns=[0])[0, 0] - 0.25) < 0.02)
-        True
-        """
-        return_std = check_flag(return_std, "return_std")
-        known, conditional = self._conditional(columns)
-        data, M = self._given_columns(X, conditional.given, known, "X"), conditional.left.n_features
-        self._say_truncated("regress")
-        job = partial(regressed, conditional, self.n_active_, return_std)
-        with computing(self.n_threads):
-            found = data.map(job, 2 * M if return_std else M, conditional.left.centers.dtype)
-        return (found[:, :M], found[:, M:]) if return_std else found
 
-    def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
-        """Return the indices (k,) of the given columns, and the conditional model of the other columns given these."""
-        check_is_fitted(self)
-        with computing(self.n_threads):
-            model = self._parameters()
-            known = resolve_columns(columns, model.n_features, self._names())
-            if len(known) == model.n_features:
-                raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")
-            return known, model.conditional(known)
+def _conditional(mixture: Any, columns: Any) -> tuple[Columns, Conditional]:
+    """Return the indices (k,) of the given columns, and the conditional model of the other columns given these."""
+    check_is_fitted(mixture)
+    with computing(mixture.n_threads):
+        model = mixture._parameters()
+        known = resolve_columns(columns, model.n_features, getattr(mixture, "feature_names_in_", None))
+        if len(known) == model.n_features:
+            raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")
+        return known, model.conditional(known)
 
-    def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return the given columns of X as checked `Data`.
 
-        given: marginal model of these columns    columns (k,): their indices
-        name: name of the argument X in error messages
-        """
-        n_features = np.shape(self.means_)[1]
-        mixture = self._mixture(given, columns)
-        if getattr(mixture, "missing", "error") != "error":
-            mixture.missing = "error"  # because conditional covariances assume that all given columns are known
-        return mixture._opened(some_columns(X, columns, n_features, self._names(), name))
+def _given_columns(mixture: Any, X: Any, given: Model, columns: Columns, name: str) -> Data:
+    """Return the given columns of X as checked `Data`.
 
-    def _names(self) -> NDArray | None:
-        return getattr(self, "feature_names_in_", None)
+    given: marginal model of these columns    columns (k,): their indices
+    name: name of the argument X in error messages
+    """
+    n_features = np.shape(mixture.means_)[1]
+    derived = _mixture(mixture, given, columns)
+    if getattr(derived, "missing", "error") != "error":
+        derived.missing = "error"  # because conditional covariances assume that all given columns are known
+    return derived._opened(some_columns(X, columns, n_features, getattr(mixture, "feature_names_in_", None), name))
 
-    def _mixture(self, model: Model, columns: Columns) -> Any:
-        """Return a fitted mixture estimator of this class with the parameters of a model.
 
-        columns: indices of the columns, of the data of this fit, that the model describes
-        """
-        estimator: Any = self
-        params = general_params(estimator)
-        params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
-        params |= {name: getattr(model, name) for name in type(model).followed_options}
-        derived = type(estimator)(**params)
-        derived._adopt(derived._solution_of(model, self.n_active_))
-        derived.n_features_in_ = len(columns)
-        names = self._names()
-        if names is not None:
-            derived.feature_names_in_ = names[columns]
-        if hasattr(self, "preparation_"):
-            derived.preparation_ = {
-                name: None if values is None else values[columns] for name, values in self.preparation_.items()
-            }
-        return derived
+def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
+    """Return a fitted estimator of the class of `mixture` with the parameters of a model.
+
+    columns: indices of the columns, of the data of its fit, that the model describes
+    """
+    params = general_params(mixture)
+    params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
+    params |= {name: getattr(model, name) for name in type(model).followed_options}
+    derived = type(mixture)(**params)
+    derived._adopt(derived._solution_of(model, mixture.n_active_))
+    derived.n_features_in_ = len(columns)
+    names = getattr(mixture, "feature_names_in_", None)
+    if names is not None:
+        derived.feature_names_in_ = names[columns]
+    if hasattr(mixture, "preparation_"):
+        derived.preparation_ = {
+            name: None if values is None else values[columns] for name, values in mixture.preparation_.items()
+        }
+    return derived

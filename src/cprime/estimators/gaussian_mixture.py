@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.conditionals import Conditionals
+from cprime.estimators.conditionals import condition, marginal, regress
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.gaps import impute
 from cprime.estimators.mixture import Mixture
@@ -23,7 +23,7 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 
 
 @model_files.register
-class GaussianMixture(Conditionals, Mixture):
+class GaussianMixture(Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7) of Lücke &
@@ -206,6 +206,9 @@ class GaussianMixture(Conditionals, Mixture):
     """
 
     impute = impute
+    marginal = marginal
+    condition = condition
+    regress = regress
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class PlannedRows:
             from cprime.execution.dask_collections import collected
 
             data = collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None)
-            return cls(data, 0, False, isinstance(data, Local))
+            return cls(data, 0, False, data.is_local)
         if is_source_like(X):
             source = open_data(X)
             resident = isinstance(source, ArraySource)

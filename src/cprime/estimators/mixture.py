@@ -99,6 +99,9 @@ class Mixture(FittedMixture):
         fixed = () if getattr(self, "fixed", None) is None else check_fixed_components(self)
         known = None if given.means or labels is None else known_centers(self, data, labels)
 
+        if known is None and not fixed:
+            return init, given.first_model
+
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:
                 centers = known.placed(data, centers, is_given(init))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -155,6 +156,6 @@ def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: 
     plan = replace(plan, regroup=plan.regroup and copies, title="start, k-means: ")
     init = resolve_init("auto", n_clusters, data, plan.jumps, plan.improved)
     centers = k_means._centers(data, init, key)
-    run = em.run(data, lambda: k_means._first_model(data, centers, False), plan, key)
+    run = em.run(data, partial(k_means._first_model, data, centers, False), plan, key)
     data.begin(keep=True)
     return run.model.centers

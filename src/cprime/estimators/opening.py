@@ -44,7 +44,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
         X = validated(estimator, X, dtype, make)
         if dtype is None:
             estimator.__dict__.pop("preparation_", None)
-        return local(X, check_weights(sample_weight, X.given()))
+        return local(X, None if sample_weight is None else check_weights(sample_weight, X.given()))
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)

@@ -18,7 +18,7 @@ from cprime.estimators.opening import opened
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_common, check_integer
 from cprime.estimators.watching import restore_on_error
-from cprime.execution import Data, Local
+from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.persistence import model_files
 from cprime.seeding import is_given
@@ -181,7 +181,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         codebooks = np.empty((n_levels, C, data.n_features), data.dtype)
         labels: list[Any] = []
         errors, n_iter = np.empty(n_levels), 0
-        local_codes = np.empty((data.n_points, n_levels), code_type(C)) if isinstance(data, Local) else None
+        local_codes = np.empty((data.n_points, n_levels), code_type(C)) if data.is_local else None
         for level in range(n_levels):
             if level:
                 known = None if local_codes is None else local_codes[:, :level]

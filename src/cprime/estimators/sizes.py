@@ -20,7 +20,7 @@ from cprime._utils.values import replace
 from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.estimators.solutions import KMeansSolution
-from cprime.execution import Data, Local, local
+from cprime.execution import Data, local
 from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.model.tied_spherical import variance_floor
 from cprime.seeding import is_given
@@ -104,7 +104,7 @@ def check_data(data: Data) -> None:
     """Raise ValueError if cluster sizes cannot be bounded: for Dask collections, and for rows with missing values."""
     if data.gaps:
         raise ValueError("size_max and size_min need complete rows: impute missing values first.")
-    if not isinstance(data, Local):
+    if not data.is_local:
         raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")
 
 

@@ -163,8 +163,8 @@ def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractCo
     Files are used if the argument `spill` names a folder. They are also used if there is a checkpoint, the data have
     several chunks, and all active sets together take at least SPILLED bytes.    n_kept: C′, the size of an active set
     """
-    folder = check_spill(spill)
-    if folder is None and checkpoint is not None and data.spills and len(data.sizes) > 1:
+    folder = None if spill is None else check_spill(spill)
+    if folder is None and checkpoint is not None and data.is_local and len(data.sizes) > 1:
         n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
         folder = Path(checkpoint) if n_bytes >= SPILLED else None
     return nullcontext() if folder is None else data.spilled(folder)

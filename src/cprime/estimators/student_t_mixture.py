@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from cprime._utils.values import replace
-from cprime.estimators.conditionals import Conditionals
+from cprime.estimators.conditionals import condition, marginal, regress
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import computing
 from cprime.model import STUDENT_T
@@ -16,7 +16,7 @@ from cprime.search import Search
 
 
 @model_files.register
-class StudentTMixture(Conditionals, Mixture):
+class StudentTMixture(Mixture):
     """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
 
     The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), for points x_n of
@@ -130,6 +130,10 @@ n_features_in_, feature_names_in_
     """
 
     _families: ClassVar[Mapping[str, Any]] = STUDENT_T
+
+    marginal = marginal
+    condition = condition
+    regress = regress
 
     def __init__(
         self,

@@ -131,17 +131,16 @@ def check_common(estimator: Any) -> None:
     check_flag_or_auto(getattr(estimator, "semi_supervised", "auto"), "semi_supervised")
     check_integer(estimator.certificate, "certificate", 0)
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
-    check_spill(estimator.spill)
+    if estimator.spill is not None:
+        check_spill(estimator.spill)
     resolve_threads(estimator.n_threads)
 
 
-def check_spill(value: Any) -> Path | None:
-    """Return the argument `spill`, a folder for files with active sets, as a Path; None stays None.
+def check_spill(value: Any) -> Path:
+    """Return the argument `spill`, which is not None, a folder for files with active sets, as a Path.
 
     Raises TypeError if it is not a path, and ValueError if no file can be written there.
     """
-    if value is None:
-        return None
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"spill must be a path or None, got {type(value).__name__}.")
     folder = Path(value)

@@ -62,7 +62,7 @@ class Data(Protocol):
     weighted: bool
     sparse: bool  # whether rows are sparse
     gaps: bool  # whether values may be missing (NaN)
-    spills: bool  # whether active sets can be stored in files of this machine
+    is_local: bool  # whether the rows are on this machine; only then can active sets be stored in its files
     n_bytes: int  # number of bytes that all rows need if they are in memory together
     in_memory: bool  # whether all rows are one chunk, which stays in memory after the first read
 
@@ -156,7 +156,7 @@ class Data(Protocol):
         Raises
         ------
         ValueError
-            If the attribute `spills` is False: these data cannot store active sets in files.
+            If the attribute `is_local` is False: these data cannot store active sets in files.
         """
         ...
 

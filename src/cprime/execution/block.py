@@ -190,14 +190,9 @@ class Chunk:
         """Return a chunk from the dictionary of arrays that the property `arrays` returns."""
         return cls(ActiveSet.from_arrays(arrays) if "ids" in arrays else None, arrays.get("order"))
 
-    def begun(self, keep: bool) -> Chunk:
-        """Return the chunk in its state before a fit, with points in their original order.
-
-        keep: whether active sets are reduced to the best component of each point; if not, they are removed
-        """
-        if not keep or self.kept is None:
-            return Chunk()
-        return Chunk(ActiveSet(self.labels()[:, np.newaxis]))
+    def begun(self) -> Chunk:
+        """Return the chunk with only the best component of each point, and with points in their original order."""
+        return Chunk() if self.kept is None else Chunk(ActiveSet(self.labels()[:, np.newaxis]))
 
     def regrouped(self, n_components: int) -> tuple[Chunk, NDArray[np.int64]]:
         """Return the chunk with its points sorted by their best components, and the former position of each (n,)."""

@@ -45,7 +45,7 @@ class Distributed(Data):
 
     in_memory = False
     sparse = False
-    spills = False
+    is_local = False
 
     def __init__(self, X: Any, sample_weight: Any, dtype: Any, client: Any, columns: list[str] | None = None):
         self.client = client

@@ -39,7 +39,7 @@ class Local(Data):
     spread: whether to check that the squared differences of rows do not underflow, which a fit requires
     """
 
-    spills = True
+    is_local = True
 
     def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
@@ -139,7 +139,7 @@ class Local(Data):
         for chunk in self._chunks:
             if chunk.order is not None:
                 self._blocks = {}
-            after.append(self._placed(chunk.begun(keep), chunk))
+            after.append(self._placed(chunk.begun() if keep else Chunk(), chunk))
         self._chunks, self._before = after, None
 
     def regroup(self, n_components: int) -> None:

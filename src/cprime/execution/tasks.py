@@ -142,7 +142,7 @@ def apply(job: Job[P], blocks: list[Block], held: GroupState | None) -> Any:
 
 
 def begun(held: GroupState) -> GroupState:
-    return GroupState([chunk.begun(keep=True) for chunk in held.chunks])
+    return GroupState([chunk.begun() for chunk in held.chunks])
 
 
 def regrouped(held: GroupState, n_components: int) -> GroupState:

@@ -21,13 +21,12 @@ from cprime.estimators.mixture_parameters import (
     ONE_OF_EACH,
     GivenParameters,
     check_means_init,
-    is_diverse,
     k_means_start,
-    named_start,
 )
 from cprime.estimators.solutions import FitRecord, MixtureSolution
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
+    are_many,
     check_decay,
     check_mixture,
     resolve_init,
@@ -247,20 +246,28 @@ class Mixture(FittedMixture):
         given = GivenParameters.from_estimator(self, data)
         init = check_means_init(self.means_init, data, C) if given.means else self.init_params
         if isinstance(init, str) and init == "auto":
-            init = DIVERSE if self._has_diverse_starts and not data.gaps else ONE_OF_EACH
+            few = data.in_memory and not are_many(C, data.n_weighted)
+            init = DIVERSE if few and self._has_diverse_starts and not data.gaps else ONE_OF_EACH
         return init, given
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
         start = partial(super()._initial_model, data, init, first_model, plan)
-        if is_diverse(init, data, self.n_components) and em.is_chosen(key.run):
+        if isinstance(init, str) and init == DIVERSE and em.is_chosen(key.run):
             return em.best_of_short_runs(data, start, plan, key)
         return start(key)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
-        init = named_start(init, data, self.n_components, key.run)
-        if not (isinstance(init, str) and init == "kmeans"):
-            return super()._centers(data, init, key)
-        return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
+        name = init if isinstance(init, str) else None
+        if name == DIVERSE:
+            init = em.diverse_start(key.run)
+        elif name == ONE_OF_EACH:
+            many = not data.in_memory or are_many(self.n_components, data.n_weighted)
+            init = ("kmeans", "two-level" if many else "k-means++", "random")[key.run % 3]
+        elif name == "random_from_data":
+            init = "random"
+        if isinstance(init, str) and init == "kmeans":
+            return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
+        return super()._centers(data, init, key)
 
     def _solution(
         self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None

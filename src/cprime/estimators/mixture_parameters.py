@@ -13,13 +13,14 @@ from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.validation import are_many, resolve_init
+from cprime.estimators.validation import resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-# The meaning of init_params="auto": many different initializations, or, if these do not apply, three in turn.
+# Meanings of init_params="auto": the starts of `em.diverse_start`, or, if these take too long or do not apply, three
+# initializations in turn.
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 
@@ -50,27 +51,6 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
             f"weights_init must be n_components={C} numbers that are not negative and sum to 1, got {weights_init!r}."
         )
     return given
-
-
-def is_diverse(init: Any, data: Data, n_components: int) -> bool:
-    """Return whether starts are those of `em.diverse_start`, which take too long for large data."""
-    return isinstance(init, str) and init == DIVERSE and data.in_memory and not are_many(n_components, data.n_weighted)
-
-
-def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
-    """Return the initialization of the means in the start number `run` (from 0) of a fit with several starts.
-
-    "one of each" selects "kmeans", "k-means++" (or "two-level" for large data) and "random" in turn. "diverse" selects
-    the initializations of `em.diverse_start`, except for large data. If `init` is not a name, it is returned unchanged.
-    """
-    if not isinstance(init, str):
-        return init
-    if is_diverse(init, data, n_components):
-        return em.diverse_start(run)
-    if init in (DIVERSE, ONE_OF_EACH):
-        many = not data.in_memory or are_many(n_components, data.n_weighted)
-        return ("kmeans", "two-level" if many else "k-means++", "random")[run % 3]
-    return "random" if init == "random_from_data" else init
 
 
 @dataclass(frozen=True)

@@ -151,9 +151,12 @@ def validated(
     this can represent all numbers of the type of X, otherwise float64.
     """
     X, reset = plain(X, narrow=True), dtype is None
+    needs_nothing = is_plain(X)
     if dtype is not None:
         check_is_fitted(estimator)
         wanted = dtype()
+    elif needs_nothing:
+        wanted = X.dtype
     else:
         found: list[Kind] = ["unknown"]
         if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
@@ -162,7 +165,7 @@ def validated(
             found = [kind_of(X.dtype)]
         # "numeric" is scikit-learn's name for any numeric type. A str names a type that is not numeric, or not known.
         wanted = "numeric" if str in map(type, found) else precision(found)
-    narrow = narrow_type(X)
+    narrow = None if needs_nothing else narrow_type(X)
     with np.errstate(over="ignore", invalid="ignore"):  # Numbers out of range become infinite; `check_numbers` raises.
         if narrow is not None:
             rows = make(taken_narrow(estimator, X, narrow, reset=reset)).as_type(wanted)

@@ -8,6 +8,7 @@ import pytest
 from kernel_calls import VERBS
 
 from cprime.kernels import (
+    CenterCells,
     Dense,
     DistanceBounds,
     FactorAnalysers,
@@ -135,7 +136,7 @@ CALLS = {
 def in_cells(X, g):
     m, C = g["m"], len(g["m"])
     between = np.full((2, 2), X.shape[1] ** 0.5, X.dtype)
-    return X.Cells(np.concatenate([m[:2], m]), np.array([0, C // 2, C]), between).find(X, 2, 2)
+    return CenterCells(np.concatenate([m[:2], m]), np.array([0, C // 2, C]), between).find(X, 2, 2)
 
 
 def flat(found):

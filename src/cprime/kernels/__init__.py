@@ -12,13 +12,11 @@ from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.distances import potentials
 from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
-from cprime.kernels.grouped_centers import GroupedCenters
 from cprime.kernels.line import cut_line
 from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
-from cprime.kernels.nearest import changed
-from cprime.kernels.partial import Evidence, SearchResult
+from cprime.kernels.partial import Evidence, SearchResult, changed
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
@@ -36,7 +34,6 @@ __all__ = [
     "FactorAnalysers",
     "Floats",
     "GaussianParameters",
-    "GroupedCenters",
     "Infeasible",
     "Measure",
     "Moves",

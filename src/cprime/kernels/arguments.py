@@ -14,6 +14,7 @@ class CoreRows(Protocol):
     """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use."""
 
     takes_gaussians: ClassVar[bool]  # whether kernels compare these rows with Gaussians, and not only with centers
+    searches_cells: ClassVar[bool]  # whether `CenterCells` can search near centers of these rows
 
     @property
     def core(self) -> Any:

@@ -13,10 +13,10 @@ from cprime._utils.threads import by_pieces, limited
 from cprime.kernels import arguments as check
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals
+from cprime.kernels.distances import nearest
 from cprime.kernels.exact import Responses
 from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
-from cprime.kernels.nearest import nearest
 from cprime.kernels.offered import among_offered
 from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
 from cprime.kernels.rows import Dense, Rows

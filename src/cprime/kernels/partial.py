@@ -1,4 +1,4 @@
-"""Partial E-steps, which compare each row with few candidate components.
+"""Partial E-steps, which compare each row with few candidate components, and changes of active sets.
 
 The candidates are the neighbor lists of components in the row's active set K(n). These are the E-steps of Algorithms 1
 and 2 of Forster & Lücke, *Can clustering scale sublinearly with its clusters?*, and a variant in which all points of a
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
@@ -317,3 +318,32 @@ def top_k_gaussians_twin(
     counts, no_lists = np.empty(len(X), dtype=np.int32), np.empty((len(lists), 0), dtype=np.int32)
     ids, results, measure = (no_lists, previous, extra), (kept, costs, counts), (factors, offsets, dof)
     best_in_lists_twin(X, means, *ids, *results, False, None, *measure, n_threads)
+
+
+def changed(
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    n_columns: int | None = None,
+    *,
+    n_threads: int | None = None,
+    kernels: Any = _core,
+) -> NDArray[np.bool_]:
+    """Return the mask (n,) of points whose components (active sets) have changed.
+
+    after (n, H), before (n, H') int32: components of each point
+    n_columns: number of columns to compare; None compares all, which requires H = H'
+    """
+    after = check.array(after, "after", np.int32, -1, -1)
+    n, H = after.shape
+    before = check.array(before, "before", np.int32, n, H if n_columns is None else -1)
+    n_columns, most = H if n_columns is None else check.count(n_columns, "n_columns"), min(H, before.shape[1])
+    if n_columns > most:
+        raise ValueError(f"n_columns must be at most {most}, the columns of both, got {n_columns}")
+    out = np.empty(len(after), dtype=bool)
+    kernels.changed(after, before, n_columns, out, resolve_threads(n_threads))
+    return out
+
+
+def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
+    """Compare the first `n_columns` columns of two arrays in NumPy; write the mask (n,) of unequal rows to `out`."""
+    out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)

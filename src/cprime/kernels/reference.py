@@ -8,20 +8,26 @@ Gaussian mixture models" [L], Forster & Lücke 2018, "Can clustering scale subli
 Bishop 2006, "Pattern Recognition and Machine Learning" [B].
 """
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from cprime.kernels.bounds import nearest_bounded_twin
-from cprime.kernels.cells import CenterCells, CenterCellsTwin
-from cprime.kernels.distances import distances_twin, extent_twin, potentials_twin, products_twin, spread_out_twin
+from cprime.kernels.cells import CenterCellsTwin
+from cprime.kernels.distances import (
+    assign_by_parts,
+    best_twin,
+    distances_twin,
+    extent_twin,
+    potentials_twin,
+    products_twin,
+    spread_out_twin,
+)
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
 from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, top_k_factors_twin
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.many import lloyd_many_twin, lloyd_twin, plus_plus_many_twin
-from cprime.kernels.nearest import assign_by_parts, best_twin, changed_twin
-from cprime.kernels.partial import best_in_lists_twin, reassign_twin, top_k_gaussians_twin
+from cprime.kernels.partial import best_in_lists_twin, changed_twin, reassign_twin, top_k_gaussians_twin
 from cprime.kernels.rows import Dense
 from cprime.kernels.student_t_weights import scaled_responsibilities_twin
 from cprime.kernels.sums import (
@@ -80,4 +86,3 @@ class Reference(Dense):
     """Rows of an array whose methods call the NumPy twins instead of compiled kernels."""
 
     kernels: ClassVar[Any] = TWINS
-    Cells: ClassVar[Any] = partial(CenterCells, kernels=TWINS)

@@ -15,14 +15,12 @@ from cprime import _core
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
-from cprime.kernels.cells import CenterCells
-from cprime.kernels.distances import distances, extent, products, spread_out
+from cprime.kernels.distances import AssignResult, assign, distances, extent, nearest, products, spread_out
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
 from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
 from cprime.kernels.jumps import jumped
 from cprime.kernels.many import LloydRun, lloyd
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
-from cprime.kernels.nearest import AssignResult, assign, nearest
 from cprime.kernels.partial import SearchResult, own_distances, reassign, search_lists, top_k
 from cprime.kernels.sums import accumulate, along, gather, moments, normalized
 
@@ -37,8 +35,6 @@ Doubles = NDArray[np.float64]
 class Rows(CoreRows, Protocol):
     """Protocol of n rows of D numbers. Methods that run a kernel are documented at the kernel of the same name."""
 
-    # Search structure for centers in cells (groups of centers) that can read rows of this class, such as `CenterCells`.
-    Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
     @property
@@ -256,6 +252,7 @@ class CoreTable:
 
     copied_when_ordered: ClassVar[bool] = True
     takes_gaussians: ClassVar[bool] = True
+    searches_cells: ClassVar[bool] = True
     nearest = nearest
     assign = assign
     lloyd = lloyd
@@ -315,7 +312,6 @@ class Dense(CoreTable):
     """Rows of an array of float32 or float64, whose rows are contiguous, with any stride between rows."""
 
     kernels: ClassVar[Any] = _core
-    Cells: ClassVar[Any] = CenterCells
     observed: NDArray[np.bool_] | None = None
 
     def __init__(self, array: Floats):

@@ -19,11 +19,10 @@ from cprime import _core
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels import arguments as check
 from cprime.kernels.bounded_tables import nearest_bounded_by_tables
+from cprime.kernels.distances import assign_by_parts
 from cprime.kernels.exact import posterior
-from cprime.kernels.grouped_centers import GroupedCells
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
-from cprime.kernels.nearest import assign_by_parts
 from cprime.kernels.rows import CoreTable
 from cprime.kernels.sums import LEAST_LENGTH
 
@@ -63,8 +62,8 @@ class SparseRows(CoreTable):
     """
 
     kernels: ClassVar[Any] = _KERNELS
-    Cells: ClassVar[Any] = GroupedCells
     takes_gaussians: ClassVar[bool] = False
+    searches_cells: ClassVar[bool] = False
     observed: ClassVar[None] = None
     ndim = 2
 

@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike, NDArray
 from cprime import _core
 from cprime._utils.number_types import NAMES, bits_of, code_of
 from cprime._utils.threads import resolve_threads
-from cprime.kernels.cells import CenterCells
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Rows
 from cprime.kernels.sums import LEAST_LENGTH
@@ -49,7 +48,6 @@ class StoredRows(CoreTable):
     """
 
     kernels: ClassVar[Any] = _core
-    Cells: ClassVar[Any] = CenterCells
     observed: ClassVar[None] = None
     copied_when_ordered: ClassVar[bool] = False
 

@@ -3,7 +3,7 @@
 Cells are groups of centers near each other. They are used to find centers near a point that has no component yet.
 """
 
-from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
+from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (
     EXACT_LISTS,
     exact_lists,
@@ -22,6 +22,7 @@ __all__ = [
     "SAMPLE_PER_CELL",
     "Cells",
     "CenterIndex",
+    "GroupedCenters",
     "OnlineCenterIndex",
     "coarse_centers",
     "exact_lists",

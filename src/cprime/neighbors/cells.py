@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Dense, Floats, GroupedCenters, Rows
+from cprime.kernels import Dense, Floats, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
@@ -19,6 +19,42 @@ _MOST = 4
 _NEAR = 8
 # Default number of nearest cells that are searched for the neighbors of a component.
 _NEAR_OF_LISTS = 32
+
+
+class GroupedCenters:
+    """Centers (C, D), and for each of g groups of rows its candidates: the centers that are searched for these rows.
+
+    origins (g, D): a point near the rows of each group, used as origin of differences for precision
+    offered (g, m): ids of up to m candidates of each group, at least one, padded with −1
+    """
+
+    def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
+        self.n_groups = len(origins)
+        self.offered = offered
+        self.places = np.concatenate([origins, centers])
+        self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
+        self.inside = np.ones(len(self.places), dtype=centers.dtype)
+        # Rows are first assigned to the origin of their group. Squared distances to origins are multiplied by a huge
+        # number, so that every candidate is better than an origin.
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5
+
+    def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
+        """Return for every row the nearest candidate of its group: ids of centers (n,), and squared distances (n,).
+
+        A group is a set of rows with common candidate centers.    group (n,): index of each row's group
+        """
+        n_groups, centers = self.n_groups, self.places[self.n_groups :]
+        labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
+        # A row remains assigned to the origin of its group only if it equals the origin, because a distance of 0 stays
+        # 0 when it is multiplied by the huge factor of origins. Its nearest center is the one of the origin.
+        stayed = labels < n_groups
+        if stayed.any():
+            used, place = np.unique(group[stayed], return_inverse=True)
+            no_lists = np.empty((len(centers), 0), dtype=np.int32)
+            found = Dense(self.places[used]).search_lists(centers, no_lists, self.offered[used], 1)
+            labels[stayed] = n_groups + found.kept[place, 0]
+            distances[stayed] = X[stayed].own_distances(centers, labels[stayed] - np.int32(n_groups))
+        return labels - np.int32(n_groups), distances
 
 
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:

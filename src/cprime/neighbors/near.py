@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Dense, Floats, Rows
-from cprime.neighbors.cells import Cells
+from cprime.kernels import CenterCells, Dense, Floats, Rows
+from cprime.kernels.cells import Found, search_cells
+from cprime.neighbors.cells import Cells, GroupedCenters
 
 # Maximum number of cells that are searched for a row.
 _MOST_CELLS = 16
@@ -21,6 +22,33 @@ _SPREAD = 4
 _ASTRAY = 0.25
 # Cells are rebuilt only after at least C / _SHARE rows have been assigned.
 _SHARE = 4
+
+
+class GroupedCells:
+    """Search structure for centers in cells (groups), for classes of rows without a compiled search (sparse rows)."""
+
+    def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
+        g = len(begins) - 1
+        self.cells, centers, self.sizes, self.between = places[:g], places[g:], np.diff(begins), between
+        inside = begins[:-1, np.newaxis] + np.arange(self.sizes.max(initial=1))
+        offered = np.where(inside < begins[1:, np.newaxis], inside, -1).astype(np.int32)
+        self._offer = GroupedCenters(centers[begins[:-1]], centers, offered)
+
+    def find(self, X: Rows, n_kept: int, n_searched: int) -> Found:
+        """Find the nearest center of each row in the `n_searched` cells (groups of centers) near it.
+
+        Returns ids and squared distances, (n, n_kept) each, and the number of evaluated distances. Only the first
+        column has results; in the other n_kept − 1 columns ids are −1 and distances infinite.
+        """
+
+        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
+            if len(rows):
+                there, squared = self._offer.choose(X[rows], np.ascontiguousarray(cells))
+                nearer = squared < squares[rows, 0]
+                kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
+            return int(self.sizes[cells].sum())
+
+        return search_cells(X.nearest(self.cells, n_searched), self.between, improve, n_kept)
 
 
 class CenterIndex:
@@ -69,7 +97,8 @@ class CenterIndex:
         """Return the centers, sorted by cell (group of centers), as a search structure that reads rows of X's class."""
         kind = type(X)
         if kind not in self._packed:
-            self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
+            parts = self.places, self.begins, self.between
+            self._packed[kind] = CenterCells(*parts, kernels=kind.kernels) if X.searches_cells else GroupedCells(*parts)
         return self._packed[kind]
 
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats, int]:

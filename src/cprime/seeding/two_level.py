@@ -20,8 +20,8 @@ from cprime._utils.random import Key, Purpose
 from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, GroupedCenters, Rows, computing, grouped_order
-from cprime.neighbors import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
+from cprime.kernels import Floats, Rows, computing, grouped_order
+from cprime.neighbors import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, rows_at

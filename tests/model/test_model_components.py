@@ -92,7 +92,7 @@ def test_the_best_of_lists_and_of_what_is_drawn(case):
 
 def test_points_are_compared_with_centers_as_they_are_unless_said_otherwise():
     assert Centers(CENTERS).steady
-    assert not Centers(CENTERS, False).steady
+    assert not Centers(CENTERS, steady=False).steady
 
 
 def test_which_components_have_changed():

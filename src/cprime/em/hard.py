@@ -11,7 +11,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Rows
 from cprime.model import TiedSpherical
-from cprime.neighbors.components import Components, Reweighted
+from cprime.neighbors.components import Centers, Components
 from cprime.search import Look, Lookup, SearchStats
 from cprime.search.full import FullLookup
 
@@ -148,7 +148,7 @@ class Lazy:
 
 
 def reweighted_centers(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None) -> Components:
-    return model.components() if reweighting is None else Reweighted(model.components().centers, *reweighting)
+    return model.components() if reweighting is None else Centers(model.components().centers, *reweighting)
 
 
 def _reassignment_sums(

@@ -45,7 +45,7 @@ class Embedded(Gaussian):
         return GaussianParameters(self.embedded_centers, factors, np.zeros(self.n_components))
 
     def components(self) -> Centers:
-        return Centers(self.embedded_centers, self.steady)
+        return Centers(self.embedded_centers, steady=self.steady)
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         return self.log_scale + self.embed(X).respond(self._gaussians, moments=False).log_sum

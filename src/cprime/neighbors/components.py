@@ -152,36 +152,20 @@ class KernelComponents(Components):
 
 
 class Centers(KernelComponents):
-    """Centers (C, D) as components. The cost of a center for a point is the squared distance between the two."""
+    """Centers (C, D) as components. The cost of a center for a point is the squared distance between the two.
+
+    inside, outside (C,): factors >= 0 of squared distances in `reassign` (for exchange steps): of a center for its own
+    points, and for all other points. None for no factors.
+    """
 
     squared_distances: ClassVar[bool] = True
 
-    def __init__(self, centers: Floats, steady: bool = True):
+    def __init__(
+        self, centers: Floats, inside: Floats | None = None, outside: Floats | None = None, steady: bool = True
+    ):
         self.centers = self.measure = centers
-        self.steady, self.snapshot = steady, (centers,)
-
-    def reassign(
-        self,
-        points: Rows,
-        lists: Ids,
-        winners: Ids,
-        sample_weight: NDArray[np.float64] | None = None,
-        active: NDArray[np.bool_] | None = None,
-        known: Floats | None = None,
-    ) -> tuple[Ids, Floats]:
-        return points.reassign(self.centers, lists, winners, active=active, known=known)
-
-
-class Reweighted(Centers):
-    """Centers whose squared distances are multiplied by factors when points are reassigned (exchange steps).
-
-    inside (C,): factor of a center for its own points    outside (C,): its factor for all other points    both >= 0
-    """
-
-    def __init__(self, centers: Floats, inside: Floats, outside: Floats):
-        super().__init__(centers)
-        self.inside, self.outside = inside, outside
-        self.snapshot = centers, inside, outside
+        self.inside, self.outside, self.steady = inside, outside, steady
+        self.snapshot = (centers,) if inside is None or outside is None else (centers, inside, outside)
 
     def reassign(
         self,
@@ -194,14 +178,16 @@ class Reweighted(Centers):
     ) -> tuple[Ids, Floats]:
         """Return each point's best center by squared distance times factor, and the squared distance to it: (n,) each.
 
-        Arguments are those of `Components.reassign`. Only a limited share of a center's points may be reassigned to a
-        center that is farther away. Points of weight 0 do not count in this share, and get the nearest center.
+        Arguments are those of `Components.reassign`. With factors, only a limited share of a center's points may be
+        reassigned to a center that is farther away. Points of weight 0 do not count in this share, and get the nearest
+        center.
         """
-        heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
-        if heavy is None:
-            return points.reassign(self.centers, lists, winners, self.inside, self.outside, active=active, known=known)
+        factors = self.inside, self.outside
+        if self.inside is None or sample_weight is None or (sample_weight > 0).all():
+            return points.reassign(self.centers, lists, winners, *factors, active=active, known=known)
         labels, costs = points.reassign(self.centers, lists, winners)
-        factors, known = (self.inside, self.outside), None if known is None else known[heavy]
+        heavy = sample_weight > 0
+        known = None if known is None else known[heavy]
         labels[heavy], costs[heavy] = points[heavy].reassign(
             self.centers, lists, winners[heavy], *factors, active=active, known=known
         )

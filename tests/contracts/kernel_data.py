@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from kernel_calls import reference
 
-from cprime.kernels import GaussianParameters
+from cprime.kernels import DistanceBounds, GaussianParameters, Moves
 from cprime.kernels.measures import costs_of
 
 DTYPES = (np.float32, np.float64)
@@ -32,7 +32,11 @@ def weights(n, seed=1):
 
 
 def arrange(array, layout, folder: Path):
-    """Return the same matrix in another memory layout, with NaN or large numbers in the memory between its entries."""
+    """Return the same numbers in another memory layout, with NaN or large numbers in the memory between its entries."""
+    if array.ndim == 1:
+        return arrange(array[:, np.newaxis], layout, folder)[:, 0]
+    if array.ndim == 3:
+        return array.transpose(0, 2, 1).copy().transpose(0, 2, 1) if layout == "fortran" else array
     n, D = array.shape
     poison = np.nan if array.dtype.kind == "f" else 10**6
     if layout == "C":
@@ -51,7 +55,7 @@ def arrange(array, layout, folder: Path):
         return np.ascontiguousarray(array[::-1])[::-1]
     if layout == "unaligned":
         shifted = np.frombuffer(b"\0" + array.tobytes(), dtype=array.dtype, offset=1).reshape(n, D)
-        assert not shifted.flags.aligned
+        assert not shifted.flags.aligned or array.itemsize == 1
         return shifted
     if layout == "read-only memmap":
         path = folder / f"data-{np.random.default_rng().integers(2**60)}.npy"
@@ -161,6 +165,35 @@ def cost_rounding(X, given):
         dof = given.dof.astype(np.float64)
         found = (1 + D / dof) * found + 8 * eps * (dof + D) * np.log1p(out / dof)
     return found
+
+
+def nothing(n, C, n_others, dtype):
+    """Return trivial bounds, which exclude no center."""
+    others = np.tile(np.arange(1, n_others + 1, dtype=np.int32), (n, 1))
+    return DistanceBounds(np.zeros(n, dtype=np.int32), others, np.zeros((n, n_others), dtype), np.zeros(n, dtype))
+
+
+def moves_between(before, after, n_listed=None):
+    """Return bounds of changes in distance when centers move from `before` to `after`.
+
+    The centers around each center are sorted by distance, all of them or the first `n_listed`.
+    """
+    C = len(after)
+    old, new = before.astype(np.float64), after.astype(np.float64)
+    drift = np.sqrt(np.square(new - old).sum(axis=1)) * (1 + 1e-6)
+    between = np.sqrt(np.square(new[:, np.newaxis] - new).sum(axis=2)) * (1 - 1e-6)
+    order = np.argsort(between, axis=1, kind="stable")[:, : n_listed or C]
+    reach = np.column_stack([np.take_along_axis(between, order, axis=1), np.full(C, np.inf)])
+    listed = np.where(order == np.arange(C)[:, np.newaxis], -np.inf, drift[order])
+    spread = np.column_stack([np.full(C, -np.inf), np.maximum.accumulate(listed, axis=1)])
+    spread[:, -1] = [np.delete(drift, c).max(initial=-np.inf) for c in range(C)]
+    up = 1 + np.finfo(after.dtype).eps
+    return Moves(
+        *(
+            (array * up).astype(after.dtype) if array is not reach else array.astype(after.dtype)
+            for array in (drift, reach, spread)
+        )
+    )
 
 
 def random_ids(n, width, n_components, seed=0, holes=0.2):

@@ -3,40 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, THREADS, clustered, same_bits, sixteenths
-
-from cprime.kernels import DistanceBounds, Moves
-
-twins = pytest.mark.parametrize("kernels", [native, reference], ids=["native", "reference"])
-
-
-def nothing(n, C, n_others, dtype):
-    """Return trivial bounds, which exclude no center."""
-    others = np.tile(np.arange(1, n_others + 1, dtype=np.int32), (n, 1))
-    return DistanceBounds(np.zeros(n, dtype=np.int32), others, np.zeros((n, n_others), dtype), np.zeros(n, dtype))
-
-
-def moves_between(before, after, n_listed=None):
-    """Return bounds of changes in distance when centers move from `before` to `after`.
-
-    The centers around each center are sorted by distance, all of them or the first `n_listed`.
-    """
-    C = len(after)
-    old, new = before.astype(np.float64), after.astype(np.float64)
-    drift = np.sqrt(np.square(new - old).sum(axis=1)) * (1 + 1e-6)
-    between = np.sqrt(np.square(new[:, np.newaxis] - new).sum(axis=2)) * (1 - 1e-6)
-    order = np.argsort(between, axis=1, kind="stable")[:, : n_listed or C]
-    reach = np.column_stack([np.take_along_axis(between, order, axis=1), np.full(C, np.inf)])
-    listed = np.where(order == np.arange(C)[:, np.newaxis], -np.inf, drift[order])
-    spread = np.column_stack([np.full(C, -np.inf), np.maximum.accumulate(listed, axis=1)])
-    spread[:, -1] = [np.delete(drift, c).max(initial=-np.inf) for c in range(C)]
-    up = 1 + np.finfo(after.dtype).eps
-    return Moves(
-        *(
-            (array * up).astype(after.dtype) if array is not reach else array.astype(after.dtype)
-            for array in (drift, reach, spread)
-        )
-    )
+from kernel_data import DTYPES, clustered, moves_between, nothing, same_bits, sixteenths
 
 
 def assert_true(X, centers, bounds):
@@ -57,7 +24,6 @@ def assert_nearest(kernels, X, centers, bounds, distances):
     assert same_bits(distances, np.ascontiguousarray(expected[:, 0]))
 
 
-@twins
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("D", "C", "n_others"), [(1, 2, 1), (2, 30, 3), (9, 17, 5), (40, 60, 3), (3, 4, 3), (5, 8, 0)])
 def test_follows_moving_centers(kernels, D, C, n_others, dtype):
@@ -80,7 +46,6 @@ def test_follows_moving_centers(kernels, D, C, n_others, dtype):
     assert all(count >= n for count in evaluations)
 
 
-@twins
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_centers_at_rest_cost_one_evaluation(kernels, dtype):
     X, centers = clustered(300, 4, dtype), clustered(40, 4, dtype, seed=2)
@@ -92,7 +57,6 @@ def test_centers_at_rest_cost_one_evaluation(kernels, dtype):
     assert_nearest(kernels, X, centers, bounds, distances)
 
 
-@twins
 def test_bounds_are_believed(kernels):
     """Bounds are trusted even if they are wrong: a center that they exclude is not evaluated."""
     X, centers = clustered(100, 3, np.float64), clustered(9, 3, np.float64, seed=2)
@@ -104,7 +68,6 @@ def test_bounds_are_believed(kernels):
     np.testing.assert_allclose(distances, np.square(X - centers[0]).sum(axis=1))
 
 
-@twins
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_go_to_the_lower_id(kernels, dtype):
     """Ties go to the lower id, for points on a grid and centers of which some coincide."""
@@ -116,21 +79,6 @@ def test_ties_go_to_the_lower_id(kernels, dtype):
         distances, _ = kernels.nearest_bounded(X, after, bounds, moves_between(centers, after))
         assert_nearest(kernels, X, after, bounds, distances)
         centers = after
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("C", [6, 150])
-def test_any_number_of_threads_gives_the_same_bits(C, dtype):
-    X, centers = clustered(20_011, 11, dtype), clustered(C, 11, dtype, seed=2)
-    after = centers + clustered(C, 11, dtype, seed=3) / 100
-    results = []
-    for n_threads in THREADS:
-        bounds = nothing(len(X), C, 3, dtype)
-        native.nearest_bounded(X, centers, bounds, moves_between(centers, centers), n_threads=n_threads)
-        found = native.nearest_bounded(X, after, bounds, moves_between(centers, after), n_threads=n_threads)
-        results.append((*bounds, *found))
-    assert same_bits(results[0], results[1])
-    assert same_bits(results[0], results[2])
 
 
 def altered(bounds, **arrays):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import THREADS, clustered, same_bits, sixteenths
-from test_kernel_bounds import assert_true, moves_between, nothing
+from kernel_data import THREADS, clustered, moves_between, nothing, same_bits, sixteenths
+from test_kernel_bounds import assert_true
 from test_kernel_nearest import assert_nearest
 from test_kernel_range import SCALES
 from test_kernel_reassign import assert_reassigned, random_factors, random_labels, random_lists

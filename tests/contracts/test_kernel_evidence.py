@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from kernel_calls import native, reference
-from kernel_data import DTYPES, THREADS, assert_evidence, clustered, gaussians, looked_at, rounding, same_bits, weights
+from kernel_calls import reference
+from kernel_data import DTYPES, assert_evidence, clustered, looked_at, rounding, weights
 
 
 def searched(n, C, width, length, dtype, n_extra=1):
@@ -28,16 +28,3 @@ def test_sums_are_those_of_the_definition(kernels, n, C, width, length, weighted
     distances = np.sqrt(reference.distances(X.astype(np.float64), centers.astype(np.float64)).T)
     looked = looked_at(lists, previous, extra)
     assert_evidence(found.evidence, distances, looked, found.kept[:, 0], w, rtol=rounding(dtype, 6))
-
-
-@pytest.mark.parametrize("n_threads", THREADS)
-@pytest.mark.parametrize("full", [False, True])
-def test_threads_do_not_change_a_bit(n_threads, full):
-    X, centers, lists, previous, extra = searched(5000, 300, 3, 9, np.float32)
-    given, told = gaussians(300, 6, np.float32, full), {"evidence": True, "sample_weight": weights(5000)}
-    for components in (centers, given):
-        one, other = (
-            native.search_lists(X, components, lists, previous, 3, extra, n_threads=threads, **told)
-            for threads in (1, n_threads)
-        )
-        assert same_bits(tuple(one.evidence), tuple(other.evidence))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered
+from kernel_data import DTYPES, THREADS, clustered
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -29,12 +29,6 @@ def test_nan_is_told_from_infinity_where_both_are(kernels):
     X = np.ones((40000, 3))
     X[30000], X[5, 1] = np.inf, np.nan
     assert np.isnan(kernels.extent(X)[0])
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_extent_of_any_layout(kernels, layout, tmp_path):
-    X = clustered(30, 5, np.float32)
-    assert kernels.extent(arrange(X, layout, tmp_path)) == (np.abs(X).max(), np.abs(X - X[0]).max())
 
 
 def test_extent_of_nothing_is_zero(kernels):

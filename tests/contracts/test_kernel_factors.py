@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, THREADS, clustered, neighbours, random_ids, same_bits, weights
+from kernel_data import DTYPES, clustered, neighbours, random_ids, weights
 
 from cprime.kernels import FactorAnalysers
 
@@ -64,23 +64,6 @@ def test_noise_that_is_far_below_what_factors_explain_is_measured(kernels):
     costs = kernels.factor_costs(X, given, np.zeros((40, 1), np.int32))
     assert (costs > 0).all()
     assert costs.mean() == pytest.approx(6, rel=0.5)
-
-
-@every_dtype
-def test_any_number_of_threads_gives_the_same_bits(dtype):
-    n, C = 5001, 7
-    X, given, w = clustered(n, 20, dtype), analysers(C, 20, 3, dtype), weights(n)
-    lists, previous = neighbours(C, 4), random_ids(n, 3, C)
-    kept = random_ids(n, 2, C, holes=0)
-    first, *others = [
-        (
-            native.factor_costs(X, given, previous, n_threads=t),
-            native.top_k_factors(X, given, lists, previous, 3, n_threads=t),
-            native.factor_moments(X, given.means, given.directions, given.roots, kept, None, w, n_threads=t),
-        )
-        for t in THREADS
-    ]
-    assert all(same_bits(first, other) for other in others)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ import pytest
 from kernel_calls import native, reference
 from kernel_data import (
     DTYPES,
-    LAYOUTS,
     THREADS,
-    arrange,
     assert_evidence,
     assert_kept,
     clustered,
@@ -192,40 +190,6 @@ def test_what_is_kept_never_gets_worse(full, kernels):
         assert (found < before - 1e-3).any()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@every_shape
-@every_dtype
-def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
-    X, given = clustered(101, 19, dtype), gaussians(37, 19, dtype, full)
-    ids = neighbours(37, 6), random_ids(101, 2, 37), random_ids(101, 3, 37, seed=3)
-    there, means, *other_ids = (arrange(a, layout, tmp_path) for a in (X, given.means, *ids))
-    lists, previous, extra = other_ids
-    factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
-    offsets = np.repeat(given.offsets, 2)[::2]
-    other = GaussianParameters(means, factors, offsets)
-    assert same_bits(kernels.nearest(there, other, 3), kernels.nearest(X, given, 3))
-    assert same_bits(kernels.top_k(there, other, lists, previous, 3), kernels.top_k(X, given, ids[0], ids[1], 3))
-    found = kernels.search_lists(there, other, lists, previous, 3, extra, evidence=True)
-    assert same_bits(tuple(found), tuple(kernels.search_lists(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
-
-
-@pytest.mark.parametrize(("n", "C"), [(5, 3), (3001, 50), (1501, 700)])
-@every_shape
-@every_dtype
-def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, C):
-    X, given = clustered(n, 5, dtype), gaussians(C, 5, dtype, full)
-    lists, previous, extra = neighbours(C, 33), random_ids(n, 3, C), random_ids(n, 1, C, seed=5)
-    first, *others = [
-        (
-            native.nearest(X, given, 3, n_threads=t),
-            native.top_k(X, given, lists, previous, 4, n_threads=t),
-            tuple(native.search_lists(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
-        )
-        for t in THREADS
-    ]
-    assert all(same_bits(first, other) for other in others)
-
-
 @every_dtype
 @pytest.mark.parametrize(("n", "K", "m"), [(1, 1, 1), (7, 3, 5), (65, 17, 33), (200, 130, 16), (3, 300, 70)])
 def test_products_equal_the_reference(n, K, m, dtype):
@@ -244,11 +208,3 @@ def test_products_relative_to_a_shift_are_exact_far_off(dtype, kernels):
     X, B = sixteenths(90, 5, dtype, span=20), sixteenths(33, 5, dtype, seed=1, span=20)
     shift = np.full(5, 1e6, dtype=dtype)
     np.testing.assert_array_equal(kernels.products(X + shift, B, shift), X.astype(np.float64) @ B.T)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@every_dtype
-def test_products_of_any_layout_give_the_same_bits(dtype, layout, tmp_path, kernels):
-    X, B, shift = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2), clustered(1, 19, dtype)[0]
-    arranged = kernels.products(arrange(X, layout, tmp_path), arrange(B, layout, tmp_path), shift)
-    assert same_bits(arranged, kernels.products(X, B, shift))

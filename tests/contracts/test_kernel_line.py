@@ -6,14 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import THREADS
 
 KINDS = ("normal", "integers", "cauchy", "log-normal", "clusters", "lattice")
-
-
-@pytest.fixture(params=[native, reference], ids=["native", "reference"])
-def kernels(request):
-    return request.param
 
 
 def values_of(kind, n, rng):
@@ -159,19 +153,6 @@ def test_units_do_not_matter(scale):
     expected = native.cut_line(values, np.ones(300), 9)
     assert np.array_equal(native.cut_line(values * power, np.ones(300), 9), expected)
     assert np.array_equal(native.cut_line(values, np.full(300, power), 9), expected)
-
-
-def test_any_number_of_threads_and_any_layout():
-    rng = np.random.default_rng(0)
-    values, weights = np.sort(rng.standard_normal(3001)), rng.exponential(size=3001)
-    expected = native.cut_line(values, weights, 50, n_threads=1)
-    for n_threads in (*THREADS, None):
-        assert np.array_equal(native.cut_line(values, weights, 50, n_threads=n_threads), expected)
-    wide = np.full((3001, 2), np.nan)
-    wide[:, 0] = values
-    values.flags.writeable = False
-    for arranged in (values, wide[:, 0], np.ascontiguousarray(values[::-1])[::-1]):
-        assert np.array_equal(native.cut_line(arranged, weights, 50), expected)
 
 
 @pytest.mark.parametrize(

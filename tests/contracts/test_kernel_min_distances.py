@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths
+from kernel_data import DTYPES, clustered, rounding, same_bits, sixteenths
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -19,17 +19,6 @@ def test_equals_the_reference(n_candidates, D, dtype):
             assert distances.shape == (n_candidates, n)
             truth = reference.distances(X, candidates, given)
             np.testing.assert_allclose(distances, truth, rtol=rounding(dtype, D))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
-    X, candidates = clustered(101, 19, dtype), clustered(7, 19, dtype, seed=2)
-    current = kernels.distances(X, X[:1])[0]
-    expected = kernels.distances(X, candidates, current)
-    current = arrange(current[:, np.newaxis], layout, tmp_path)[:, 0]
-    arranged = kernels.distances(arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current)
-    assert same_bits(arranged, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

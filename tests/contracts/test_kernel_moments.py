@@ -5,9 +5,7 @@ import pytest
 from kernel_calls import native, reference
 from kernel_data import (
     DTYPES,
-    LAYOUTS,
     THREADS,
-    arrange,
     assert_moments,
     clustered,
     cost_rounding,
@@ -18,7 +16,6 @@ from kernel_data import (
     weights,
 )
 
-from cprime.kernels import GaussianParameters
 from cprime.kernels.measures import costs_of
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
@@ -208,42 +205,6 @@ def test_mean_cost_and_log_sum_belong_together(dtype, full, kernels):
     found, r = kernels.respond(X, given), kernels.responsibilities(X, given)
     entropy = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
     np.testing.assert_allclose(found.log_sum + found.mean / 2, entropy, atol=1e-9 if dtype == np.float64 else 2e-3)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@every_shape
-@every_dtype
-def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
-    X, given, w = clustered(101, 19, dtype), gaussians(37, 19, dtype, full), weights(101)
-    kept = np.random.default_rng(0).integers(37, size=(101, 3)).astype(np.int32)
-    q = np.random.default_rng(1).random((101, 3))
-    there, means, its_kept, its_q = (arrange(a, layout, tmp_path) for a in (X, given.means, kept, q))
-    its_w = arrange(w[:, np.newaxis], layout, tmp_path)[:, 0]
-    factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
-    other = GaussianParameters(means, factors, given.offsets)
-    assert same_bits(tuple(kernels.respond(there, other, its_w)), tuple(kernels.respond(X, given, w)))
-    assert same_bits(kernels.responsibilities(there, other), kernels.responsibilities(X, given))
-    arranged = kernels.moments(there, means, its_kept, its_q, its_w, full=full)
-    assert same_bits(arranged, kernels.moments(X, given.means, kept, q, w, full=full))
-
-
-@pytest.mark.parametrize(("n", "D", "C"), [(5, 3, 3), (3001, 5, 50), (40_003, 3, 7), (1501, 9, 700)])
-@every_shape
-@every_dtype
-def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, D, C):
-    """Results are bit-identical for several blocks, several pieces of a component, and few rows in a piece."""
-    X, given, w = clustered(n, D, dtype), gaussians(C, D, dtype, full), weights(n)
-    kept = np.random.default_rng(0).integers(C, size=(n, 2)).astype(np.int32)
-    q = np.full((n, 2), 0.5)
-    first, *others = [
-        (
-            tuple(native.respond(X, given, w, n_threads=t)),
-            native.responsibilities(X, given, n_threads=t),
-            native.moments(X, given.means, kept, q, w, full=full, n_threads=t),
-        )
-        for t in THREADS
-    ]
-    assert all(same_bits(first, other) for other in others)
 
 
 @every_shape

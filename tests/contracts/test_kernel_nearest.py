@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths
+from kernel_data import DTYPES, clustered, rounding, same_bits, sixteenths
 
 
 def assert_nearest(X, centers, kept, distances):
@@ -42,15 +42,6 @@ def test_equals_the_reference_in_float64(D, n_kept):
     expected_kept, expected_distances = reference.nearest(X, centers, n_kept)
     np.testing.assert_array_equal(kept, expected_kept)
     np.testing.assert_allclose(distances, expected_distances, rtol=rounding(np.float64, D))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
-    X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
-    expected = kernels.nearest(X, centers, 3)
-    arranged = kernels.nearest(arrange(X, layout, tmp_path), arrange(centers, layout, tmp_path), 3)
-    assert same_bits(arranged, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
+from kernel_data import DTYPES, clustered, rounding, same_bits, sixteenths
 
 
 def random_lists(n_components, length, seed=0, emptied=0.0):
@@ -181,18 +181,6 @@ def test_what_is_behind_the_first_hole_is_not_read(kernels):
     np.testing.assert_array_equal(kernels.reassign(X, centers, lists, labels)[0], [1, 1, 2])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
-    X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
-    lists, labels = random_lists(37, 12), random_labels(101, 37)
-    inside, outside = random_factors(37, dtype)
-    expected = kernels.reassign(X, centers, lists, labels, inside, outside)
-    column = [arrange(a[:, np.newaxis], layout, tmp_path)[:, 0] for a in (labels, inside, outside)]
-    arranged = [arrange(a, layout, tmp_path) for a in (X, centers, lists)]
-    assert same_bits(kernels.reassign(*arranged, *column), expected)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_arguments_are_left_alone(dtype, kernels):
     X, centers = clustered(60, 4, dtype), clustered(9, 4, dtype, seed=2)
@@ -202,17 +190,6 @@ def test_the_arguments_are_left_alone(dtype, kernels):
     assert (winners != labels).any()
     for a, b in zip((X, centers, lists, labels), before, strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "C"), [(9001, 3), (3001, 700)])
-def test_any_number_of_threads_gives_the_same_bits(dtype, n, C):
-    """Results are bit-identical for large components in segments and for many small ones, on a grid with ties."""
-    X, centers = sixteenths(n, 3, dtype, span=40), sixteenths(C, 3, dtype, seed=1, span=40)
-    lists, labels = random_lists(C, 33), random_labels(n, C)
-    factors = random_factors(C, dtype)
-    first, *others = [native.reassign(X, centers, lists, labels, *factors, n_threads=t) for t in THREADS]
-    assert all(same_bits(first, other) for other in others)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

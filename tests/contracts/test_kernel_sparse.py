@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+from every_kernel import SPARSE, different, given, placed, results
 from kernel_calls import native as kernels
 from kernel_calls import reference
-from kernel_data import DTYPES, THREADS, rounding, same_bits, weights
+from kernel_data import DTYPES, THREADS, moves_between, neighbours, nothing, rounding
 from scipy.sparse import csr_array, csr_matrix
-from test_kernel_bounds import moves_between, nothing
 from test_kernel_guard_pages import at_page_end
 
 from cprime.kernels import Dense, SparseRows
+from cprime.kernels.compute import computing
 from cprime.kernels.measures import costs_of
+from cprime.kernels.reference import Reference
 
 # (n, D, C): one of each, fewer entries than a vector, around the size of a panel, and lists of several panels
 SIZES = [(1, 1, 1), (9, 5, 3), (300, 40, 17), (211, 333, 140), (700, 90, 300)]
@@ -34,74 +36,19 @@ def centers_near(X, C, seed=1):
     return centers.astype(X.dtype)
 
 
-def lists_of(C, length, seed=2):
-    rng = np.random.default_rng(seed)
-    G = min(length, C - 1)
-    lists = np.array([rng.permutation(np.delete(np.arange(C), c))[:G] for c in range(C)]).reshape(C, G)
-    lists[::5, G // 2 :] = -1
-    return lists.astype(np.int32)
-
-
-def labels_of(n, C, seed=3):
-    return np.random.default_rng(seed).integers(C, size=n).astype(np.int32)
-
-
-def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
-    """Return the results of every kernel for rows X; the dense array Y of the same rows gives other arguments."""
-    n, C, dtype = len(Y), len(centers), Y.dtype
-    H, w, labels, lists = min(3, C), place(weights(n) + 0.1), place(labels_of(n, C)), place(lists_of(C, 40))
-    factors = place(np.linspace(0.9, 1.1, C).astype(dtype))
-    active, known = place(np.arange(C) % 3 > 0), place(np.ones(n, dtype=dtype))
-    two = place(np.column_stack([labels, labels_of(n, C, seed=4)]))
-    q, some = place(np.random.default_rng(5).random((n, 2))), place(np.arange(n)[::-2].copy())
-    tried = place(np.random.default_rng(6).random((min(n, 4), 3)))
-    groups = place(np.array([0, n])), w, place(np.array([len(tried)])), tried
-    among = k.search_lists(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
-    return {
-        "nearest": k.nearest(X, centers, n_threads=n_threads),
-        "nearest hinted": k.nearest(X, centers, hint=labels[:, np.newaxis], n_threads=n_threads),
-        "nearest three": k.nearest(X, centers, H, n_threads=n_threads),
-        "min_distances": k.distances(X, centers, n_threads=n_threads),
-        "min_distances current": k.distances(X, centers[:2], known, n_threads=n_threads),
-        "reassign": k.reassign(X, centers, lists, labels, n_threads=n_threads),
-        "exchange": k.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
-        "active": k.reassign(X, centers, lists, labels, active=active, known=known, n_threads=n_threads),
-        "search_lists": among[:3] + among.evidence,
-        "accumulate": k.accumulate(X, two, q, w, n_components=C, n_threads=n_threads),
-        "accumulate rows": k.accumulate(
-            X, labels[some, np.newaxis], None, w, n_components=C, rows=some, n_threads=n_threads
-        ),
-        "along": k.along(X, centers, centers[::-1], labels, n_threads=n_threads),
-        "spread_out": k.spread_out(X, *groups, n_threads=n_threads),
-        "log_sum_exp": k.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
-        "extent": k.extent(X, n_threads=n_threads),
-        "extent from": k.extent(X, centers[0], n_threads=n_threads),
-        "projected": k.projected(X, np.linspace(-1, 1, Y.shape[1])),
-        "gather": (X[some].dense() if isinstance(X, SparseRows) else k.gather(X, some)),
-        "normalized": _normalized(X) if isinstance(X, SparseRows) else k.normalized(X),
-    }
-
-
-def _normalized(X):
-    units, lengths = X.normalized()
-    return units.dense(), lengths
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
 def test_results_are_those_of_the_rows_as_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
     centers = centers_near(Y, C)
-    found, expected = (
-        results(kernels, SparseRows.from_scipy(csr_array(Y)), Y, centers),
-        results(reference, Y, Y, centers),
-    )
+    g = given(n, centers)
+    found, expected = (results(X, g, SPARSE) for X in (SparseRows.from_scipy(csr_array(Y)), Reference(Y)))
     near = {"rtol": 2 * rounding(dtype, D), "atol": 2 * rounding(dtype, D) * np.abs(Y).max()}
     for name, values in expected.items():
-        for a, b in zip(found[name], values, strict=True) if isinstance(values, tuple) else [(found[name], values)]:
-            if np.asarray(b).dtype.kind == "i":
+        for a, b in zip(found[name], values, strict=True):
+            if b.dtype.kind == "i":
                 np.testing.assert_array_equal(a, b, err_msg=name)
-            elif name in ("along", "log_sum_exp", "projected", "accumulate", "accumulate rows"):
+            elif name in ("along", "log_sum_exp", "projected", "accumulate", "assign"):
                 np.testing.assert_allclose(a, b, **near, err_msg=name)
             else:
                 np.testing.assert_allclose(a, b, rtol=rounding(dtype, D), err_msg=name)
@@ -145,7 +92,7 @@ def test_many_columns_are_taken_in_pieces():
     rng = np.random.default_rng(0)
     Y = rows_of(300, 20_000, np.float32, density=0.01)
     centers = (Y[:70] + 0.05 * rng.standard_normal((70, 20_000)) * (rng.random(20_000) < 0.02)).astype(np.float32)
-    lists, labels = lists_of(70, 69), np.zeros(300, dtype=np.int32)
+    lists, labels = neighbours(70, 69), np.zeros(300, dtype=np.int32)
     found = kernels.reassign(SparseRows.from_scipy(csr_array(Y)), centers, lists, labels)
     expected = reference.reassign(Y, centers, lists, labels)
     np.testing.assert_array_equal(found[0], expected[0])
@@ -155,21 +102,20 @@ def test_many_columns_are_taken_in_pieces():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_number_of_threads_gives_the_same_bits(dtype):
     Y = rows_of(9001, 23, dtype)
-    X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, 7)
-    first, *others = [results(kernels, X, Y, centers, n_threads) for n_threads in THREADS]
-    for other in others:
-        assert [name for name in first if not same_bits(first[name], other[name])] == []
+    X, g, found = SparseRows.from_scipy(csr_array(Y)), given(9001, centers_near(Y, 7)), []
+    for n_threads in THREADS:
+        with computing(n_threads):
+            found.append(results(X, g, SPARSE))
+    assert different(found[0], found[1]) == different(found[0], found[2]) == []
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
 def test_nothing_is_read_behind_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
-    X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, C)
-    placed = SparseRows(*map(at_page_end, (X.values, X.columns, X.begins)), D)
-    expected = results(kernels, X, Y, centers)
-    found = results(kernels, placed, Y, at_page_end(centers), place=at_page_end)
-    assert [name for name in expected if not same_bits(expected[name], found[name])] == []
+    X, g = SparseRows.from_scipy(csr_array(Y)), given(n, centers_near(Y, C))
+    there = SparseRows(*map(at_page_end, (X.values, X.columns, X.begins)), D)
+    assert different(results(X, g, SPARSE), results(there, placed(g, at_page_end), SPARSE)) == []
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -255,7 +201,7 @@ def test_what_would_be_read_out_of_bounds_is_refused(columns, begins):
 def test_errors_name_the_argument(dtype):
     Y = rows_of(20, 6, dtype)
     X, centers = SparseRows.from_scipy(csr_array(Y)), centers_near(Y, 5)
-    labels, lists = labels_of(20, 5), lists_of(5, 3)
+    labels, lists = np.arange(20, dtype=np.int32) % 5, neighbours(5, 3)
     for name, call in {
         "centers": lambda: kernels.nearest(X, centers[:, :4]),
         "n_kept": lambda: kernels.nearest(X, centers, 6),

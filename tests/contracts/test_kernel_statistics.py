@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, LAYOUTS, arrange, clustered, same_bits, weights
+from kernel_data import DTYPES, clustered, same_bits, weights
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):
@@ -65,13 +65,6 @@ def test_posterior_of_squared_distances(dtype, kernels):
     np.testing.assert_allclose(mean, (q * squared).sum(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_posterior_of_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
-    log_joint = clustered(60, 6, dtype)
-    assert same_bits(kernels.posterior(arrange(log_joint, layout, tmp_path)), kernels.posterior(log_joint))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_components", [1, 2, 15, 17, 300])
@@ -88,23 +81,6 @@ def test_accumulate_equals_the_reference(n_components, dtype, weighted):
                 assert sums.shape == (n_components, D)
                 np.testing.assert_allclose(counts, expected_counts, rtol=1e-12)
                 np.testing.assert_allclose(sums, expected_sums, rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_accumulate_of_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
-    X = clustered(80, 11, dtype)
-    kept, q = kept_and_responsibilities(80, 3, 9)
-    w = weights(80)
-    expected = kernels.accumulate(X, kept, q, w, n_components=9)
-    arranged = kernels.accumulate(
-        arrange(X, layout, tmp_path),
-        arrange(kept, layout, tmp_path),
-        arrange(q, layout, tmp_path),
-        arrange(w[:, np.newaxis], layout, tmp_path)[:, 0],
-        n_components=9,
-    )
-    assert same_bits(arranged, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -137,12 +113,11 @@ def test_float32_weights_are_taken(kernels):
     )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_along_equals_the_reference(dtype, layout, tmp_path):
+def test_along_equals_the_reference(dtype):
     rng = np.random.default_rng(0)
     for n, D, C in ((1, 1, 1), (7, 3, 2), (130, 16, 9), (400, 33, 40), (5000, 70, 12)):
-        X = arrange(clustered(n, D, dtype), layout, tmp_path)
+        X = clustered(n, D, dtype)
         centers, directions = clustered(C, D, dtype, seed=1), rng.standard_normal((C, D)).astype(dtype)
         labels = rng.integers(C, size=n).astype(np.int32)
         expected = reference.along(X, centers, directions, labels)

@@ -5,14 +5,12 @@ import pytest
 from kernel_calls import native, reference
 from kernel_data import (
     DTYPES,
-    THREADS,
     assert_kept,
     clustered,
     cost_rounding,
     gaussians,
     neighbours,
     random_ids,
-    same_bits,
     weights,
     whole_costs,
 )
@@ -148,21 +146,3 @@ def test_many_degrees_of_freedom_are_those_of_gaussians(full, kernels):
     for a, b in zip(one[1:6], other[1:6], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(other.shares, one.counts, rtol=1e-6, atol=1e-6)
-
-
-@every_shape
-@every_dtype
-def test_any_number_of_threads_gives_the_same_bits(dtype, full):
-    X, given, w = spread(3001, 5, dtype), tailed(50, 5, dtype, full), weights(3001)
-    lists, previous = neighbours(50, 33), random_ids(3001, 3, 50)
-    kept, costs = native.nearest(X, given, 3)
-    first, *others = [
-        (
-            native.top_k(X, given, lists, previous, 4, n_threads=t),
-            tuple(native.search_lists(X, given, lists, previous, 4, evidence=True, n_threads=t)),
-            tuple(native.respond(X, given, w, n_threads=t)),
-            tuple(native.scaled_responsibilities(given, kept, costs, None, w, n_threads=t)),
-        )
-        for t in THREADS
-    ]
-    assert all(same_bits(first, other) for other in others)

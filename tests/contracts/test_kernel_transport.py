@@ -10,11 +10,6 @@ from scipy.spatial.distance import cdist
 from cprime.kernels import Infeasible
 
 
-@pytest.fixture(params=[native, reference], ids=["native", "reference"])
-def kernels(request):
-    return request.param
-
-
 def squared_distances(n, C, seed=0, kind="normal"):
     """Return squared distances (n, C) of points in the plane to others: of normal distribution, or on a small grid."""
     rng = np.random.default_rng(seed)

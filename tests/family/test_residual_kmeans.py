@@ -90,14 +90,6 @@ def test_types_of_codes():
     assert [code_type(C) for C in (1, 256, 257, 65537)] == [np.uint8, np.uint8, np.uint16, np.uint32]
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.float16])
-def test_narrow_types_have_the_results_of_float32(dtype):
-    X = (20 * clustered(800, 6)).clip(0, 255).astype(dtype)
-    narrow, wide = (ResidualKMeans(10, 3, random_state=0).fit(rows) for rows in (X, X.astype(np.float32)))
-    np.testing.assert_array_equal(narrow.codebooks_, wide.codebooks_)
-    np.testing.assert_array_equal(narrow.encode(X), wide.encode(X.astype(np.float32)))
-
-
 def test_chunks_of_a_file_have_the_results_of_the_array(tmp_path):
     X, path = clustered(900, 5, np.float64), tmp_path / "X.npy"
     np.save(path, X)

@@ -1,9 +1,10 @@
-"""Fixtures for all tests: a seeded generator, the folder of real data, forked programs; settings of hypothesis.
+"""Fixtures for all tests: a seeded generator, real data, forked programs, a terminal; settings of hypothesis.
 
 If pytest runs several workers, each of them and each process it starts has one thread, in kernels and BLAS. Tests of
 threads set the number of threads explicitly.
 """
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -98,3 +99,14 @@ def cells_for_few(monkeypatch):
     """Make approximate predictions use cells for few components too, not only for many."""
     for few in ("_FEW", "_FEW_OF_WALKS"):
         monkeypatch.setattr(f"cprime.search.nearby.{few}", 0)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Return the stream that receives the output of progress bars, as if it were a terminal."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=140)
+    monkeypatch.setattr("cprime.callbacks.bar._console", lambda: console)
+    return stream

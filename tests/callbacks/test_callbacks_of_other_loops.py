@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
+from test_callbacks import Recorder
 
 import cprime
 from cprime import FuzzyKMeans, GMeans, KMeans, KMedoids, XMeans
@@ -25,20 +26,6 @@ iterating = pytest.mark.parametrize("name", [name for name in MAKERS if name != 
 @pytest.fixture(scope="module")
 def X():
     return clusters(400, 5, 3, random_state=0).data
-
-
-class Recorder:
-    def __init__(self):
-        self.told = []
-
-    def on_fit_begin(self, estimator):
-        self.told.append("begin")
-
-    def on_iteration(self, row, estimator):
-        self.told.append((dict(row), estimator))
-
-    def on_fit_end(self, estimator):
-        self.told.append("end")
 
 
 def n_passes(fitted):

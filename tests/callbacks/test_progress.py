@@ -13,15 +13,6 @@ from cprime.callbacks.pace import Pace
 from cprime.datasets import clusters
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """Return the stream that receives the output of progress bars, as if it were a terminal."""
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, width=140)
-    monkeypatch.setattr(bar, "_console", lambda: console)
-    return stream
-
-
 def row(iteration, start=1, change=1.0, agreement=None):
     values = {"lower_bound": -3.25, "quantization_error": 12.5, "seconds": 0.125, "agreement": agreement}
     return values | {"iteration": iteration, "start": start, "change": change}

@@ -13,19 +13,6 @@ class Died(Exception):
     """Exception that aborts a fit."""
 
 
-def clustered(n=400, D=3, seed=0, n_clusters=6):
-    """Return points (n, D) around random centers, with clusters that overlap enough to need some iterations."""
-    rng = np.random.default_rng(seed)
-    places = 3.0 * rng.standard_normal((n_clusters, D))
-    return places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))
-
-
-def weights_of(n, seed=1):
-    """Return weights (n,), some of which are zero."""
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=n) * (rng.random(n) > 0.2)
-
-
 def dying(estimator, passes):
     """Return the estimator with a callback that aborts its fit after `passes` calls, counted over all starts."""
     left = [passes]

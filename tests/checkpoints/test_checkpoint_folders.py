@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoint_data import assert_same, clustered, content, died, weights_of
+from checkpoint_data import assert_same, content, died
 
 import cprime
 from cprime import KMeans, open_data
 from cprime._utils import storable as _storable
 from cprime.persistence import checkpoints
 from cprime.persistence import checkpoints as folder_of_checkpoints
+from fits import clustered, random_weights
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}
@@ -22,7 +23,7 @@ MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threa
 
 @pytest.fixture
 def X():
-    return clustered()
+    return clustered(400)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_other_data_are_refused(folder, X):
     before = content(folder)
     other = X.copy()
     other[7, 1] = np.nextafter(other[7, 1], np.inf)
-    for given, weights in ((other, None), (X[:-1], None), (X.astype("f4"), None), (X, weights_of(len(X)))):
+    for given, weights in ((other, None), (X[:-1], None), (X.astype("f4"), None), (X, random_weights(len(X)))):
         with pytest.raises(ValueError, match=r"its data \(or their weights\) are not these"):
             KMeans(**MAKE, checkpoint=folder).fit(given, sample_weight=weights)
     with pytest.raises(ValueError, match="in 1 chunks of up to 400 rows, not 4 of up to 100"):

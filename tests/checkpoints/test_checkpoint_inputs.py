@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from checkpoint_data import Died, assert_same, clustered, died, dying, weights_of
+from checkpoint_data import Died, assert_same, died, dying
 
 import cprime
 from cprime import GaussianMixture, KMeans, open_data
 from cprime._utils.random import seed_of
+from fits import clustered, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("array", "float32", "path of .npy", "folder of parquet", "source", "source in chunks", "file in chunks")
@@ -34,7 +35,7 @@ def in_form(form, X, folder):
 @pytest.mark.parametrize("form", FORMS)
 def test_data_of_every_form_are_opened_again(form, weighted, tmp_path):
     X = clustered()
-    given, weights = in_form(form, X, tmp_path), weights_of(len(X)) if weighted else None
+    given, weights = in_form(form, X, tmp_path), random_weights(len(X)) if weighted else None
 
     def make(checkpoint=None):
         return KMeans(
@@ -68,7 +69,7 @@ def test_data_that_cannot_be_opened_again_must_be_given(tmp_path):
 
 def test_weights_of_a_column_and_chosen_columns_come_back(tmp_path):
     X = clustered()
-    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(w=weights_of(len(X)))
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(w=random_weights(len(X)))
     table.to_parquet(tmp_path / "X.parquet")
     source = open_data(tmp_path / "X.parquet", columns=["c", "a"]).with_weights("w")
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from checkpoint_data import assert_same, clustered, died, weights_of
+from checkpoint_data import assert_same, died
 
 import cprime
 from cprime import GaussianMixture, KMeans, SoftKMeans
 from cprime.search import Graph
+from fits import clustered, random_weights
 from marks import long_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -59,7 +60,7 @@ FITS = {
 )
 def test_a_fit_that_dies_after_any_pass_ends_in_the_same_bits(name, weighted, tmp_path):
     X, make = clustered(), FITS[name]
-    weights = weights_of(len(X)) if weighted else None
+    weights = random_weights(len(X)) if weighted else None
     expected, passes = make().fit(X, sample_weight=weights), 1
     while died(make(tmp_path / str(passes)), passes, X, sample_weight=weights):
         folder = tmp_path / str(passes)

@@ -1,15 +1,12 @@
 """`cprime fit` turns files of every format into a model that can be loaded."""
 
-import io
 import json
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import cprime as package
 from cprime import GaussianMixture, KMeans, StudentTMixture, load
-from cprime.callbacks import bar
 
 OPTIONS = ("-k", 9, "--threads", 1)
 
@@ -323,15 +320,6 @@ def test_a_data_set_of_lance_is_data_with_names(cprime, tmp_path):
     found = pytest.importorskip("pyarrow.parquet").read_table(labels).to_pydict()
     assert found["name"] == names
     assert np.array_equal(found["label"], load(model).predict(rows))
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """Return the stream that receives the output of progress bars, as if it were a terminal."""
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, width=120)
-    monkeypatch.setattr(bar, "_console", lambda: console)
-    return stream
 
 
 def test_a_fit_feeds_the_progress_bar(terminal, cprime, write, X, tmp_path):

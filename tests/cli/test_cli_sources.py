@@ -1,17 +1,14 @@
 """`fit`, `predict` and `info` on data of every source format, read in chunks."""
 
-import io
 import struct
 import warnings
 
 import numpy as np
 import pytest
-from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
 import cprime as package
 from cprime import GaussianMixture, KMeans
-from cprime.callbacks import bar
 from cprime.sources import open_data
 
 CHUNK = 50
@@ -141,15 +138,6 @@ def test_data_that_change_while_labels_are_made_leave_none(fails, model, write, 
 
     monkeypatch.setattr(KMeans, "predict", changing)
     assert "x.npy has changed since it was opened" in fails("predict", model, source, "-o", tmp_path / "l.npy")
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """Return the stream that receives the output of progress bars, as if it were a terminal."""
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, width=120)
-    monkeypatch.setattr(bar, "_console", lambda: console)
-    return stream
 
 
 def test_a_fit_in_chunks_shows_iterations_and_rows(terminal, cprime, write, X, tmp_path):

@@ -5,11 +5,11 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from estimator_data import clustered
 from sklearn.base import clone
 
 from cprime import GaussianMixture, KMeans, load
 from cprime.neighbors import Cells, CenterIndex
+from fits import clustered
 
 pytestmark = pytest.mark.usefixtures("cells_for_few")
 C = 60

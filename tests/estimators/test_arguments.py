@@ -4,11 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from estimator_data import EQUAL, MAKERS, clustered, mixture
+from estimator_data import EQUAL, MAKERS, mixture
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered
 
 X = clustered(30, 3)
 

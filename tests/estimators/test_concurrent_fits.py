@@ -8,9 +8,10 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, clustered, outcome
+from estimator_data import DTYPES
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered, outcome
 
 CALLERS = 4
 C = 24

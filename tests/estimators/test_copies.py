@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from estimator_data import MAKERS, clustered, mixture, outcome
+from estimator_data import MAKERS, mixture
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cprime import KMeans
+from fits import clustered, outcome
 
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 

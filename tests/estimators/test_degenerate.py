@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, MAKERS, centers_of, clustered, mixture, start_of
+from estimator_data import DTYPES, MAKERS, mixture, start_of
 
 from cprime import KMeans
+from fits import centers_of, clustered
 
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
 DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")

@@ -4,10 +4,11 @@ import logging
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, clustered
+from estimator_data import DTYPES
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import KMeans
+from fits import clustered
 
 DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 

@@ -8,11 +8,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from estimator_data import DTYPES, MAKERS, centers_of, clustered, outcome, start_of
+from estimator_data import DTYPES, MAKERS, start_of
 
 from cprime import KMeans
 from cprime.kernels import Dense
 from cprime.sources import base
+from fits import centers_of, clustered, outcome
 
 
 @pytest.fixture(params=MAKERS.values(), ids=MAKERS.keys())

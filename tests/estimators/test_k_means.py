@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, clustered
+from estimator_data import DTYPES
 
 from cprime import Bounds, KMeans
 from cprime.search import Graph
 from cprime.seeding import kmeans_plusplus
 from cprime.sources import open_data
+from fits import clustered
 
 
 @pytest.fixture(params=DTYPES)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, clustered, mixture
+from estimator_data import DTYPES, mixture
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import GaussianMixture
+from fits import clustered
 
 N, D, C = 150, 3, 6
 

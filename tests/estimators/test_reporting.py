@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from estimator_data import MAKERS, clustered
+from estimator_data import MAKERS
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered
 
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 

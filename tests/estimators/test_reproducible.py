@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from estimator_data import MAKERS, centers_of, clustered, outcome
+from estimator_data import MAKERS
 from threadpoolctl import threadpool_limits
 
 from cprime import KMeans, em
+from fits import centers_of, clustered, outcome
 
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from estimator_data import clustered, mixture, outcome
+from estimator_data import mixture
 
 from cprime import KMeans
+from fits import clustered, outcome
 
 
 @pytest.fixture

@@ -12,18 +12,6 @@ COMPARED = (
 )
 
 
-def clustered(n=500, D=3, seed=0, n_clusters=6, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    places = 3.0 * rng.standard_normal((n_clusters, D))
-    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
-
-
-def weights_of(n, seed=1):
-    """Return weights (n,), some of which are zero."""
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=n) * (rng.random(n) > 0.2)
-
-
 def k_means(**options):
     return KMeans(6, random_state=2, n_threads=1, **{"max_iter": 4, "tol": 0, "init": "two-level"} | options)
 

@@ -6,12 +6,13 @@ import distributed
 import numpy as np
 import pandas as pd
 import pytest
-from dask_data import CHUNK, FITS, assert_same, clustered, in_memory, k_means, mixture, on_dask, weights_of
+from dask_data import CHUNK, FITS, assert_same, in_memory, k_means, mixture, on_dask
 from sklearn.base import clone
 
 from cprime import KMeans, ResidualKMeans, open_data
 from cprime.execution import tasks
 from cprime.execution.dask_collections import collected
+from fits import clustered, random_weights
 from marks import long_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 )
 def test_chunks_give_the_same_bits_wherever_they_are(name, weighted, client, tmp_path):
     X, estimator = clustered(), FITS[name]
-    weights = weights_of(len(X)) if weighted else None
+    weights = random_weights(len(X)) if weighted else None
     np.save(tmp_path / "X.npy", X)
     expected = clone(estimator).fit(in_memory(X), sample_weight=weights)
     streamed = clone(estimator).fit(open_data(tmp_path / "X.npy", chunk_rows=CHUNK), sample_weight=weights)
@@ -158,7 +159,7 @@ SHAPES = {
 @pytest.mark.long
 def test_chunks_of_any_sizes_are_the_same_with_and_without_a_cluster(chunks, weighted, cluster):
     X = clustered()
-    given, weights = on_dask(X, chunks), weights_of(len(X)) if weighted else None
+    given, weights = on_dask(X, chunks), random_weights(len(X)) if weighted else None
     expected = k_means(search="graph").fit(given, sample_weight=weights)
     with distributed.Client(cluster):
         assert_same(k_means(search="graph").fit(given, sample_weight=weights), expected)
@@ -167,7 +168,7 @@ def test_chunks_of_any_sizes_are_the_same_with_and_without_a_cluster(chunks, wei
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.long
 def test_chunks_of_unknown_sizes(weighted, client):
-    X, weights = clustered(), weights_of(500)
+    X, weights = clustered(), random_weights(500)
     mask = X[:, 0] > 0
     given = on_dask(X)
     sizes = tuple(int(mask[begin : begin + CHUNK].sum()) for begin in range(0, len(X), CHUNK))
@@ -193,7 +194,7 @@ def test_other_numbers_become_doubles(dtype, client):
 @pytest.mark.parametrize("kind", ["NumPy", "other chunks", "series"])
 @pytest.mark.long
 def test_weights_of_every_kind(kind, client):
-    X, weights = clustered(), weights_of(500)
+    X, weights = clustered(), random_weights(500)
     given = {
         "NumPy": lambda: weights,
         "Dask": lambda: da.from_array(weights, chunks=CHUNK),
@@ -254,7 +255,7 @@ def test_starts_that_need_all_rows_at_once_say_so(client):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_residuals_are_computed_on_the_workers(weighted, client):
-    X, weights = clustered(), weights_of(500) if weighted else None
+    X, weights = clustered(), random_weights(500) if weighted else None
     estimator = ResidualKMeans(6, 3, init="two-level", random_state=2, n_threads=1)
     expected, found = (clone(estimator).fit(rows, sample_weight=weights) for rows in (in_memory(X), on_dask(X)))
     np.testing.assert_array_equal(found.codebooks_, expected.codebooks_)

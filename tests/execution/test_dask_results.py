@@ -6,10 +6,11 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
-from dask_data import CHUNK, assert_same, clustered, in_memory, k_means, mixture, on_dask, weights_of
+from dask_data import CHUNK, assert_same, in_memory, k_means, mixture, on_dask
 
 import cprime
 from cprime import GaussianMixture, KMeans
+from fits import clustered, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 VERBS = {
@@ -57,7 +58,7 @@ def test_what_is_missing_is_drawn_by_the_numbers_of_rows(client):
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 def test_sums_are_numbers(weighted, client):
     X = clustered()
-    weights = weights_of(len(X)) if weighted else None
+    weights = random_weights(len(X)) if weighted else None
     for estimator in (k_means().fit(X[:300]), mixture().fit(in_memory(X))):
         for verb in (estimator.score, estimator.bounds):
             assert verb(on_dask(X), sample_weight=weights) == verb(in_memory(X), sample_weight=weights)
@@ -129,8 +130,8 @@ class Died(Exception):
 def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client, tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     X = clustered()
-    given, weights = on_dask(X), da.from_array(weights_of(len(X)), chunks=CHUNK) if weighted else None
-    expected = k_means(search=search).fit(in_memory(X), sample_weight=weights_of(len(X)) if weighted else None)
+    given, weights = on_dask(X), da.from_array(random_weights(len(X)), chunks=CHUNK) if weighted else None
+    expected = k_means(search=search).fit(in_memory(X), sample_weight=random_weights(len(X)) if weighted else None)
     for passes in (1, 3):
         dying = k_means(search=search, checkpoint=str(tmp_path / str(passes)))
         dying.set_params(callbacks=_dies_after(passes))

@@ -5,12 +5,12 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from execution_data import C, clustered, kmeans
-from execution_data import random_weights as random_weights_of
 
 from cprime.execution import Local
 from cprime.execution.block import ActiveSet, Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data
+from fits import random_weights as random_weights_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),

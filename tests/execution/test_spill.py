@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from execution_data import SEARCHES, centers_of, clustered, kmeans, mixture, outcome
-from execution_data import random_weights as random_weights_of
+from execution_data import SEARCHES, clustered, kmeans, mixture
 
 from cprime import SoftKMeans
 from cprime.execution import Local, spill
 from cprime.execution.block import Chunk
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
+from fits import centers_of, outcome
+from fits import random_weights as random_weights_of
 from marks import long_but
 
 pytestmark = [

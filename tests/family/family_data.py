@@ -7,19 +7,6 @@ TOLERANCE = {np.float32: 1e-4, np.float64: 1e-9}
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
-def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
-    """Return points (n, D) of unit variance around a few random centers, so that clusters overlap."""
-    rng = np.random.default_rng(seed)
-    places = spread * rng.standard_normal((n_clusters, D))
-    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
-
-
-def squared_distances(X, centers):
-    """Return ‖x_n − μ_c‖², (n, C) float64."""
-    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
-    return np.square(difference).sum(axis=2)
-
-
 def outside(squared, n_active):
     """Return a mask (n, C) of the components that are not among the n_active nearest."""
     order = np.argsort(squared, axis=1, kind="stable")

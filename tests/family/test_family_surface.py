@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from family_data import DTYPES, TOLERANCE, clustered
+from family_data import DTYPES, TOLERANCE
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
 from cprime import FuzzyKMeans, KMedoids, SoftKMeans
+from fits import clustered
 
 MEMBERS = {
     "soft": SoftKMeans,

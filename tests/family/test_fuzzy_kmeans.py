@@ -9,12 +9,10 @@ from family_data import (
     EQUAL,
     TOLERANCE,
     bezdek,
-    clustered,
     entropy_objective,
     miyamoto,
     power_objective,
     quadratic_objective,
-    squared_distances,
     umayahara,
     weighted_means,
 )
@@ -22,6 +20,7 @@ from family_data import (
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, SoftKMeans
 from cprime.em import fuzzy
 from cprime.seeding import random_rows
+from fits import clustered, squared_distances
 
 RULES = {
     "m=1.3": {"m": 1.3},

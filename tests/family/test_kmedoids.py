@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from family_data import DTYPES, clustered
+from family_data import DTYPES
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import KMedoids
 from cprime.em import medoids
+from fits import clustered
 
 METHODS = ("fasterpam", "alternate")
 METRICS = {

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from family_data import clustered, squared_distances
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cprime import KMeans, ResidualKMeans, open_data
 from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.kernels import as_rows
+from fits import clustered, squared_distances
 
 SIZES = [(6, 1, 2, 2), (1500, 8, 20, 3)]  # N, D, C, L
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from family_data import DTYPES, EQUAL, TOLERANCE, clustered, miyamoto, squared_distances
+from family_data import DTYPES, EQUAL, TOLERANCE, miyamoto
 
 from cprime import GaussianMixture, KMeans, SoftKMeans
+from fits import clustered, squared_distances
 
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
 

@@ -22,12 +22,6 @@ def clustered(n, D, dtype=np.float64, seed=0, n_clusters=5, spread=3.0):
     return (places[label] + np.einsum("nij,nj->ni", shapes[label], rng.standard_normal((n, D)))).astype(dtype)
 
 
-def random_weights(n, seed=1):
-    """Return random weights (n,) float64, some of them zero."""
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=n) * (rng.random(n) > 0.2)
-
-
 def start_of(X, C, family, seed=0, weights="free"):
     """Return initial parameters: means after three k-means iterations, random precisions and, if free, weights."""
     rng = np.random.default_rng(seed)
@@ -145,12 +139,3 @@ def truncated_em(X, start, family, weights, H, n_iter, reg_covar=0.0, hard=False
         parameters = maximise(X, q, parameters[0], family, weights == "equal", reg_covar, sample_weight)
         found.append(parameters)
     return found, bounds
-
-
-def outcome(gm):
-    """Return all fitted attributes as bytes by name, except the seconds."""
-    found = {name: value for name, value in vars(gm).items() if name.endswith("_")}
-    history = found.pop("history_")
-    certificate = found.pop("certificate_") or {}
-    found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
-    return {name: np.asarray(value).tobytes() for name, value in (found | certificate).items() if value is not None}

@@ -4,18 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mixture_data import (
-    FAMILIES,
-    THREADS,
-    WEIGHTS,
-    clustered,
-    joint_of,
-    matrices,
-    mixture,
-    outcome,
-    random_weights,
-    start_of,
-)
+from mixture_data import FAMILIES, THREADS, WEIGHTS, clustered, joint_of, matrices, mixture, start_of
 from scipy.special import logsumexp
 
 from cprime import em, kernels, search
@@ -23,6 +12,7 @@ from cprime._utils.random import Key
 from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.model.interface import Responsibilities
+from fits import outcome, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5

@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mixture_data import FAMILIES, WEIGHTS, clustered, matrices, mixture, random_weights, start_of, truncated_em
+from mixture_data import FAMILIES, WEIGHTS, clustered, matrices, mixture, start_of, truncated_em
+
+from fits import random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 300, 2, 8

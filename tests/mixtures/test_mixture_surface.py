@@ -4,12 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, joint_of, matrices, mixture, outcome, start_of
+from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, joint_of, matrices, mixture, start_of
 from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 
 from cprime import KMeans
+from fits import outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5

@@ -1,31 +1,21 @@
 """Data, estimators and distance counters used by several tests of searches."""
 
-import numpy as np
-from scipy.spatial.distance import cdist
+from functools import partial
 
+import numpy as np
+
+import fits
 from cprime import GaussianMixture, KMeans
 from cprime._utils.random import Key
 from cprime.kernels import Dense
 from cprime.search import Graph, Papers
 
+clustered = partial(fits.clustered, n_clusters=20, spread=4.0)
 DTYPES = (np.float32, np.float64)
 PARTIAL = ("graph", "exact", "estimated")
 KEY = Key(0)
 PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
 OPTIONS = (*PAPERS, "regroup")  # of search objects
-
-
-def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
-    """Return points (n, D) of unit variance around random places, so that some clusters overlap."""
-    rng = np.random.default_rng(seed)
-    places = spread * rng.standard_normal((n_clusters, D))
-    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
-
-
-def random_weights(n, seed=1):
-    """Return random weights (n,) float64, some of them zero."""
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def search_of(name, options):
@@ -59,24 +49,6 @@ def mixture(C, search, n_active=3, **changes):
 def start_of(estimator):
     """Return the name of the argument for the initial centers."""
     return "init" if isinstance(estimator, KMeans) else "init_params"
-
-
-def centers_of(estimator):
-    return estimator.cluster_centers_ if isinstance(estimator, KMeans) else estimator.means_
-
-
-def outcome(estimator):
-    """Return all fitted attributes as bytes by name, except the seconds."""
-    found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    history = found.pop("history_")
-    certificate = found.pop("certificate_") or {}
-    found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
-    return {name: np.asarray(value).tobytes() for name, value in (found | certificate).items() if value is not None}
-
-
-def squared_distances(X, centers):
-    """Return ‖x_n − μ_c‖², (n, C) float64."""
-    return cdist(np.asarray(X, dtype=np.float64), np.asarray(centers, dtype=np.float64), "sqeuclidean")
 
 
 class Counter:

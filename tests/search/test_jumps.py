@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from search_data import DTYPES, kmeans, random_weights, squared_distances
+from search_data import DTYPES, kmeans
 
 from cprime._utils.random import Key
 from cprime.em import jumps
@@ -11,6 +11,7 @@ from cprime.execution import local
 from cprime.execution.block import ActiveSet
 from cprime.model import TiedSpherical
 from cprime.neighbors import exact_lists, with_self
+from fits import random_weights, squared_distances
 
 
 def separate(C, per, D, dtype=np.float64, seed=0):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from search_data import centers_of, clustered, random_weights
+from search_data import clustered
 
 from cprime import GaussianMixture, KMeans
 from cprime.search import Graph, Papers
+from fits import centers_of, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 

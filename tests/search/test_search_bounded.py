@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from search_data import DTYPES, clustered, kmeans, mixture, random_weights
+from search_data import DTYPES, clustered, kmeans, mixture
 
 from cprime import KMeans
 from cprime.estimators.validation import resolve_search
 from cprime.search import Bounded, Full, Graph
+from fits import random_weights
 
 duplicates = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 not_converged = pytest.mark.filterwarnings("ignore:The fit did not converge")

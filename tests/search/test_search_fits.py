@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
-from search_data import (
-    PARTIAL,
-    centers_of,
-    clustered,
-    counted,
-    kmeans,
-    mixture,
-    random_weights,
-    squared_distances,
-    start_of,
-)
+from search_data import PARTIAL, clustered, counted, kmeans, mixture, start_of
 
 from cprime import KMeans, em
 from cprime.estimators.validation import resolve_search
 from cprime.search import Full, Graph
+from fits import centers_of, random_weights, squared_distances
 
 MAKERS = {
     "k-means": kmeans,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
+from search_data import DTYPES, clustered, kmeans, mixture
 
 from cprime import GaussianMixture
 from cprime.execution.block import ActiveSet
@@ -12,6 +12,7 @@ from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Cells, CenterIndex, exact_lists, with_self
 from cprime.neighbors.components import Centers
 from cprime.search import Graph, graph
+from fits import random_weights, squared_distances
 from passes import Passes
 
 

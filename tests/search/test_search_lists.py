@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from search_data import DTYPES, KEY, clustered, squared_distances
+from search_data import DTYPES, KEY, clustered
 
 from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, as_rows
@@ -21,6 +21,7 @@ from cprime.neighbors import (
 )
 from cprime.neighbors.components import Centers
 from cprime.search import Papers
+from fits import squared_distances
 from passes import Passes
 
 

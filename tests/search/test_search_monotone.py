@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_data import DTYPES, PARTIAL, clustered, kmeans, mixture, random_weights
+from search_data import DTYPES, PARTIAL, clustered, kmeans, mixture
+
+from fits import random_weights
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),

@@ -6,7 +6,7 @@ from copy import copy, deepcopy
 
 import numpy as np
 import pytest
-from search_data import clustered, outcome
+from search_data import clustered
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cprime import GaussianMixture, KMeans, search
 from cprime.search import Bounded, Full, Graph, Papers
+from fits import outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 

@@ -3,20 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from theory_data import (
-    DTYPES,
-    bound_of,
-    clustered,
-    free_energy,
-    log_likelihood,
-    model_of,
-    nearest_sets,
-    random_weights,
-    resolution,
-    squared_distances,
-)
+from theory_data import DTYPES, bound_of, free_energy, log_likelihood, model_of, nearest_sets, resolution
 
 from cprime import KMeans
+from fits import clustered, random_weights, squared_distances
 
 ITERATIONS = (1, 2, 3, 300)
 RELATIVE = {np.float32: 1e-5, np.float64: 1e-12}

@@ -7,20 +7,18 @@ import pytest
 from theory_data import (
     DTYPES,
     bound_of,
-    clustered,
     e_step,
     free_energy,
     log_likelihood,
     model_of,
     nearest_sets,
-    random_weights,
     resolution,
     responsibilities,
-    squared_distances,
     truncated_posterior,
 )
 
 from cprime.execution.block import ActiveSet
+from fits import clustered, random_weights, squared_distances
 
 RELATIVE = {np.float32: 2e-6, np.float64: 1e-14}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from theory_data import DTYPES, clustered, model_of, random_weights, squared_distances
+from theory_data import DTYPES, model_of
 
 from cprime import KMeans
 from cprime._utils.random import Key
@@ -11,6 +11,7 @@ from cprime.em.hard import Lazy
 from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.search import Full
+from fits import clustered, random_weights, squared_distances
 
 
 def lazy(X, centers, epsilon, n_iter, weight):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import sklearn.cluster
-from theory_data import DTYPES, clustered, random_weights
+from theory_data import DTYPES
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered, random_weights
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")

@@ -2,19 +2,10 @@
 
 import numpy as np
 import pytest
-from theory_data import (
-    DTYPES,
-    clustered,
-    e_step,
-    model_of,
-    nearest_sets,
-    random_weights,
-    responsibilities,
-    squared_distances,
-    truncated_posterior,
-)
+from theory_data import DTYPES, e_step, model_of, nearest_sets, responsibilities, truncated_posterior
 
 from cprime import GaussianMixture, em
+from fits import clustered, random_weights, squared_distances
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 N, D, C = 240, 3, 6

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from theory_data import DTYPES, clustered, random_weights, resolution
+from theory_data import DTYPES, resolution
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered, random_weights
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = "ignore:The fit did not converge"

@@ -1,10 +1,10 @@
-"""Weights (METHODS 6): weight 0 equals no point, only ratios matter, and scores and bounds take weights."""
+"""Weights (METHODS 6): only their ratios matter."""
 
 import numpy as np
 import pytest
-from theory_data import clustered, random_weights
 
 from cprime import GaussianMixture, KMeans
+from fits import clustered, random_weights
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -36,28 +36,3 @@ def test_weights_matter_and_only_their_ratios_do(make):
     ones = make(X[:6], 5).fit(X, sample_weight=np.ones(140))
     np.testing.assert_allclose(centers_of(ones), centers_of(none), rtol=1e-10)
     assert ones.lower_bound_ == pytest.approx(none.lower_bound_, rel=1e-12)
-
-
-@NOT_CONVERGED
-@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_points_without_weight_are_labelled_but_not_counted(make):
-    X = clustered(140, 3, seed=2)
-    weight = np.ones(140)
-    weight[100:] = 0
-    X[100:] += 50
-    weighted = make(X[:6], 5).fit(X, sample_weight=weight)
-    alone = make(X[:6], 5).fit(X[:100])
-    np.testing.assert_allclose(centers_of(weighted), centers_of(alone), rtol=1e-12)
-    assert weighted.labels_.shape == (140,)
-    assert np.array_equal(weighted.labels_, weighted.predict(X))
-
-
-@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_scores_and_bounds_take_weights(make):
-    X = clustered(140, 3, seed=2)
-    weight = np.random.default_rng(3).integers(0, 4, size=140)
-    repeated = np.repeat(X, weight, axis=0)
-    fit = make(X[:6], 400).set_params(tol=1e-3).fit(X)
-    assert fit.score(X, sample_weight=weight) == pytest.approx(fit.score(repeated), rel=1e-12)
-    assert fit.bounds(X, sample_weight=weight) == pytest.approx(fit.bounds(repeated), rel=1e-12)
-    assert fit.bounds(X, sample_weight=weight) != pytest.approx(fit.bounds(X), rel=1e-3)

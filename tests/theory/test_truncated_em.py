@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from theory_data import DTYPES, clustered, k_means_c_prime, random_weights, resolution, truncated_posterior
+from theory_data import DTYPES, k_means_c_prime, resolution, truncated_posterior
 
 from cprime import GaussianMixture
+from fits import clustered, random_weights
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")

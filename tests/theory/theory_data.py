@@ -11,32 +11,14 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.search import Full, Lookup, SearchStats
+from fits import squared_distances
 
 DTYPES = (np.float32, np.float64)
-
-
-def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
-    """Return points (n, D) of unit variance around a few random places, so that clusters overlap."""
-    rng = np.random.default_rng(seed)
-    places = spread * rng.standard_normal((n_clusters, D))
-    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
-
-
-def random_weights(n, seed=1):
-    """Return random weights (n,) float64, some of them zero."""
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
 def resolution(dtype, D, *values):
     """Return the rounding error of a bound F [nats] whose terms (squared distances over σ²) have these values."""
     return 8 * float(np.finfo(dtype).eps) * np.sqrt(D) * (D + 1 + sum(abs(np.asarray(v, dtype=float)) for v in values))
-
-
-def squared_distances(X, centers):
-    """Return ‖x_n − μ_c‖², (n, C) float64."""
-    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
-    return np.square(difference).sum(axis=2)
 
 
 def log_joint(X, centers, variance):

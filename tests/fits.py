@@ -1,0 +1,36 @@
+"""Points around random centers, weights, and results of fits that tests of several packages use."""
+
+import numpy as np
+
+
+def clustered(n=500, D=3, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
+    """Return points (n, D) of unit variance around a few random centers, so that clusters overlap."""
+    rng = np.random.default_rng(seed)
+    places = spread * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def random_weights(n, seed=1):
+    """Return weights (n,) float64, some of which are zero."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def squared_distances(X, centers):
+    """Return ‖x_n − μ_c‖², (n, C) float64."""
+    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
+    return np.square(difference).sum(axis=2)
+
+
+def centers_of(estimator):
+    return estimator.cluster_centers_ if hasattr(estimator, "cluster_centers_") else estimator.means_
+
+
+def outcome(estimator):
+    """Return all fitted attributes as bytes or objects by name, except for the seconds that the fit took."""
+    found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    history = found.pop("history_")
+    found |= found.pop("certificate_", None) or {}
+    found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
+    arrays = {name: np.asarray(value) for name, value in found.items()}
+    return {name: found[name] if array.dtype == object else array.tobytes() for name, array in arrays.items()}

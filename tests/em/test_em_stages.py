@@ -221,13 +221,14 @@ def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
     counts = np.array([2.0, 4.0, 6.0, 8.0, 10.0])
     known = Progress(counts=counts, n_weighted=15)
     for stage in (Exchange(Settings(10, 0.0)), Lloyd(Settings(10, 0.0), known)):
-        assert stage.propose(model(), LOOK, KEY).reweighting is None
+        assert stage.propose(model(), LOOK, KEY).components is None
         assert len(stage.components(model()).snapshot) == 1
     stage = Exchange(Settings(10, 0.0), known)
     expected = factors_of(counts, 2.0, np.float64)
-    np.testing.assert_array_equal(stage.propose(model(), LOOK, KEY).reweighting, expected)
+    components = stage.propose(model(), LOOK, KEY).components
+    np.testing.assert_array_equal((components.inside, components.outside), expected)
     np.testing.assert_array_equal(stage.components(model()).inside, expected[0])
-    assert stage.final(model(), LOOK, KEY).reweighting is None
+    assert stage.final(model(), LOOK, KEY).components is None
 
 
 def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10, gain=np.inf):
@@ -260,7 +261,7 @@ def test_a_plain_step_comes_in_between_while_jumps_pay():
     """Jumps continue while the last ones have lowered J by 24 times `tol`, with a plain Lloyd step in between."""
     step = exchanged(lloyd(points(), model().centers)[1] * 0.99, gain=0.025)
     assert (type(step), type(step.stage), step.stage.gain) == (Undo, Exchange, 0.025)
-    assert step.stage.propose(model(), LOOK, KEY).reweighting is None
+    assert step.stage.propose(model(), LOOK, KEY).components is None
 
 
 @pytest.mark.parametrize(("relative", "goes_on"), [(0.0079, False), (0.0081, True)])

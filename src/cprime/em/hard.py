@@ -73,25 +73,25 @@ class HardEStep:
     """E-step of k-means: assigns every point to its nearest center.
 
     look: search that finds the nearest center
-    reweighting: two arrays (C,) of factors by which squared distances are multiplied, one for the distance of a point
-    to its own center, the other for its distance to any other center; None for no factors
+    components: centers with factors by which an exchange step multiplies squared distances; None for the centers alone
     follow: if true, only the change of the clusters' sums Σ w_n x_n by reassigned points is computed, not these sums
     """
 
     model: TiedSpherical
     look: Look
-    reweighting: tuple[NDArray, NDArray] | None = None
+    components: Centers | None = None
     follow: bool = False
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, before: ActiveSet | None) -> tuple[ActiveSet, Totals]:
-        if isinstance(self.look, FullLookup) and self.reweighting is None and not self.follow:
+        if isinstance(self.look, FullLookup) and self.components is None and not self.follow:
             return self._at_once(block, before)
         model, C, weight = self.model, self.model.n_components, block.sample_weight
-        components = reweighted_centers(model, self.reweighting)
-        kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
+        kept, n_distances, stats = self.look(
+            block, block.embedded(model.embed), before, self.components or model.components(), 1
+        )
         others = moved(kept, before)
         winners = kept.winners
         sums: NDArray[np.float64] | ReassignmentSums
@@ -145,10 +145,6 @@ class Lazy:
         ids, costs = after.ids.copy(), after.costs.copy()
         ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
         return found._replace(kept=ActiveSet(ids, costs, after.bounds))
-
-
-def reweighted_centers(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None) -> Components:
-    return model.components() if reweighting is None else Centers(model.components().centers, *reweighting)
 
 
 def _reassignment_sums(

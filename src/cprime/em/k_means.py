@@ -17,7 +17,7 @@ from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.expectation import ReassignmentSums, Totals
-from cprime.em.hard import ClusterSums, HardEStep, Lazy, reweighted_centers
+from cprime.em.hard import ClusterSums, HardEStep, Lazy
 from cprime.em.jumps import jump
 from cprime.em.repair import SumByComponent, relocate_empty
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
@@ -25,7 +25,7 @@ from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels.many import LloydRun
 from cprime.model import Model, TiedSpherical
-from cprime.neighbors.components import Components
+from cprime.neighbors.components import Centers
 from cprime.search import Full, Look, Search
 
 logger = logging.getLogger("cprime")
@@ -106,26 +106,15 @@ class _KMeans(FirstStage):
 
     phase: ClassVar[str | None] = "em"
 
-    def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """Return two arrays (C,) of factors by which the next pass multiplies squared distances; None for no factors.
-
-        The first array is for the distance of a point to its own center, the second for that to any other center.
-        Exchange steps have such factors.
-        """
-        return None
-
-    def components(self, model: TiedSpherical) -> Components:
-        return reweighted_centers(model, self._factors(model))
-
     def propose(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
         follow = self.settings.incremental and self.progress.few and self.progress.sums is not None
         if self.settings.epsilon:
             look = Lazy(look, self.settings.epsilon)
-        return HardEStep(model, look, self._factors(model), follow)
+        return HardEStep(model, look, follow=follow)
 
     def final(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
         """Return the job (function of a block) of the last pass, which assigns points by the final parameters."""
-        return replace(self.propose(model, look, key), look=look, reweighting=None)
+        return replace(self.propose(model, look, key), look=look, components=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
         error, weight = totals.tally.error, totals.tally.weight
@@ -172,11 +161,19 @@ class Exchange(_KMeans):
     n_exchanges: int = 0
     gain: float = math.inf
 
-    def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        counts = self.progress.counts
-        if counts is None:
-            return None
-        return model.exchange_factors(counts, self.progress.sums, float(counts.sum()) / self.progress.n_weighted)
+    def components(self, model: TiedSpherical) -> Centers:
+        """Return the centers, with the factors of an exchange step once the weights of the clusters are known."""
+        progress = self.progress
+        if progress.counts is None:
+            return model.components()
+        factors = model.exchange_factors(
+            progress.counts, progress.sums, float(progress.counts.sum()) / progress.n_weighted
+        )
+        return model.components() if factors is None else Centers(model.components().centers, *factors)
+
+    def propose(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
+        components = self.components(model)
+        return replace(super().propose(model, look, key), components=None if components.inside is None else components)
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept | Undo:
         settings, weight = self.settings, totals.tally.weight

@@ -2,15 +2,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
-#include <cpuid.h>
-#endif
-#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+#include <stdexcept>
 
 #include "kernels.h"
+#include "processor.h"
 
 namespace cprime {
 
@@ -20,7 +15,9 @@ namespace cprime {
     extern template const Kernels<float> &table<float>();                                                              \
     extern template const Kernels<double> &table<double>();                                                            \
     }
+#if !defined(CPRIME_WITHOUT_BASELINE)
 CPRIME_DECLARE(baseline)
+#endif
 #if defined(CPRIME_HAS_AVX2)
 CPRIME_DECLARE(avx2)
 #endif
@@ -36,64 +33,55 @@ CPRIME_DECLARE(amx)
 
 namespace {
 
-enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, which processors have since 2019
-constexpr const char *NAMES[] = {"baseline", "avx2", "avx512f", "avx512", "amx"};
-
-#if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
-// Return whether there is AVX2 with FMA and the conversion of halves (F16C), which all processors with AVX2 have. F16C
-// is read from CPUID, because compilers have no name for it.
-bool has_avx2() {
-    __builtin_cpu_init();
-    unsigned a, b, c, d;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
-           (c >> 29 & 1);
-}
-#endif
-
-#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
-// Return whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
-bool has_matrix_unit() {
-    unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
-        return false;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a >> 5 & 1)) // AVX512-BF16
-        return false;
-    constexpr long REQUEST = 0x1023, TILE_DATA = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
-}
-#endif
-
-// Return the best instruction set, or a lower one that the environment variable CPRIME_ISA names, so that each can be
-// tested on one machine.
-Isa choose() {
-    Isa best = Isa::baseline;
-#if defined(CPRIME_EMULATE) // software emulation, which needs AVX2
-    if (has_avx2())
-        best = Isa::amx;
-#else
-#if defined(CPRIME_HAS_AVX2)
-    if (has_avx2())
-        best = Isa::avx2;
-#endif
-#if defined(CPRIME_HAS_AVX512F)
-    if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-        best = Isa::avx512f;
+// Return whether this library has the kernels of an instruction set.
+bool is_compiled(Isa isa) {
+    switch (isa) {
+#if defined(CPRIME_HAS_AMX)
+    case Isa::amx:
+        return true;
 #endif
 #if defined(CPRIME_HAS_AVX512)
-    if (best == Isa::avx512f && __builtin_cpu_supports("avx512vnni"))
-        best = Isa::avx512;
+    case Isa::avx512:
+        return true;
 #endif
-#if defined(CPRIME_HAS_AMX)
-    if (best == Isa::avx512 && has_matrix_unit())
-        best = Isa::amx;
+#if defined(CPRIME_HAS_AVX512F)
+    case Isa::avx512f:
+        return true;
 #endif
+#if defined(CPRIME_HAS_AVX2)
+    case Isa::avx2:
+        return true;
 #endif
-    if (const char *wanted = std::getenv("CPRIME_ISA"))
+#if !defined(CPRIME_WITHOUT_BASELINE)
+    case Isa::baseline:
+        return true;
+#endif
+    default:
+        return false;
+    }
+}
+
+// Return the best instruction set of this processor, or a lower one that the environment variable CPRIME_ISA names, so
+// that each can be tested on one machine. If its kernels are not compiled, the next lower set that has kernels is
+// taken; a library that was compiled for one processor may have none, and then the next higher one is.
+Isa choose() {
+#if defined(CPRIME_EMULATE) // software emulation of all sets, which needs AVX2
+    const Isa best = isa_of_processor() >= Isa::avx2 ? Isa::amx : Isa::baseline;
+#else
+    const Isa best = isa_of_processor();
+#endif
+    Isa wanted = best;
+    if (const char *name = std::getenv("CPRIME_ISA"))
         for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512f, Isa::avx512})
-            if (std::strcmp(wanted, NAMES[static_cast<int>(isa)]) == 0)
-                best = std::min(best, isa);
-    return best;
+            if (std::strcmp(name, ISA_NAMES[static_cast<int>(isa)]) == 0)
+                wanted = std::min(best, isa);
+    for (int i = static_cast<int>(wanted); i >= 0; --i)
+        if (is_compiled(static_cast<Isa>(i)))
+            return static_cast<Isa>(i);
+    for (int i = static_cast<int>(wanted); i <= static_cast<int>(best); ++i)
+        if (is_compiled(static_cast<Isa>(i)))
+            return static_cast<Isa>(i);
+    throw std::runtime_error("cprime was compiled for another processor; compile it again for this one");
 }
 
 Isa chosen() {
@@ -121,13 +109,17 @@ template <class T> const Kernels<T> &kernels() {
     case Isa::avx2:
         return avx2::table<T>();
 #endif
-    default:
+#if !defined(CPRIME_WITHOUT_BASELINE)
+    case Isa::baseline:
         return baseline::table<T>();
+#endif
+    default: // `chosen` returns only sets that are compiled
+        std::abort();
     }
 }
 template const Kernels<float> &kernels<float>();
 template const Kernels<double> &kernels<double>();
 
-const char *instruction_set() { return NAMES[static_cast<int>(chosen())]; }
+const char *instruction_set() { return ISA_NAMES[static_cast<int>(chosen())]; }
 
 } // namespace cprime

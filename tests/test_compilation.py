@@ -49,6 +49,19 @@ def test_the_core_is_compiled_for_speed(tmp_path):
         assert re.findall(r"(?<=\s)-O\w+", command)[-1] == "-O3", command
 
 
+def test_a_native_build_has_only_the_kernels_of_this_processor(tmp_path):
+    folder = configure(tmp_path, CMAKE_BUILD_TYPE="Release", CPRIME_NATIVE="ON")
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    sets = {found[1] for c in commands if (found := re.search(r"-DCPRIME_ISA=(\w+)", c["command"]))}
+    printed = call(tool("ninja"), "-C", folder, "-t", "targets", "all")
+    environment = {name: value for name, value in os.environ.items() if name != "CPRIME_ISA"}
+    ask = "from cprime.kernels import instruction_set as best; print(best())"
+    best = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=environment)
+    best = best.stdout.strip()
+    assert sets == {best} | ({"avx512f"} if best in ("avx512", "amx") else set())
+    assert f"kernels_{best}." in printed
+
+
 def test_the_fuzzer_of_the_core_fits_its_kernels():
     """The fuzzer compiles, which must be tested because it runs with a special compiler only."""
     fuzzer = ROOT / "reliability" / "core_fuzz.cpp"

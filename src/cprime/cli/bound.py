@@ -75,15 +75,14 @@ def bound(
     from cprime.cli.files import Request, hinted, opened
     from cprime.cli.outputs import MODEL_SUFFIXES, check_output
     from cprime.cli.summary import MODEL_NAMES, print_summary
-    from cprime.estimators import KMeans
     from cprime.theory import lower_bound
 
     if output is not None:
         check_output(output, MODEL_SUFFIXES, (Path(data),))
     start = perf_counter()
     estimator = load(model)
-    if not isinstance(estimator, KMeans):
-        kind = MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
+    kind = MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
+    if kind != "k-means":
         raise ValueError(f"{model} is a model of kind {kind}; lower bounds are for k-means")
     names = getattr(estimator, "feature_names_in_", None)
     source = opened(data, Request.from_options(given), None if names is None else tuple(names)).source

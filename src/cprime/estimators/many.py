@@ -267,7 +267,7 @@ class _Fits:
             return np.zeros(len(sizes), dtype=bool)
         numbers, places = np.unique(self.problems.n_weighted, return_inverse=True)
         searches = [resolve_search(KMeans(self.C), self.C, 1, int(n), array.shape[1]) for n in numbers]
-        are_full = np.array([isinstance(search, Full) for search in searches])
+        are_full = np.array([search == Full() for search in searches])
         most = min(_ROWS, most_rows(self.C, array.itemsize, self._n_trials))
         return are_full[places] & (sizes <= most)
 

@@ -141,7 +141,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
             f"estimator must be a KMeans, a GaussianMixture or a StudentTMixture, got {type(estimator).__name__}."
         )
     estimator = changed(estimator)
-    if isinstance(estimator, KMeans):
+    if hasattr(estimator, "n_clusters"):
         check_common(estimator)
         check_integer(estimator.n_clusters, "n_clusters", 1)
     else:

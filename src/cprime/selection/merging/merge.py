@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.em.joins import Joins, children_of, sums_by, ward_joins
-from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer, check_weights
 from cprime.selection.merging.entropy import entropy_joins
-from cprime.selection.merging.shares import shares_of
+from cprime.selection.merging.shares import has_model, shares_of
 from cprime.selection.merging.tree import MergeTree
 
 LEAST_KEPT, MOST_KEPT = 5, 16  # limits of n_active="auto", the number of components of a row in the entropy
@@ -101,7 +100,7 @@ def merge(
     if resolve_criterion(criterion, fitted) == "ward":
         return _by_ward(fitted, centers, X, sample_weight)
     n_kept = _resolve_kept(n_active, fitted, len(centers))
-    if not isinstance(fitted, Clusterer) and not hasattr(fitted, "predict_proba"):
+    if not has_model(fitted) and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"criterion='entropy' needs probabilities, which {type(fitted).__name__} does not say.")
     if X is None:
         raise ValueError("X must be given for criterion='entropy', got None: the entropy is of its responsibilities.")
@@ -173,7 +172,7 @@ def _counted(fitted: Any, X: Any, sample_weight: Any, n_components: int) -> tupl
     They are those of X or, if X is None, of the training data of the fit.
     """
     if X is not None:
-        if isinstance(fitted, Clusterer):
+        if has_model(fitted):
             seen = shares_of(fitted, X, sample_weight, 1, n_components)
             return seen.components, seen.weights
         found = np.asarray(fitted.predict(X))

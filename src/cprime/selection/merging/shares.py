@@ -66,12 +66,17 @@ def found(
     return ComponentShares(ids[:, 0].copy(), sums, rest)
 
 
+def has_model(fitted: Any) -> bool:
+    """Return whether a fitted estimator has a model of this library, whose E-step gives responsibilities."""
+    return isinstance(fitted, Clusterer)
+
+
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> ComponentShares:
     """Return the n_kept greatest responsibilities of each row as `ComponentShares`.
 
     Responsibilities come from an E-step of the fit's model or, for a fit without one, from `predict_proba`.
     """
-    if isinstance(fitted, Clusterer):
+    if has_model(fitted):
         data = data_for(fitted, X, sample_weight)
         with computing(fitted.n_threads):
             return _together(data.each(SeenShares(fitted._model_of(data), n_kept)))

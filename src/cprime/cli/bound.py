@@ -82,7 +82,7 @@ def bound(
     start = perf_counter()
     estimator = load(model)
     kind = MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
-    if kind != "k-means":
+    if kind != "kmeans":
         raise ValueError(f"{model} is a model of kind {kind}; lower bounds are for k-means")
     names = getattr(estimator, "feature_names_in_", None)
     source = opened(data, Request.from_options(given), None if names is None else tuple(names)).source

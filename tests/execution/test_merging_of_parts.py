@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprime.em.k_means import ReassignmentSums
-from cprime.execution.statistics import merge
+from cprime.execution.base import merge
 from cprime.model.tied_spherical import SphericalMoments
 
 

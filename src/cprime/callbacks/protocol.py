@@ -63,15 +63,13 @@ class CallbackHooks(NamedTuple):
 
 
 def resolve(callbacks: Any) -> list[CallbackHooks]:
-    """Return the `CallbackHooks` of each callback in the argument `callbacks`: None, one callback or several.
+    """Return the `CallbackHooks` of each callback in the argument `callbacks`, which is one callback or several.
 
     Raises
     ------
     TypeError
         If a callback is neither a function nor has a method `on_iteration`, or accepts neither one nor two arguments.
     """
-    if callbacks is None:
-        return []
     if callable(callbacks) or hasattr(callbacks, "on_iteration") or not isinstance(callbacks, Iterable):
         callbacks = [callbacks]
     return [_told(callback) for callback in callbacks]

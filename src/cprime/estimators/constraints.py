@@ -91,32 +91,22 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
     return Labelled(labels)
 
 
-def means_of_labels(data: Data, labels: NDArray[np.int32], n_clusters: int) -> KnownCenters:
-    """Return the mean of the labeled points of each cluster as a known center; clusters without such points have none.
-
-    labels (N,): known cluster of each point, −1 if unknown    Points of weight 0 do not count.
-    """
-    found = data.each(SumLabeled(labels, n_clusters))
-    ids = np.flatnonzero(found.counts > 0)
-    return KnownCenters(ids, found.sums[ids] / found.counts[ids, np.newaxis])
-
-
 def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) -> KnownCenters | None:
     """Return the known centers of a fit, or None if there are none.
 
-    These are the argument `fixed_centers`, and for other clusters the means of their labeled points.
+    These are the argument `fixed_centers`, and for other clusters the means of their labeled points of positive weight.
     labels (N,): known cluster of each point, −1 if unknown; or None
     """
     given = getattr(estimator, "fixed_centers", None) is not None
     fixed = check_fixed_centers(estimator, data) if given else None
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
-    known = means_of_labels(data, labels, estimator._n_components())
+    found, n_fixed = data.each(SumLabeled(labels, estimator._n_components())), 0 if fixed is None else len(fixed)
+    ids = n_fixed + np.flatnonzero(found.counts[n_fixed:] > 0)
+    means = found.sums[ids] / found.counts[ids, np.newaxis]
     if fixed is None:
-        return known if len(known.ids) else None
-    rest = known.ids >= len(fixed)
-    ids = np.concatenate([np.arange(len(fixed)), known.ids[rest]])
-    return KnownCenters(ids, np.concatenate([fixed, known.centers[rest]]), len(fixed))
+        return KnownCenters(ids, means) if len(ids) else None
+    return KnownCenters(np.concatenate([np.arange(n_fixed), ids]), np.concatenate([fixed, means]), n_fixed)
 
 
 def check_fixed_centers(k_means: Any, data: Data) -> NDArray:

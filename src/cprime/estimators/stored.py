@@ -4,7 +4,7 @@ import copy
 import os
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -15,6 +15,8 @@ from cprime.persistence import model_files
 
 if TYPE_CHECKING:
     from cprime.report import Report
+
+T = TypeVar("T", bound=type)
 
 # Attributes with the callbacks of an estimator: its argument, and the attribute that scikit-learn's method
 # `set_callbacks` sets.
@@ -39,25 +41,30 @@ def _of_package() -> str:
     return ""
 
 
-class Documented:
-    """Mixin that links the HTML representation of an estimator to its page in the project's API documentation.
+def documented(cls: T) -> T:
+    """Decorate a class of estimators so that their HTML representations link to their pages in the API documentation.
 
-    It must precede scikit-learn's `BaseEstimator` in the list of base classes, because it overrides its attributes.
+    The attributes are those of scikit-learn's `BaseEstimator`, which the class overrides.
     """
-
-    _doc_link_module = "cprime"
-
-    @property
-    def _doc_link_template(self) -> str:
-        site = address()
-        return f"{site}/generated/{{package}}.{{name}}.html" if site else ""
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        package = "cprime.sklearn" if type(self).__module__.startswith("cprime.sklearn.") else "cprime"
-        return {"package": package, "name": type(self).__name__}
+    attributes: Any = cls
+    attributes._doc_link_module = "cprime"
+    attributes._doc_link_template = property(_link_template)
+    attributes._doc_link_url_param_generator = _link_parameters
+    return cls
 
 
-class SavableEstimator(Documented, BaseEstimator):
+def _link_template(estimator: Any) -> str:
+    site = address()
+    return f"{site}/generated/{{package}}.{{name}}.html" if site else ""
+
+
+def _link_parameters(estimator: Any) -> dict[str, str]:
+    package = "cprime.sklearn" if type(estimator).__module__.startswith("cprime.sklearn.") else "cprime"
+    return {"package": package, "name": type(estimator).__name__}
+
+
+@documented
+class SavableEstimator(BaseEstimator):
     """Base of estimators that can be copied, saved to a file, read by `cprime.load`, and described by a report.
 
     A pickle of a fitted estimator omits callbacks that cannot be pickled, and a log line names these. A pickle of an

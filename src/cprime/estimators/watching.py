@@ -49,7 +49,7 @@ class Watch:
     """
 
     def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[Any], Any]):
-        told = resolve(estimator.callbacks)
+        told = [] if estimator.callbacks is None else resolve(estimator.callbacks)
         if estimator.verbose:
             told += resolve(ProgressBar())
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told

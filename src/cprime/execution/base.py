@@ -43,6 +43,24 @@ class Job(Protocol[P_co]):
     def __call__(self, block: Block, kept: ActiveSet | None, /) -> tuple[ActiveSet | None, P_co]: ...
 
 
+def merge(parts: Iterable[P]) -> P:
+    """Return the sum of n parts: pairs are added, then pairs of these sums and so on, as in a binary tree.
+
+    The tree depends only on n, so the sum is bit-identical, no matter which thread or machine computed a part. About
+    log₂ n partial sums are in memory at a time.
+    """
+    stack: list[tuple[int, P]] = []
+    for part in parts:
+        size = 1
+        while stack and stack[-1][0] == size:
+            part, size = stack.pop()[1] + part, 2 * size
+        stack.append((size, part))
+    total = stack.pop()[1]
+    while stack:
+        total = stack.pop()[1] + total
+    return total
+
+
 class RowSample(NamedTuple):
     """A few rows of the data in the requested order: X (m, D), their weights (m,) or None, and their active sets."""
 

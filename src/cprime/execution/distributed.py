@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.execution import tasks
-from cprime.execution.base import Data, Job, P, RowSample
+from cprime.execution.base import Data, Job, P, RowSample, merge
 from cprime.execution.block import Chunk, by_chunk, join_active_sets
 from cprime.execution.local import MakeRows, Prepare
-from cprime.execution.statistics import merge
 from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.number_types import MOST, check_largest, check_spread
-from cprime.execution.base import Data, Job, P, RowSample
+from cprime.execution.base import Data, Job, P, RowSample, merge
 from cprime.execution.block import Block, Chunk, by_chunk, join_active_sets
 from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
-from cprime.execution.statistics import merge
 from cprime.kernels import Dense, Floats, ReadGaps, Rows, SparseRows, as_rows, with_nan
 from cprime.sources import Source, SparseSource, ahead
 from cprime.sources.arrays import ArraySource

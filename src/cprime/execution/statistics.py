@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 
 class Additive(Protocol):
     """Partial result of a pass over the data, to which the results of other parts can be added by `+`."""
 
     def __add__(self, other: Any, /) -> Any: ...
-
-
-P = TypeVar("P", bound=Additive)
-
-
-def merge(parts: Iterable[P]) -> P:
-    """Return the sum of n parts: pairs are added, then pairs of these sums and so on, as in a binary tree.
-
-    The tree depends only on n, so the sum is bit-identical, no matter which thread or machine computed a part. About
-    log₂ n partial sums are in memory at a time.
-    """
-    stack: list[tuple[int, P]] = []
-    for part in parts:
-        size = 1
-        while stack and stack[-1][0] == size:
-            part, size = stack.pop()[1] + part, 2 * size
-        stack.append((size, part))
-    total = stack.pop()[1]
-    while stack:
-        total = stack.pop()[1] + total
-    return total
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
 from cprime._utils.number_types import check_largest, is_narrow
-from cprime.execution.base import Job, P
+from cprime.execution.base import Job, P, merge
 from cprime.execution.block import Block, Chunk, join_active_sets
 from cprime.execution.local import MakeRows, Prepare
-from cprime.execution.statistics import merge
 from cprime.kernels import Rows, as_rows, computing, with_nan
 from cprime.sources.kinds import FILL_MISSING
 

@@ -21,7 +21,7 @@ from cprime._utils.messages import warn
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import GivenParameters
 from cprime.estimators.opening import check_numbers, taken
-from cprime.estimators.stored import Documented
+from cprime.estimators.stored import documented
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model
@@ -80,7 +80,8 @@ class _OneStart(cprime.GaussianMixture):
         return mixture
 
 
-class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
+@documented
+class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
     """Gaussian mixture with scikit-learn's arguments, attributes and errors, fitted by `cprime.GaussianMixture`.
 
     Parameters are scikit-learn's. Up to 16 components, every iteration is exact EM. For more components, the active set

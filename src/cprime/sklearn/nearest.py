@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from cprime._utils.number_types import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
 from cprime.estimators.opening import check_numbers, narrow_type, taken, taken_narrow
-from cprime.estimators.stored import Documented
+from cprime.estimators.stored import documented
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, StoredRows, as_rows, computing
@@ -71,7 +71,8 @@ def variances(X: Any) -> NDArray:
     return mean(lambda piece: np.square(piece - center))
 
 
-class Distances(Documented, CheckedOnce, TransformerMixin):
+@documented
+class Distances(CheckedOnce, TransformerMixin):
     """Mixin for a k-means class of scikit-learn: `transform` and `score` from distances to `cluster_centers_`."""
 
     cluster_centers_: NDArray

@@ -62,7 +62,9 @@ class LinesSource(ArrowSource):
 
         names = self._stored_columns or ()
         text = self._as_text
-        content = self._content(file, piece)
+        begin, end = self._bytes[piece]
+        file.seek(begin)
+        content = file.read(end - begin)
         try:
             return self._parse(content, piece, names, text)
         except pa.ArrowInvalid:
@@ -70,11 +72,6 @@ class LinesSource(ArrowSource):
             if not found:
                 raise
             raise ValueError(self._no_number(found)) from None
-
-    def _content(self, file: Any, piece: int) -> bytes:
-        a, b = self._bytes[piece]
-        file.seek(a)
-        return file.read(b - a)
 
     def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
         """Return (column, row, value) of the first value that is not a number, for each column with such a value."""

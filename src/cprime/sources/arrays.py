@@ -59,6 +59,13 @@ class ArraySource(Source):
         view.flags.writeable = False
         return view
 
+    def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
+        rows = np.asarray(rows, dtype=np.int64)
+        if len(rows):
+            self._check_range(int(rows.min()), int(rows.max()) + 1)
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(self._pick(self._array[rows]), dtype or self.dtype)
+
     @property
     def is_plain(self) -> bool:
         as_it_is = self._chosen is None and self._array.dtype == self.stored
@@ -66,9 +73,6 @@ class ArraySource(Source):
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         np.copyto(out, self._pick(self._array[begin:end]), casting="unsafe")
-
-    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        out[...] = self._pick(self._array[rows])
 
     def _identity(self) -> bytes:
         values, found = self._array, hashlib.blake2b(digest_size=32)

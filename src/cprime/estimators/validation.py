@@ -174,8 +174,9 @@ def check_mixture(estimator: Any) -> None:
     check_choice(estimator.covariance_type, "covariance_type", tuple(estimator._families))
     if getattr(estimator, "n_factors", "auto") != "auto":
         check_integer(estimator.n_factors, "n_factors", 0)
-    check_auto_or_positive(getattr(estimator, "dof", "estimate"), "dof", "estimate")
-    check_flag(getattr(estimator, "shared_dof", False), "shared_dof")
+    if hasattr(estimator, "dof"):
+        check_auto_or_positive(estimator.dof, "dof", "estimate")
+        check_flag(estimator.shared_dof, "shared_dof")
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)

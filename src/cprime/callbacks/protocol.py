@@ -63,7 +63,7 @@ class CallbackHooks(NamedTuple):
 
 
 def resolve(callbacks: Any) -> list[CallbackHooks]:
-    """Return the `CallbackHooks` of each callback in the argument `callbacks`, which is one callback or several.
+    """Return the `CallbackHooks` of each callback in the argument `callbacks`, one callback or several.
 
     Raises
     ------

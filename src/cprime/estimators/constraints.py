@@ -110,7 +110,7 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
 
 
 def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
-    """Return the argument `fixed_centers`, which is not None, as an array (m, D); raise ValueError if it is invalid."""
+    """Return the centers that the user has given as `fixed_centers`, (m, D); raise ValueError if they are invalid."""
     if k_means.size_max is not None or k_means.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
     if data.gaps:
@@ -128,7 +128,7 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the argument `fixed` of a mixture, not None, as ids of components; raise ValueError if it is invalid."""
+    """Return the ids of components that the user has given as `fixed`; raise ValueError if they are invalid."""
     C, kinds = mixture.n_components, ("full", "diag", "spherical")
     ids = np.asarray(mixture.fixed)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):

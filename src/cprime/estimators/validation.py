@@ -137,7 +137,7 @@ def check_common(estimator: Any) -> None:
 
 
 def check_spill(value: Any) -> Path:
-    """Return the argument `spill`, which is not None, a folder for files with active sets, as a Path.
+    """Return the folder for files with active sets that the user has given as `spill`, as a Path.
 
     Raises TypeError if it is not a path, and ValueError if no file can be written there.
     """

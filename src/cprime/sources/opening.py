@@ -17,8 +17,7 @@ from cprime.sources.folder import FolderSource, check_format, files_of, has_part
 from cprime.sources.foreign import plain
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
-from cprime.sources.remote import fetched
-from cprime.sources.spool import COMPRESSED, unpacked
+from cprime.sources.spool import COMPRESSED, fetched, unpacked
 from cprime.sources.tables import TableSource, has_lists, table_of
 
 # For each suffix: the module of this package that reads the format, its function or class that opens a file, and

@@ -1,4 +1,4 @@
-"""Temporary files for data without random access: compressed files and streams."""
+"""Temporary files for data without random access: compressed files, streams, and files and folders at URLs."""
 
 import gzip
 import os
@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from cprime._utils.messages import require
@@ -51,6 +51,38 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
     stat = path.stat()
     os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    return target, spool
+
+
+def fetched(url: str) -> tuple[Path, Spool]:
+    """Copy the file or folder at a URL by fsspec; return the path of the copy and its temporary folder.
+
+    A file's copy has the modification time of the original, so a changed original gives another fingerprint.
+
+    Raises ValueError if the protocol is unknown, ImportError if the package for it is missing, and FileNotFoundError if
+    there is nothing at the URL.
+    """
+    fsspec = require("fsspec", url)
+    protocol = url.partition("://")[0]
+    if protocol not in fsspec.available_protocols():
+        raise ValueError(
+            f"{url} is a URL of an unknown protocol {protocol!r}: expected a path, or one that fsspec knows"
+        )
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise ImportError(f"{url} needs a package for the protocol {protocol!r}: {error}") from error
+    if not system.exists(path):
+        raise FileNotFoundError(f"{url} does not exist")
+    spool = Spool()
+    target = spool.folder / PurePosixPath(path).name
+    system.get(path, str(target), recursive=system.isdir(path))
+    if target.is_file():
+        try:
+            changed = system.modified(path).timestamp()
+        except (NotImplementedError, AttributeError, KeyError):
+            changed = 0.0  # this file system does not know when files were modified
+        os.utime(target, (changed, changed))
     return target, spool
 
 

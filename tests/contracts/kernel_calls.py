@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from cprime import kernels
-from cprime.kernels import CenterCells, Dense, SparseRows, sums
+from cprime.kernels import CenterCells, Dense, SparseRows, rows
 from cprime.kernels.reference import TWINS, Reference
 
 ROWLESS = (
@@ -40,10 +40,10 @@ def calls(kind, table):
         setattr(module, name, rowless(name))
 
     def gather(X, order_, n_threads=None):
-        return sums.gather(kind(X), order_, n_threads=n_threads)
+        return rows.gather(kind(X), order_, n_threads=n_threads)
 
     def normalized(X, order_=None, n_threads=None):
-        return sums.normalized(kind(X), order_, n_threads=n_threads)
+        return rows.normalized(kind(X), order_, n_threads=n_threads)
 
     module.gather, module.normalized = gather, normalized
     module.CenterCells = cells
@@ -51,7 +51,9 @@ def calls(kind, table):
     return module
 
 
-VERBS = tuple(name for name, value in vars(kernels.rows.CoreTable).items() if callable(value) and name[0] != "_")
+ABSTRACT = kernels.Rows.__abstractmethods__
+VERBS = tuple(name for name, value in vars(kernels.Rows).items() if callable(value) and name[0] != "_")
+VERBS = tuple(name for name in VERBS if name not in ABSTRACT)
 VERBS += ("projected", "principal")
 native = calls(Dense, Dense.kernels)
 reference = calls(Reference, TWINS)

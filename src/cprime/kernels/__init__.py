@@ -1,9 +1,8 @@
 """Compiled kernels (the hot loops), and classes of data rows whose methods call them.
 
-Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the protocol of the classes
-of data rows. `Dense` is for rows of float arrays, `StoredRows` for narrow types (uint8, float16), `SparseRows` for
-sparse rows, and `Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain
-functions.
+Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the base class of data rows.
+`Dense` is for rows of float arrays, `StoredRows` for narrow types (uint8, float16), `SparseRows` for sparse rows, and
+`Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain functions.
 """
 
 from cprime.kernels.bounds import DistanceBounds, Moves

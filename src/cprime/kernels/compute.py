@@ -20,7 +20,7 @@ def as_rows(X: Any) -> Rows:
 
     If X is a `Rows` object already, it is returned unchanged.
     """
-    if isinstance(X, Dense | SparseRows | StoredRows):
+    if isinstance(X, Rows):
         return X
     if issparse(X):
         return SparseRows.from_scipy(X)

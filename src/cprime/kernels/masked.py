@@ -19,9 +19,8 @@ from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_mom
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 from cprime.kernels.offered import among_offered
 from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
-from cprime.kernels.rows import Dense, Rows
+from cprime.kernels.rows import Dense, Rows, gather
 from cprime.kernels.stored import StoredRows
-from cprime.kernels.sums import gather
 from cprime.kernels.tables import Givers, givers
 
 Places = NDArray[np.intp]

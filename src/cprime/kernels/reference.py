@@ -28,16 +28,14 @@ from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.many import lloyd_many_twin, lloyd_twin, plus_plus_many_twin
 from cprime.kernels.partial import best_in_lists_twin, changed_twin, reassign_twin, top_k_gaussians_twin
-from cprime.kernels.rows import Dense
+from cprime.kernels.rows import Dense, gather_twin, normalized_twin
 from cprime.kernels.student_t_weights import scaled_responsibilities_twin
 from cprime.kernels.sums import (
     accumulate_twin,
     along_twin,
-    gather_twin,
     grouped_order_twin,
     means_twin,
     moments_twin,
-    normalized_twin,
 )
 from cprime.kernels.transport import assign_bounded_twin
 

@@ -1,258 +1,62 @@
-"""Rows of numbers and the operations of kernels on them: the protocol `Rows`, and `Dense`, the rows of an array.
+"""Rows of numbers and the operations of kernels on them: the base class `Rows`, and `Dense`, the rows of an array.
 
-Callers use only the methods of rows, never their representation. So to add a representation, add a class with these
-methods. If compiled kernels can read it, make it a subclass of `CoreTable`, with a property `core` that returns the
-object to pass to kernels.
+Callers use only the methods of rows, never their representation. So to add a representation, add a subclass of `Rows`.
 """
 
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
 from cprime import _core
+from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
-from cprime.kernels.arguments import CoreRows
-from cprime.kernels.bounds import DistanceBounds, Moves, nearest_bounded
-from cprime.kernels.distances import AssignResult, assign, distances, extent, nearest, products, spread_out
-from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
-from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, top_k_factors
+from cprime.kernels.bounds import nearest_bounded
+from cprime.kernels.distances import assign, distances, extent, nearest, products, spread_out
+from cprime.kernels.exact import expect_all, log_sum_exp, respond, responsibilities
+from cprime.kernels.factors import factor_costs, factor_moments, top_k_factors
 from cprime.kernels.jumps import jumped
-from cprime.kernels.many import LloydRun, lloyd
-from cprime.kernels.measures import Floats, GaussianParameters, Measure
-from cprime.kernels.partial import SearchResult, own_distances, reassign, search_lists, top_k
-from cprime.kernels.sums import accumulate, along, gather, moments, normalized
+from cprime.kernels.many import lloyd
+from cprime.kernels.measures import Floats, GaussianParameters
+from cprime.kernels.partial import own_distances, reassign, search_lists, top_k
+from cprime.kernels.sums import accumulate, along, moments
 
 # Covariances are computed in blocks of rows, from which the mean is subtracted in float64. Maximum number of values in
 # a block.
 _CENTERED = 2**21
 
+# Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
+# would be subnormal numbers, which have less precision. The bounds are powers of two, so scaling by them is exact.
+LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
+
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 
 
-class Rows(CoreRows, Protocol):
-    """Protocol of n rows of D numbers. Methods that run a kernel are documented at the kernel of the same name."""
+class Rows(ABC):
+    """n rows of D numbers. Methods that run a kernel are documented at the function of the same name.
 
-    copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def given(self) -> Any:
-        """Return the rows as a NumPy array or a SciPy sparse array, in the type in which they are stored."""
-        ...
-
-    def ordered(self, order: NDArray[np.int64]) -> Self:
-        """Return all rows in the order of the given indices (n,): row order[i] becomes row i."""
-        ...
-
-    def as_type(self, dtype: DTypeLike) -> Self:
-        """Return the same rows as an object whose computations are in float32 or float64."""
-        ...
-
-    def converted(self, n_all: int) -> "Rows":
-        """Return the rows in the form that is fastest to read in every pass over the data.
-
-        Rows of narrow types are converted to a wider type if all n_all rows of the data then need little memory.
-        """
-        ...
-
-    def alike(self, array: Floats) -> "Rows":
-        """Convert an array that was computed from these n rows to a `Rows` object, and return it.
-
-        The array has n rows, and D columns or more. Missing values are missing in the result, too.
-        """
-        ...
-
-    def not_finite(self) -> tuple[int, int, Any] | None:
-        """Return row, column and value of the first number that is not finite; None if all are finite."""
-        ...
-
-    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return the rows (n, D) with missing values replaced by expected or random values.
-
-        ids, q (n, H): components of each row and their responsibilities
-        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
-        """
-        ...
-
-    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """Return all rows in the order of indices (n,), divided by their Euclidean lengths, and the lengths (n,)."""
-        ...
-
-    def widened(self) -> Self:
-        """Return the rows with one more column of zeros."""
-        ...
-
-    def first(self) -> Floats:
-        """Return the first number of each column that is not missing: (D,), NaN if a column has none."""
-        ...
-
-    def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
-        """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v if an origin is given: (n,)."""
-        ...
-
-    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
-        """Return the greatest eigenvalue of the rows' covariance matrix, and its eigenvector (D,) of any sign.
-
-        weights (n,): weights of the rows, all positive    mean (D,): weighted mean of the rows
-        """
-        ...
-
-    def nearest(
-        self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
-    ) -> tuple[Ids, Floats]: ...
-    def assign(
-        self,
-        centers: Floats,
-        before: Ids | None = None,
-        sample_weight: Floats | None = None,
-        *,
-        n_threads: int | None = None,
-    ) -> AssignResult: ...
-    def lloyd(
-        self,
-        centers: Floats,
-        max_iter: int,
-        tol: float,
-        sample_weight: Floats | None = None,
-        *,
-        least_shift: float | None = None,
-        n_threads: int | None = None,
-    ) -> LloydRun | None: ...
-    def nearest_bounded(
-        self, centers: Floats, bounds: DistanceBounds, moves: Moves, *, n_threads: int | None = None
-    ) -> tuple[Floats, int]: ...
-    def reassign(
-        self,
-        centers: Floats,
-        lists: Ids,
-        labels: Ids,
-        inside: Floats | None = None,
-        outside: Floats | None = None,
-        share: float = 0.25,
-        active: NDArray[np.bool_] | None = None,
-        known: Floats | None = None,
-        *,
-        n_threads: int | None = None,
-    ) -> tuple[Ids, Floats]: ...
-    def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats: ...
-    def top_k(
-        self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
-    ) -> tuple[Ids, Floats]: ...
-    def search_lists(
-        self,
-        components: Measure,
-        lists: Ids,
-        previous: Ids,
-        n_kept: int,
-        extra: Ids | None = None,
-        *,
-        evidence: bool = False,
-        sample_weight: Floats | None = None,
-        n_threads: int | None = None,
-    ) -> SearchResult: ...
-    def distances(
-        self,
-        candidates: Floats,
-        current: Floats | None = None,
-        *,
-        out: Floats | None = None,
-        n_threads: int | None = None,
-    ) -> Floats: ...
-    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]: ...
-    def products(
-        self, B: Floats, shift: Floats | None = None, *, out: Floats | None = None, n_threads: int | None = None
-    ) -> Floats: ...
-    def accumulate(
-        self,
-        kept: Ids,
-        responsibilities: Doubles | None = None,
-        sample_weight: Floats | None = None,
-        *,
-        n_components: int,
-        rows: NDArray[np.int64] | None = None,
-        onto: Doubles | None = None,
-        n_threads: int | None = None,
-    ) -> tuple[Doubles, Doubles]: ...
-    def moments(
-        self,
-        components: Measure,
-        kept: Ids,
-        responsibilities: Doubles | None = None,
-        sample_weight: Floats | None = None,
-        *,
-        full: bool,
-        n_threads: int | None = None,
-    ) -> tuple[Doubles, Doubles, Doubles]: ...
-    def along(self, centers: Floats, directions: Floats, labels: Ids, *, n_threads: int | None = None) -> Doubles: ...
-    def spread_out(
-        self,
-        offsets: NDArray[np.int64],
-        weights: Doubles,
-        n_chosen: NDArray[np.int64],
-        uniform: Doubles,
-        *,
-        n_threads: int | None = None,
-    ) -> NDArray[np.int64]: ...
-    def jumped(
-        self,
-        centers: Floats,
-        sample_weight: Floats | None = None,
-        *,
-        n_tries: int = 5,
-        n_iterations: int = 30,
-        n_threads: int | None = None,
-    ) -> tuple[Floats, float]: ...
-    def expect_all(
-        self,
-        centers: Floats,
-        variance: float,
-        sample_weight: Floats | None = None,
-        *,
-        n_threads: int | None = None,
-    ) -> Expectation: ...
-    def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> Doubles: ...
-    def respond(
-        self,
-        components: GaussianParameters,
-        sample_weight: Floats | None = None,
-        *,
-        moments: bool = True,
-        n_threads: int | None = None,
-    ) -> Responses: ...
-    def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles: ...
-    def factor_costs(self, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats: ...
-    def top_k_factors(
-        self, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
-    ) -> tuple[Ids, Floats]: ...
-    def factor_moments(
-        self,
-        means: Floats,
-        directions: Doubles,
-        roots: Doubles | None,
-        kept: Ids,
-        responsibilities: Doubles | None = None,
-        sample_weight: Floats | None = None,
-        *,
-        n_threads: int | None = None,
-    ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]: ...
-
-
-Table = TypeVar("Table", bound=Rows)
-
-
-class CoreTable:
-    """Base class of rows whose methods call kernels (compiled functions or their NumPy twins).
-
-    A subclass defines `core`, the object that is passed to kernels, and `kernels`, the namespace of the kernels.
+    A subclass has the abstract methods and these attributes:
+    core: object that is passed to kernels    kernels: namespace of the kernels, compiled ones or their NumPy twins
+    shape: (n, D)    nbytes: size in bytes    dtype: type of results and centers, float32 or float64
+    observed (n, D): mask of the values that are not missing; None if no value is missing
+    takes_gaussians: whether kernels compare the rows with Gaussians, and not only with centers
+    searches_cells: whether `CenterCells` can search near centers of the rows
+    copied_when_ordered: whether `ordered` makes a copy of the rows
     """
 
-    copied_when_ordered: ClassVar[bool] = True
+    core: Any
+    shape: tuple[int, int]
+    nbytes: int
+    dtype: np.dtype
+    observed: NDArray[np.bool_] | None = None
+    kernels: ClassVar[Any] = _core
     takes_gaussians: ClassVar[bool] = True
     searches_cells: ClassVar[bool] = True
+    copied_when_ordered: ClassVar[bool] = True
+
     nearest = nearest
     assign = assign
     lloyd = lloyd
@@ -277,27 +81,80 @@ class CoreTable:
     top_k_factors = top_k_factors
     factor_moments = factor_moments
 
-    def __len__(self: Rows) -> int:
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def ordered(self: Table, order: NDArray[np.int64]) -> Table:
+    @abstractmethod
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        """Return some of the rows, in the given order: by a slice, by indices >= 0, or by a mask."""
+
+    @abstractmethod
+    def dense(self) -> Floats:
+        """Return the rows as a contiguous array (n, D); meant for a few rows."""
+
+    @abstractmethod
+    def given(self) -> Any:
+        """Return the rows as a NumPy array or a SciPy sparse array, in the type in which they are stored."""
+
+    @abstractmethod
+    def as_type(self, dtype: DTypeLike) -> Self:
+        """Return the same rows as an object whose computations are in float32 or float64."""
+
+    @abstractmethod
+    def not_finite(self) -> tuple[int, int, Any] | None:
+        """Return row, column and value of the first number that is not finite; None if all are finite."""
+
+    @abstractmethod
+    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
+        """Return all rows in the order of indices (n,), divided by their Euclidean lengths, and the lengths (n,)."""
+
+    @abstractmethod
+    def times(self, factors: Floats) -> "Rows":
+        """Return the rows with every column multiplied by its factor (D,), in the same dtype."""
+
+    @abstractmethod
+    def widened(self) -> Self:
+        """Return the rows with one more column of zeros."""
+
+    @abstractmethod
+    def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
+        """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v if an origin is given: (n,)."""
+
+    def ordered(self, order: NDArray[np.int64]) -> Self:
+        """Return all rows in the order of the given indices (n,): row order[i] becomes row i."""
         return self[order]
 
-    def converted(self: Rows, n_all: int) -> Rows:
+    def converted(self, n_all: int) -> "Rows":
+        """Return the rows in the form that is fastest to read in every pass over the data.
+
+        Rows of narrow types are converted to a wider type if all n_all rows of the data then need little memory.
+        """
         return self
 
-    def alike(self, array: Floats) -> "Dense":
+    def alike(self, array: Floats) -> "Rows":
+        """Convert an array that was computed from these n rows to a `Rows` object, and return it.
+
+        The array has n rows, and D columns or more. Missing values are missing in the result, too.
+        """
         return Dense(array)
 
-    def imputed(
-        self: Rows, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None
-    ) -> Doubles:
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+        """Return the rows (n, D) with missing values replaced by expected or random values.
+
+        ids, q (n, H): components of each row and their responsibilities
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
+        """
         return self.dense().astype(np.float64)
 
-    def first(self: Rows) -> Floats:
+    def first(self) -> Floats:
+        """Return the first number of each column that is not missing: (D,), NaN if a column has none."""
         return self[:1].dense()[0].copy()
 
-    def principal(self: Rows, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+        """Return the greatest eigenvalue of the rows' covariance matrix, and its eigenvector (D,) of any sign.
+
+        weights (n,): weights of the rows, all positive    mean (D,): weighted mean of the rows
+        """
         covariance, step = np.zeros((len(mean), len(mean))), max(1, _CENTERED // max(1, len(mean)))
         for begin in range(0, len(self), step):
             piece = slice(begin, begin + step)
@@ -308,16 +165,12 @@ class CoreTable:
         return float(variances[0]), directions[:, 0]
 
 
-class Dense(CoreTable):
+class Dense(Rows):
     """Rows of an array of float32 or float64, whose rows are contiguous, with any stride between rows."""
-
-    kernels: ClassVar[Any] = _core
-    observed: NDArray[np.bool_] | None = None
 
     def __init__(self, array: Floats):
         self.array = self.core = array = check.matrix(array, "X")
-        self.shape: tuple[int, int] = array.shape
-        self.dtype, self.nbytes = array.dtype, array.nbytes
+        self.shape, self.dtype, self.nbytes = array.shape, array.dtype, array.nbytes
 
     def __getitem__(self, rows: slice | NDArray, /) -> Self:
         if isinstance(rows, slice):
@@ -355,3 +208,51 @@ class Dense(CoreTable):
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         return np.einsum("nd,d->n", self.array if origin is None else self.array - origin, direction)
+
+
+def gather(X: Rows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
+    """Return a C-contiguous copy (m, D) of the rows of an array with the m indices `order`, made by several threads."""
+    order = check.array(order, "order", np.int64, -1)
+    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
+    X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
+    return out
+
+
+def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
+    """Copy the rows with the indices `order` to `out` in NumPy; raise ValueError if an index is out of range."""
+    if order.size and not (order.min() >= 0 and order.max() < len(X)):
+        raise ValueError("order has a row outside X")
+    out[:] = X[order]
+
+
+def normalized(
+    X: Rows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
+) -> tuple[Floats, NDArray[np.float64]]:
+    """Return rows in the order of indices `order`, divided by their Euclidean lengths (n, D), and the lengths (n,).
+
+    A row of zeros is unchanged, and its length is 0.
+    """
+    order = check.array(order, "order", np.int64, -1)
+    n = len(X) if order is None else len(order)
+    out, lengths = np.empty((n, X.shape[1]), dtype=X.dtype), np.empty(n)
+    X.kernels.normalized(X.core, order, LEAST_LENGTH[X.dtype], out, lengths, resolve_threads(n_threads))
+    return out, lengths
+
+
+def normalized_twin(
+    X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
+) -> None:
+    """Write rows divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
+
+    Rows are first divided by their greatest absolute values to avoid overflow.
+    """
+    if order is None:
+        out[:] = X
+    else:
+        gather_twin(X, order, out, n_threads)
+    largest = np.abs(out).max(axis=1, initial=0)
+    largest = np.where(largest > 0, largest, 1).astype(np.float64)
+    scaled = out / largest[:, np.newaxis]
+    of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
+    lengths[:] = largest * of_scaled
+    out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

@@ -23,8 +23,7 @@ from cprime.kernels.distances import assign_by_parts
 from cprime.kernels.exact import posterior
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
-from cprime.kernels.rows import CoreTable
-from cprime.kernels.sums import LEAST_LENGTH
+from cprime.kernels.rows import LEAST_LENGTH, Rows
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
 # Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels. `lloyd`
@@ -54,7 +53,7 @@ def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.fl
     return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 
-class SparseRows(CoreTable):
+class SparseRows(Rows):
     """n sparse rows of D numbers, stored as in a CSR matrix; only nonzero numbers are stored.
 
     values (m,) float32 or float64, columns (m,) int32: row i has the entries begins[i] … begins[i + 1] − 1, sorted by
@@ -64,7 +63,6 @@ class SparseRows(CoreTable):
     kernels: ClassVar[Any] = _KERNELS
     takes_gaussians: ClassVar[bool] = False
     searches_cells: ClassVar[bool] = False
-    observed: ClassVar[None] = None
     ndim = 2
 
     def __init__(self, values: Floats, columns: NDArray[np.int32], begins: NDArray[np.int64], n_columns: int):

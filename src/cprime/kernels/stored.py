@@ -14,9 +14,9 @@ from numpy.typing import DTypeLike, NDArray
 from cprime import _core
 from cprime._utils.number_types import NAMES, bits_of, code_of
 from cprime._utils.threads import resolve_threads
+from cprime._utils.values import cached
 from cprime.kernels.measures import Floats
-from cprime.kernels.rows import CoreTable, Dense, Doubles, Rows
-from cprime.kernels.sums import LEAST_LENGTH
+from cprime.kernels.rows import LEAST_LENGTH, Dense, Doubles, Rows
 
 # Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
 _PIECE_BYTES = 16 * 2**20
@@ -39,7 +39,7 @@ def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
 
 
-class StoredRows(CoreTable):
+class StoredRows(Rows):
     """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16); kernels compute in `dtype`.
 
     array (m, D): stored rows    dtype: float32 or float64
@@ -47,8 +47,6 @@ class StoredRows(CoreTable):
     lengths (m,): numbers by which the rows of `array` are divided when they are read, or None
     """
 
-    kernels: ClassVar[Any] = _core
-    observed: ClassVar[None] = None
     copied_when_ordered: ClassVar[bool] = False
 
     def __init__(
@@ -71,14 +69,11 @@ class StoredRows(CoreTable):
         self.shape = len(self.array if order is None else order), self.array.shape[1]
         self.nbytes = self.array.nbytes + (0 if lengths is None else lengths.nbytes)
         self._code: int = code
-        self._core: Any = None
 
-    @property
+    @cached
     def core(self) -> Any:
-        if self._core is None:
-            kind = _core.StoredRows32 if self.dtype == np.float32 else _core.StoredRows64
-            self._core = kind(bits_of(self.array), self._code, self.order, self.lengths)
-        return self._core
+        kind = _core.StoredRows32 if self.dtype == np.float32 else _core.StoredRows64
+        return kind(bits_of(self.array), self._code, self.order, self.lengths)
 
     def __repr__(self) -> str:
         return f"<StoredRows {len(self)} x {self.shape[1]}, {self.array.dtype} as {self.dtype}>"

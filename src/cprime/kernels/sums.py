@@ -1,6 +1,6 @@
 """Sufficient statistics for M-steps: sums over the active sets of points, eq. (6) of Lücke & Forster 2019.
 
-The file also has the order of points by component, and copies of rows in another order.
+The file also has the order of points by component.
 """
 
 from typing import Any
@@ -18,9 +18,6 @@ _SMALL, _SOME_ROWS = 2.0**-30, 64
 # Columns of small float32 numbers are multiplied by powers of two before they are squared, because squares underflow.
 # Greatest exponent of these powers.
 _MOST_UNIT = 126
-# Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
-# would be subnormal numbers, which have less precision. The bounds are powers of two, so scaling by them is exact.
-LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 
 def accumulate(
@@ -280,51 +277,3 @@ def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_thr
     """Sort points by component with NumPy's stable sort; write the indices (n,) of the sorted points to `order`."""
     check.ids(n_components, labels=(labels, 0))
     order[:] = np.argsort(labels, kind="stable")
-
-
-def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
-    """Return a C-contiguous copy (m, D) of the rows of an array with the m indices `order`, made by several threads."""
-    order = check.array(order, "order", np.int64, -1)
-    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
-    X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
-    return out
-
-
-def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
-    """Copy the rows with the indices `order` to `out` in NumPy; raise ValueError if an index is out of range."""
-    if order.size and not (order.min() >= 0 and order.max() < len(X)):
-        raise ValueError("order has a row outside X")
-    out[:] = X[order]
-
-
-def normalized(
-    X: CoreRows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
-) -> tuple[Floats, NDArray[np.float64]]:
-    """Return rows in the order of indices `order`, divided by their Euclidean lengths (n, D), and the lengths (n,).
-
-    A row of zeros is unchanged, and its length is 0.
-    """
-    order = check.array(order, "order", np.int64, -1)
-    n = len(X) if order is None else len(order)
-    out, lengths = np.empty((n, X.shape[1]), dtype=X.dtype), np.empty(n)
-    X.kernels.normalized(X.core, order, LEAST_LENGTH[X.dtype], out, lengths, resolve_threads(n_threads))
-    return out, lengths
-
-
-def normalized_twin(
-    X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
-) -> None:
-    """Write rows divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
-
-    Rows are first divided by their greatest absolute values to avoid overflow.
-    """
-    if order is None:
-        out[:] = X
-    else:
-        gather_twin(X, order, out, n_threads)
-    largest = np.abs(out).max(axis=1, initial=0)
-    largest = np.where(largest > 0, largest, 1).astype(np.float64)
-    scaled = out / largest[:, np.newaxis]
-    of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
-    lengths[:] = largest * of_scaled
-    out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

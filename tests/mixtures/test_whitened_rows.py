@@ -29,7 +29,7 @@ def test_exact_steps_whiten_some_rows_at_a_time(dtype, whitened, monkeypatch):
     X, w = clustered(N, D).astype(dtype), np.random.default_rng(1).uniform(0.5, 2, N)
     given = {"n_active": None, "max_iter": 4, "means_init": X[:C].astype(np.float64)}
     at_once = mixture(C, "tied", **given).fit(X, sample_weight=w)
-    monkeypatch.setattr("cprime.model.embedded._PIECE", 100 * D)
+    monkeypatch.setattr("cprime.model.base._PIECE", 100 * D)
     whitened.clear()
     by_pieces = mixture(C, "tied", **given).fit(X, sample_weight=w)
     assert max(n for n, _ in whitened) == 100

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from cprime.execution.block import ActiveSet
 from cprime.kernels import as_rows
 from cprime.neighbors.components import Centers
-from cprime.search.certificate import certify
+from cprime.search.full import certify
 
 Z = norm.ppf(0.975)
 CENTERS = np.array([[0.0], [10.0], [30.0]])

@@ -16,7 +16,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Floats, changed
 from cprime.model import Model
-from cprime.model.embedded import rows_of_piece
+from cprime.model.base import rows_of_piece
 from cprime.model.interface import Expected, Responsibilities
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats

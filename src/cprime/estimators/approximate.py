@@ -11,7 +11,7 @@ from cprime.execution import Data
 from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows, computing
 from cprime.model import Model
-from cprime.search import certificate
+from cprime.search import full
 from cprime.search.nearby import Nearby
 
 
@@ -70,4 +70,4 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
         )  # with C′ = C every active set contains all components, so only the best component of a row can be wrong
-        return certificate.certify(points, kept, nearby.components, self._scale(model))
+        return full.certify(points, kept, nearby.components, self._scale(model))

@@ -25,7 +25,7 @@ from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
 from cprime.kernels import SparseRows, TabulatedCosts, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
-from cprime.model.embedded import rows_of_piece
+from cprime.model.base import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
 from cprime.neighbors.components import KernelComponents
 from cprime.search import Full

@@ -24,7 +24,7 @@ from cprime.kernels import instruction_set
 from cprime.model import Model
 from cprime.persistence import checkpoint_files, checkpoints
 from cprime.persistence.checkpoints import Checkpoint, Runs
-from cprime.search.certificate import certify
+from cprime.search.full import certify
 from cprime.seeding import is_given
 
 logger = logging.getLogger("cprime")

@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.storable import is_storable, storable
+from cprime._utils.values import cached
 from cprime.execution.block import ActiveSet, Block
-from cprime.kernels import Floats, Responses, Rows, posterior
+from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior
 from cprime.model.covariance import n_collapsed, scaled_along
 from cprime.model.interface import Expected, Weights
+from cprime.neighbors.components import Centers
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
+_PIECE = 2**22  # maximum number of values (rows × columns) that are embedded at a time
 
 
 def register(cls: F) -> F:
@@ -177,6 +180,45 @@ class Gaussian(Family):
             return {"centers": centers}
         weights = scaled_along(self.weights, before.weights, share)
         return {"centers": centers, "weights": weights / weights.sum()}
+
+
+class Embedded(Gaussian):
+    """Base class of mixtures whose costs are squared distances between embedded (such as whitened) points and centers.
+
+    Up to a constant, log p(c, x) is log π_c plus `scale` times the squared distance, where scale < 0. If weights π are
+    free, embedded points and centers have one more coordinate. It is 0 for points; for centers its square is
+    log (π_c / max π) / scale ≥ 0. So the squared distance, times `scale`, includes log π_c.
+    A subclass defines how points (`embed`) and centers are embedded.
+    """
+
+    log_scale: Any
+    embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
+    steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
+
+    @cached
+    def _handicap(self) -> NDArray[np.float64]:
+        """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale), if weights π are free."""
+        logs = log_weights(self.weights, self.centers)
+        return np.sqrt((logs.max() - logs) / -self.scale)
+
+    @property
+    def _gaussians(self) -> GaussianParameters:
+        factors = np.full_like(self.embedded_centers, np.sqrt(-2 * self.scale))
+        return GaussianParameters(self.embedded_centers, factors, np.zeros(self.n_components))
+
+    def components(self) -> Centers:
+        return Centers(self.embedded_centers, steady=self.steady)
+
+    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
+        return self.log_scale + self.embed(X).respond(self._gaussians, moments=False).log_sum
+
+    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
+        return self.embed(X).responsibilities(self._gaussians)
+
+
+def rows_of_piece(n_features: int) -> int:
+    """Return the number of rows to embed at a time, for passes over the data that do not store embedded rows."""
+    return max(1, _PIECE // n_features)
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:

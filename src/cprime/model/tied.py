@@ -17,7 +17,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import expect_gaussians, log_weights, means_of, new_weights, register
+from cprime.model.base import Embedded, expect_gaussians, log_weights, means_of, new_weights, register, rows_of_piece
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -31,7 +31,6 @@ from cprime.model.covariance import (
     repaired,
     within,
 )
-from cprime.model.embedded import Embedded, rows_of_piece
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf

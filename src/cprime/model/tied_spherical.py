@@ -21,10 +21,9 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows, means
-from cprime.model.base import expect_gaussians, log_weights, new_weights, register, winner_error
+from cprime.model.base import Embedded, expect_gaussians, log_weights, new_weights, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
-from cprime.model.embedded import Embedded
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf

@@ -15,20 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from cprime._utils.random import check_random_state
-from cprime.execution import Data, local
+from cprime.execution import local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2
-from cprime.seeding.given import ACCEPTED, OwnStart, given_centers, is_given
+from cprime.seeding.given import OwnStart, is_given
 from cprime.seeding.kmeans_plusplus import kmeans_plusplus
 from cprime.seeding.methods import (
     AFKMC2,
-    METHODS,
     Jumps,
     KMeansParallel,
     KMeansPlusPlus,
     Method,
     Random,
     TwoLevel,
+    place,
 )
 from cprime.seeding.random_rows import random_rows
 from cprime.seeding.two_level import two_level
@@ -139,24 +139,3 @@ def start(
         chosen = AFKMC2(chain_length) if isinstance(init, str) and init == "afk-mc2" else init
         centers = place(data, n_clusters, chosen, lambda: check_random_state(random_state))
     return Start(centers, data.labels())
-
-
-def place(
-    data: Data,
-    n_clusters: int,
-    init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
-    make_rng: Callable[[], np.random.RandomState],
-) -> NDArray:
-    """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
-
-    If the initialization computes a center near each point, this center becomes the point's active set in `data`.
-    make_rng: function that returns a random number generator
-    """
-    data.begin(keep=False)
-    if isinstance(init, str):
-        if init not in METHODS:
-            raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-        return METHODS[init].centers(data, n_clusters, make_rng())
-    if isinstance(init, Method):
-        return init.centers(data, n_clusters, make_rng())
-    return given_centers(data, n_clusters, init, make_rng)

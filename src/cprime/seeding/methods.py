@@ -1,6 +1,7 @@
 """Initializations as objects: each has its options as attributes, and a method that chooses starting centers.
 
-A name such as ``init="k-means++"`` stands for the object with default options, here `KMeansPlusPlus()`.
+A name such as ``init="k-means++"`` stands for the object with default options, here `KMeansPlusPlus()`. The function
+`place`, which estimators call, accepts every form of the argument `init`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from cprime._utils.storable import storable
 from cprime._utils.values import Options
 from cprime.execution import Data
 from cprime.kernels import Rows
 from cprime.seeding.afk_mc2 import choose_by_afk_mc2
-from cprime.seeding.given import in_memory
+from cprime.seeding.given import ACCEPTED, given_centers, in_memory
 from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
@@ -250,3 +252,24 @@ METHODS: dict[str, Method] = {
 def name_of(init: object) -> str | None:
     """Return the name of an initialization given by name or as a `Method`; None for given centers or a function."""
     return init if isinstance(init, str) else init.name if isinstance(init, Method) else None
+
+
+def place(
+    data: Data,
+    n_clusters: int,
+    init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    make_rng: Callable[[], np.random.RandomState],
+) -> NDArray:
+    """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
+
+    If the initialization computes a center near each point, this center becomes the point's active set in `data`.
+    make_rng: function that returns a random number generator
+    """
+    data.begin(keep=False)
+    if isinstance(init, str):
+        if init not in METHODS:
+            raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
+        return METHODS[init].centers(data, n_clusters, make_rng())
+    if isinstance(init, Method):
+        return init.centers(data, n_clusters, make_rng())
+    return given_centers(data, n_clusters, init, make_rng)

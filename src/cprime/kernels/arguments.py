@@ -71,19 +71,19 @@ def array(values: Any, name: str, dtype: DTypeLike, *shape: int) -> Any:
     if values is None:
         return None
     found = values if isinstance(values, np.ndarray) else np.asarray(values)
-    if found.dtype != dtype:
-        if dtype is np.int32:
-            raise TypeError(f"{name} must be int32, got {found.dtype}")
-        if dtype is np.int64 and found.dtype.kind not in "iu":
-            raise TypeError(f"{name} must be integers, got {found.dtype}")
-    fits = found.ndim == len(shape)
-    for length, expected in zip(found.shape, shape, strict=False):
-        fits &= expected in (-1, length)
-    if not fits:
-        raise ValueError(f"{name} must have shape {str(shape).replace('-1', 'any')}, got {found.shape}")
-    if found.dtype == dtype and found.flags.c_contiguous and found.flags.aligned:
-        return found
-    return contiguous(found, dtype)
+    converted = found.dtype != dtype
+    if converted and dtype is np.int32:
+        raise TypeError(f"{name} must be int32, got {found.dtype}")
+    if converted and dtype is np.int64 and found.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got {found.dtype}")
+    if found.shape != shape:
+        fits = found.ndim == len(shape)
+        for length, expected in zip(found.shape, shape, strict=False):
+            fits &= expected in (-1, length)
+        if not fits:
+            raise ValueError(f"{name} must have shape {str(shape).replace('-1', 'any')}, got {found.shape}")
+    flags = found.flags
+    return contiguous(found, dtype) if converted or not (flags.c_contiguous and flags.aligned) else found
 
 
 def output(out: NDArray | None, name: str, dtype: DTypeLike, *shape: int) -> NDArray:

@@ -33,37 +33,18 @@ def mixture(X, **params):
     ).fit(X)
 
 
-def partial_kmeans(X):
-    return kmeans(X, search="graph", n_neighbors=4, certificate=50)
-
-
-def partial_mixture(X):
-    return mixture(X, search="estimated", n_neighbors=4, certificate=50)
-
-
 def assert_same(a, b):
     assert type(a) is type(b)
-    if isinstance(a, np.ndarray):
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for name, value in a.items():
+            assert_same(value, b[name])
+    elif isinstance(a, np.ndarray):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         np.testing.assert_array_equal(a, b)
     else:
         assert a == b or (a != a and b != b)
-
-
-@pytest.mark.parametrize("fit", [partial_kmeans, partial_mixture])
-def test_what_a_partial_search_has_found_comes_back(fit, X, tmp_path):
-    estimator = fit(X)
-    estimator.save(tmp_path / "model.safetensors")
-    loaded = cprime.load(tmp_path / "model.safetensors")
-    assert loaded.neighbors_.shape == (9, 4)
-    assert loaded.neighbors_.dtype == np.int32
-    assert_same(loaded.certificate_, estimator.certificate_)
-    assert loaded.certificate_["n_points"] == 50
-    plain = [value for entry in loaded.certificate_.values() for value in (entry if type(entry) is list else [entry])]
-    assert {type(value) for value in plain} == {int, float}
-    if fit is partial_kmeans:
-        assert_same(loaded.predict(X, approximate=True), estimator.predict(X, approximate=True))
 
 
 def test_column_names_come_back(tmp_path):
@@ -132,7 +113,9 @@ def test_a_function_as_start_is_stored_as_the_default_with_a_warning(X, tmp_path
         [1, 2.5, "x", None],
         (1, [np.float64(2.0)]),
         {"share": 0.5, "interval": (0.4, 0.6), "sizes": np.arange(3)},
+        {"a": (1, (2.0, "a")), "float": 2.0},
         np.array(3.5),
+        np.array([1 + 2j, 3.0]),
         np.zeros((0, 4), dtype=np.float32),
         np.arange(12).reshape(3, 4)[:, ::2],
         np.asfortranarray(np.arange(6.0).reshape(2, 3)),
@@ -149,12 +132,7 @@ def test_values_of_all_kinds_come_back(value, X, tmp_path):
     estimator.extra_ = value
     estimator.save(tmp_path / "model.safetensors")
     loaded = model_files.load(tmp_path / "model.safetensors").extra_
-    if isinstance(value, dict):
-        assert list(loaded) == list(value)
-        assert loaded["interval"] == value["interval"]
-        assert_same(loaded["sizes"], value["sizes"])
-    else:
-        assert_same(loaded, value)
+    assert_same(loaded, value)
 
 
 def test_arrays_of_the_other_byte_order_come_back_as_numbers(X, tmp_path):
@@ -210,11 +188,7 @@ def changed(path, **changes):
         ({"format": "other"}, "not a cprime model"),
         ({"params": None}, "lacks params"),
         ({"class": "Spectral"}, "'Spectral', which is none of .*KMeans"),
-        ({"params": "{"}, "not a valid cprime model"),
-        ({"params": "[]"}, "not a valid cprime model"),
         ({"params": '{"n_cluster": 3}'}, "not a valid cprime model.*n_cluster"),
-        ({"fitted": '{"means_": {"tensor": "absent"}}'}, "not a valid cprime model.*absent"),
-        ({"fitted": '{"means_": {"pickle": "absent"}}'}, "not a valid cprime model.*pickle"),
         ({"fitted": '{"predict": 1}'}, "'predict' is not a fitted attribute"),
         ({"fitted": '{"__class__": 1}'}, "'__class__' is not a fitted attribute"),
         ({"fitted": '{"x_": {"strings": {"dtype": "M8[s]", "shape": [1], "items": [1]}}}'}, "text"),
@@ -234,16 +208,6 @@ def test_garbage_gives_a_value_error(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a cprime model"):
         model_files.load(path)
-
-
-def test_a_truncated_file_gives_a_value_error(X, tmp_path):
-    path = tmp_path / "model.safetensors"
-    kmeans(X).save(path)
-    whole = path.read_bytes()
-    for length in (4, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="not a cprime model"):
-            model_files.load(path)
 
 
 def test_a_foreign_safetensors_file_gives_a_value_error(tmp_path):

@@ -2,15 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from sklearn.base import clone
 
 from cprime import KMeans
 from cprime.datasets import birch
 from cprime.persistence import model_files
-from cprime.search import Bounded, Full, Graph, Papers
+from cprime.search import Full, Graph
 
 
 @pytest.fixture
@@ -20,24 +18,6 @@ def path(tmp_path):
 
 def fitted(search):
     return KMeans(9, search=search, n_threads=1, random_state=0).fit(birch(3, 20, random_state=0).data)
-
-
-@pytest.mark.parametrize(
-    "search",
-    [
-        Full(),
-        Bounded(),
-        Graph(),
-        Graph(5, regroup=True),
-        Papers("estimated", n_neighbors=np.int64(5), n_explore=0, start="random", n_warmup=3),
-    ],
-)
-def test_a_search_comes_back_with_its_options(search, path):
-    fitted(search).save(path)
-    loaded = model_files.load(path)
-    assert type(loaded.search) is type(search)
-    assert loaded.search == search
-    np.testing.assert_array_equal(fitted(clone(loaded).search).cluster_centers_, loaded.cluster_centers_)
 
 
 def test_a_search_that_is_none_of_the_librarys_cannot_be_stored(path):

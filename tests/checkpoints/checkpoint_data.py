@@ -1,12 +1,4 @@
-"""Data for tests of checkpoints, fits that are aborted, and comparisons of two fits."""
-
-import numpy as np
-
-FITTED = (
-    *("cluster_centers_", "means_", "weights_", "covariances_", "variance_", "stiffness_", "inertia_", "labels_"),
-    *("counts_", "n_iter_", "converged_", "lower_bound_", "lower_bounds_", "n_relocated_", "certificate_"),
-    *("neighbors_", "n_active_", "n_features_in_", "feature_names_in_", "covariance_type_"),
-)
+"""Fits that are aborted, and the content of folders."""
 
 
 class Died(Exception):
@@ -34,31 +26,6 @@ def died(estimator, passes, X, **arguments):
     finally:
         estimator.set_params(callbacks=None)
     return False
-
-
-def assert_same(found, expected):
-    """Check that two fits agree bit for bit in all fitted attributes, except the seconds in the history."""
-    for name in FITTED:
-        assert hasattr(found, name) == hasattr(expected, name), name
-        if hasattr(expected, name):
-            assert_equal(getattr(found, name), getattr(expected, name), name)
-    for column in expected.history_.dtype.names:
-        if column != "seconds":
-            np.testing.assert_array_equal(found.history_[column], expected.history_[column], column)
-
-
-def assert_equal(found, expected, name):
-    """Check that two values of one attribute are equal."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), name
-        for key, value in expected.items():
-            assert_equal(found[key], value, f"{name}[{key!r}]")
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype, name
-        np.testing.assert_array_equal(found, expected, name)
-    else:
-        assert type(found) is type(expected), name
-        assert found == expected, name
 
 
 def content(folder):

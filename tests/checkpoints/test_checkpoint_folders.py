@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoint_data import assert_same, content, died
+from checkpoint_data import content, died
 
 import cprime
 from cprime import KMeans, open_data
 from cprime._utils import storable as _storable
 from cprime.persistence import checkpoints
 from cprime.persistence import checkpoints as folder_of_checkpoints
-from fits import clustered, random_weights
+from fits import assert_same, clustered, random_weights
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}
@@ -308,43 +308,6 @@ def test_classes_that_are_not_ours_are_not_made():
         decode({"object": {"class": "os.system", "fields": {}}}, {})
     with pytest.raises(TypeError, match=r"x has a type that a file cannot hold: .*PosixPath"):
         encode(Path("."), "x", {})
-
-
-VALUES = (None, True, 3, 2.5, float("inf"), "text", (1, (2.0, "a")), {"a": (1,), "float": 2.0})
-ARRAYS = (
-    np.array(1.5),
-    np.zeros((0, 3)),
-    np.arange(6).reshape(2, 3).T,
-    np.array([1 + 2j, 3.0]),
-    np.array([True, False]),
-)
-
-
-@pytest.mark.parametrize("value", VALUES, ids=str)
-def test_values_come_back_as_they_were(value):
-    from cprime._utils.storable import decode, encode
-
-    tensors = {}
-    found = decode(encode(value, "x", tensors), tensors)
-    assert type(found) is type(value)
-    assert found == value
-
-
-@pytest.mark.parametrize("value", ARRAYS, ids=repr)
-def test_arrays_keep_shape_and_dtype(value):
-    from cprime._utils.storable import decode, encode
-
-    tensors = {}
-    found = decode(encode(value, "x", tensors), tensors)
-    assert found.dtype == value.dtype
-    assert found.shape == value.shape
-    np.testing.assert_array_equal(found, value)
-
-
-def test_nan_comes_back():
-    from cprime._utils.storable import decode, encode
-
-    assert np.isnan(decode(encode(float("nan"), "x", {}), {}))
 
 
 def test_resume_is_public():

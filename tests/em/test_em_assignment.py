@@ -1,19 +1,15 @@
-"""Assignments within the active set: responsibilities, sums, free energies and reassigned points, written out."""
+"""Draws from all components, and the sums of reassigned points, written out."""
 
 import numpy as np
 import pytest
-from em_data import KEY, C, D, block, kept, model, plain, points, squares, weights_of
+from em_data import KEY, C, D, block, kept, model, plain, squares
 from scipy.special import logsumexp
 
 from cprime._utils.random import Purpose
 from cprime.em import (
     DrawFromAll,
-    ExactEStep,
     HardEStep,
     SampledAssignment,
-    assignment_of,
-    hard_assignment,
-    soft_assignment,
 )
 from cprime.em import expectation as module
 from cprime.execution.block import ActiveSet, Block
@@ -21,75 +17,6 @@ from cprime.kernels import as_rows
 from cprime.search import Lookup, SearchStats
 
 weighted = pytest.mark.parametrize("weighted", [False, True])
-
-
-def spread(ids, q):
-    out = np.zeros((len(ids), C))
-    np.put_along_axis(out, ids, q, axis=1)
-    return out
-
-
-def check(found, moments, b, q, log_sum, entropy):
-    """Check the sums of responsibilities q (n, C), Σ w log Σ p without log_scale, and Σ w H(q)."""
-    w, X, centers = plain(b), b.X.given(), model().centers
-    np.testing.assert_allclose(moments.counts, w @ q, rtol=1e-12)
-    np.testing.assert_allclose(moments.sums, (w[:, np.newaxis] * q).T @ X, rtol=1e-10, atol=1e-12)
-    assert moments.weight == pytest.approx(w.sum())
-    assert moments.squares == pytest.approx((w[:, np.newaxis] * q * squares(X, centers)).sum(), rel=1e-10)
-    assert found.log_sum == pytest.approx(log_sum, rel=1e-10)
-    assert found.entropy == pytest.approx(entropy, rel=1e-9, abs=1e-9)
-
-
-def checked(assignment, b, found, q, log_sum, entropy):
-    assigned = assignment(b, model(), found)
-    check(assigned, model().summarise(b, assigned.shares), b, q, log_sum, entropy)
-    return assigned
-
-
-def truncated(found):
-    """Return log Σ_{c∈K} exp(−d²/2σ²), (n,), and the truncated responsibilities (n, H)."""
-    joint = -found.costs / (2 * model().variance)
-    total = logsumexp(joint, axis=1)
-    return total, np.exp(joint - total[:, np.newaxis])
-
-
-@weighted
-def test_soft_is_the_truncated_posterior(weighted):
-    b = block(weighted)
-    found, w = kept(b.X, model().centers, 3), plain(b)
-    total, q = truncated(found)
-    checked(soft_assignment, b, found, spread(found.ids, q), w @ total, -(w @ (q * np.log(q)).sum(axis=1)))
-
-
-@weighted
-@pytest.mark.parametrize("assignment", [soft_assignment, hard_assignment])
-def test_all_go_to_the_best_of_one(assignment, weighted):
-    """Soft and hard assignments are bit-identical if every active set has one component."""
-    b = block(weighted)
-    found, w = kept(b.X, model().centers, 1), plain(b)
-    log_sum = w @ -found.costs[:, 0] / (2 * model().variance)
-    assert checked(assignment, b, found, spread(found.ids, np.ones((60, 1))), log_sum, 0.0).entropy == 0
-
-
-@weighted
-def test_hard_gives_all_to_the_best_of_several(weighted):
-    b = block(weighted)
-    found, w = kept(b.X, model().centers, 3), plain(b)
-    log_sum = w @ -found.costs[:, 0] / (2 * model().variance)
-    checked(hard_assignment, b, found, spread(found.ids[:, :1], np.ones((60, 1))), log_sum, 0.0)
-
-
-@weighted
-def test_drawn_gives_all_to_one_of_the_truncated_posterior(weighted):
-    b = block(weighted, first=7)
-    found, w = kept(b.X, model().centers, 3), plain(b)
-    total, q = truncated(found)
-    uniform = b.uniform(KEY, Purpose.POSTERIOR)
-    place = (np.cumsum(q, axis=1) <= uniform[:, np.newaxis]).sum(axis=1)
-    assert set(place) == {0, 1, 2}
-    label = np.take_along_axis(found.ids, place[:, np.newaxis], axis=1)
-    entropy = -(w @ (q * np.log(q)).sum(axis=1))
-    checked(SampledAssignment(KEY), b, found, spread(label, np.ones((60, 1))), w @ total, entropy)
 
 
 @pytest.mark.parametrize("step", [1, 2**20, 7 * C + 1])
@@ -108,7 +35,12 @@ def test_drawn_from_all_components(weighted, step, monkeypatch):
     # log Σ p without the constants in log_scale: π_c = 1/C and the normalization
     nothing, totals = DrawFromAll(model(), SampledAssignment(KEY))(b, None)
     assert nothing is None
-    check(totals.tally, totals.moments, b, np.eye(C)[place], w @ total, entropy)
+    moments, drawn, X = totals.moments, np.eye(C)[place], b.X.given()
+    np.testing.assert_allclose(moments.counts, w @ drawn, rtol=1e-12)
+    np.testing.assert_allclose(moments.sums, (w[:, np.newaxis] * drawn).T @ X, rtol=1e-10, atol=1e-12)
+    assert moments.squares == pytest.approx((w[:, np.newaxis] * drawn * squares(X, model().centers)).sum(), rel=1e-10)
+    assert (moments.weight, totals.tally.log_sum) == (pytest.approx(w.sum()), pytest.approx(w @ total, rel=1e-10))
+    assert totals.tally.entropy == pytest.approx(entropy, rel=1e-9)
     assert totals.tally.error == pytest.approx(J)
 
 
@@ -176,20 +108,3 @@ def test_movers_are_the_difference_of_the_sums(weighted):
     still = assign(b, after, ActiveSet(after.ids), follow=True).moments.sums
     assert still.ids.shape == (0,)
     assert still.sums.shape == (0, D)
-
-
-def test_assignments_by_name():
-    assert assignment_of("soft", KEY) == soft_assignment
-    assert assignment_of("hard", KEY) == hard_assignment
-    assert assignment_of("posterior", KEY) == SampledAssignment(KEY)
-
-
-def test_an_exact_pass_is_that_of_the_model():
-    found, expected = ExactEStep(model())(block(True), None)[1], model().expect_all(block(True))
-    np.testing.assert_array_equal(found.moments.sums, expected.moments.sums)
-    assert found.tally.log_sum == expected.log_sum
-
-
-def test_weights_of_the_tests_hold_zeros():
-    assert (weights_of() == 0).any()
-    assert len(points()) == 60

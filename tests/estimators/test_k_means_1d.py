@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cprime import KMeans, KMeans1D
 
@@ -23,19 +22,6 @@ def column(n, dtype=np.float64, seed=0):
 def inertia(X, centers, weights=None):
     squares = (X.astype(np.float64) - centers[:, 0]) ** 2
     return np.average(squares.min(axis=1), weights=weights) * (len(X) if weights is None else np.sum(weights))
-
-
-class FirstColumn(KMeans1D):
-    """`KMeans1D` on the first column, because scikit-learn's checks pass several columns."""
-
-    def _column(self, X):
-        return X[:, :1]
-
-
-@DUPLICATES
-@parametrize_with_checks([FirstColumn(), FirstColumn(n_clusters=2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -3,16 +3,38 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture
 
+EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 
-class KeepsTwo(GaussianMixture):
-    """Mixture with two active components per point, or one in checks that set n_components to 1."""
+
+class KeepsTwo:
+    """Estimator with two active components per point, or one in checks that ask for one component."""
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
-        if name == "n_components" and type(value) is int and value == 1:
+        if name in ("n_components", "n_clusters") and type(value) is int and value == 1:
             self.n_active = 1
+
+
+class MixtureKeepsTwo(KeepsTwo, GaussianMixture):
+    pass
+
+
+class SoftKeepsTwo(KeepsTwo, cprime.SoftKMeans):
+    pass
+
+
+class FuzzyKeepsTwo(KeepsTwo, cprime.FuzzyKMeans):
+    pass
+
+
+class FirstColumn(cprime.KMeans1D):
+    """`KMeans1D` on the first column, because scikit-learn's checks pass several columns."""
+
+    def _column(self, X):
+        return X[:, :1]
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
@@ -20,18 +42,33 @@ class KeepsTwo(GaussianMixture):
     [
         KMeans(),
         KMeans(n_clusters=2, epsilon=0.1),
-        GaussianMixture(covariance_type="tied_spherical", weights="equal"),
-        GaussianMixture(n_components=3, covariance_type="tied_spherical", weights="equal"),
-        KeepsTwo(n_components=3, n_active=2, covariance_type="tied_spherical", weights="equal"),
-        GaussianMixture(n_components=2, n_active=1, covariance_type="tied_spherical", weights="equal"),
+        GaussianMixture(**EQUAL),
+        GaussianMixture(n_components=3, **EQUAL),
+        MixtureKeepsTwo(n_components=3, n_active=2, **EQUAL),
+        GaussianMixture(n_components=2, n_active=1, **EQUAL),
         GaussianMixture(),
         GaussianMixture(n_components=3),
         GaussianMixture(n_components=2, covariance_type="diag", assignment="hard"),
         GaussianMixture(n_components=2, covariance_type="tied"),
         # posteriors are so sharp that the single draw of a point of weight 2 equals the two draws of two equal points
         GaussianMixture(n_components=2, covariance_type="diag", weights="equal", assignment="posterior"),
-        KeepsTwo(n_components=3, n_active=2, covariance_type="full"),
+        MixtureKeepsTwo(n_components=3, n_active=2, covariance_type="full"),
         StudentTMixture(n_components=2),
+        cprime.SoftKMeans(),
+        cprime.SoftKMeans(n_clusters=3, stiffness=2.0),
+        cprime.FuzzyKMeans(),
+        cprime.FuzzyKMeans(n_clusters=3, regularizer="entropy"),
+        SoftKeepsTwo(n_clusters=3, n_active=2),
+        FuzzyKeepsTwo(n_clusters=3, n_active=2),
+        cprime.KMedoids(),
+        cprime.KMedoids(n_clusters=3, method="alternate", metric="manhattan"),
+        cprime.KMedians(n_clusters=3),
+        FirstColumn(),
+        FirstColumn(n_clusters=2),
+        cprime.ResidualKMeans(n_clusters=2),
+        cprime.ResidualKMeans(n_clusters=3, n_levels=2),
+        cprime.XMeans(min_clusters=2, max_clusters=4, n_active=2),
+        cprime.GMeans(max_clusters=4),
     ]
 )
 def test_estimator_passes(estimator, check):

@@ -1,15 +1,10 @@
 """The same data and chunks in memory, in a file and on Dask, and fits of every estimator."""
 
 import dask.array as da
-import numpy as np
 
 from cprime import GaussianMixture, KMeans, SoftKMeans, open_data
 
 CHUNK = 110
-COMPARED = (
-    *("cluster_centers_", "means_", "weights_", "covariances_", "variance_", "inertia_", "counts_", "n_iter_"),
-    *("converged_", "lower_bound_", "lower_bounds_", "certificate_", "neighbors_", "n_relocated_", "n_features_in_"),
-)
 
 
 def k_means(**options):
@@ -42,14 +37,3 @@ def in_memory(X, chunk=CHUNK):
 
 def on_dask(X, chunks=CHUNK):
     return da.from_array(X, chunks=(chunks, -1))
-
-
-def assert_same(found, expected):
-    """Check that two fits are bit-identical, except for the seconds of the history."""
-    for name in COMPARED:
-        assert hasattr(found, name) == hasattr(expected, name), name
-        np.testing.assert_equal(getattr(found, name, None), getattr(expected, name, None), name)
-    np.testing.assert_array_equal(np.asarray(found.labels_), np.asarray(expected.labels_))
-    for column in expected.history_.dtype.names:
-        if column != "seconds":
-            np.testing.assert_array_equal(found.history_[column], expected.history_[column], column)

@@ -6,11 +6,11 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
-from dask_data import CHUNK, assert_same, in_memory, k_means, mixture, on_dask
+from dask_data import CHUNK, in_memory, k_means, mixture, on_dask
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from fits import clustered, random_weights
+from fits import assert_same, clustered, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 VERBS = {

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cprime import KMeans, KMedians
 from cprime.estimators.kmedians import medians
@@ -55,9 +54,3 @@ def test_it_is_less_moved_by_outliers_than_k_means():
     init = [[0.0, 0.0], [10.0, 10.0]]
     off = [np.abs(fit(2, init=init).fit(X).cluster_centers_[1] - 10).max() for fit in (KMedians, KMeans)]
     assert off[0] < 0.5 < 2 < off[1]
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@parametrize_with_checks([KMedians(n_clusters=3)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

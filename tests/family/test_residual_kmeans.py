@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cprime import KMeans, ResidualKMeans, open_data
 from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
@@ -26,12 +25,6 @@ def greedy(codebooks, X):
         codes.append(squared_distances(left, codebook).argmin(axis=1))
         left = left - codebook[codes[-1]]
     return np.stack(codes, axis=1), left
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([ResidualKMeans(n_clusters=2), ResidualKMeans(n_clusters=3, n_levels=2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_a_level_is_the_k_means_of_the_residuals(case):

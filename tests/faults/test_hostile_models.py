@@ -336,13 +336,6 @@ def test_every_estimator_comes_back_and_needs_its_attributes(kind, X, tmp_path):
         setattr(estimator, name, value)
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical", "tied_spherical"])
-def test_mixtures_of_every_kind_come_back(covariance_type, X, tmp_path):
-    mixture = cprime.GaussianMixture(2, covariance_type=covariance_type, tol=1.0, random_state=0).fit(X)
-    mixture.save(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(cprime.load(tmp_path / "model.safetensors").predict(X), mixture.predict(X))
-
-
 def test_pipes_devices_and_loops_are_refused_at_once(path, tmp_path):
     os.mkfifo(tmp_path / "pipe.safetensors")
     (tmp_path / "zero.safetensors").symlink_to("/dev/zero")

@@ -7,7 +7,6 @@ from scipy.stats import multivariate_t
 
 import cprime
 from cprime import GaussianMixture, StudentTMixture
-from cprime.search import Full, Graph, Papers
 from cprime.selection import sweep
 from cprime.theory import Gaussians
 
@@ -17,12 +16,6 @@ pytestmark = [
 ]
 C, D = 12, 3
 TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
-SEARCHES = {
-    "full": Full(),
-    "graph": Graph(6),
-    "exact": Papers("exact", n_neighbors=6),
-    "estimated": Papers("estimated", n_neighbors=6, n_explore=2),
-}
 
 
 def places(n_components=C):
@@ -59,36 +52,6 @@ def test_of_many_degrees_of_freedom_it_is_the_gaussian_mixture(kind):
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
     assert_allclose(ours.bic(X), theirs.bic(X), rtol=1e-7)
     assert_allclose(ours.score_outliers(X), 1, atol=1e-6)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
-@pytest.mark.parametrize("n_active", [1, 3])
-def test_every_search(n_active, search, shared):
-    dtype = np.float32 if n_active == 1 else np.float64
-    X, w = points(dtype=dtype), np.random.default_rng(1).integers(0, 3, 1200)
-    tm = mixture(covariance_type="diag", n_active=n_active, search=search, shared_dof=shared, reg_covar=1e-6)
-    tm.fit(X, sample_weight=w)
-    assert (np.diff(tm.lower_bounds_) >= -1e-5).all()
-    assert tm.means_.dtype == tm.dof_.dtype == dtype
-    assert_allclose(tm.means_, places(), atol=0.6)
-    assert len(set(tm.dof_)) == (1 if shared else C)
-    bounds = tm.bounds(X, w)
-    assert bounds.kl_gap > -1e-6
-    assert_allclose(bounds.free_energy, tm.lower_bound_, atol=1e-2)
-    if search.exact:
-        return
-    assert tm.certificate_["agreement"] > 0.9
-
-
-@pytest.mark.parametrize("assignment", ["hard", "posterior"])
-@pytest.mark.parametrize("n_active", [3, None])
-def test_other_assignments(n_active, assignment):
-    tm = mixture(n_active=n_active, assignment=assignment, weights="equal").fit(points())
-    assert_allclose(tm.means_, places(), atol=0.6)
-    assert_array_equal(tm.weights_, 1 / C)
-    if assignment == "hard":
-        assert (np.diff(tm.lower_bounds_) >= -1e-9).all()
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -214,19 +177,9 @@ def test_degenerate_data(dtype):
     assert_allclose(far.means_, 1, atol=0.5)
 
 
-def test_the_report_and_the_pictures():
+def test_the_report_names_it():
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    from matplotlib import pyplot as plt
-
-    from cprime.plots import ClustersDisplay, ConvergenceDisplay
-
-    X = points(400)
-    tm = mixture().fit(X)
-    assert "mixture of t distributions" in tm.report(X).html
-    assert ClustersDisplay.from_estimator(tm, X).covariances.shape == (C, 2, 2)
-    ConvergenceDisplay.from_estimator(tm)
-    plt.close("all")
+    assert "mixture of t distributions" in mixture(2).fit(points(60, 2)).report(points(60, 2)).html
 
 
 @pytest.mark.parametrize(

@@ -73,18 +73,6 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, of
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_kept", [1, 3, 80])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_full_lists_give_the_nearest_of_all(dtype, n_kept):
-    X, centers = clustered(200, 10, dtype), clustered(80, 10, dtype, seed=2)
-    lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
-    found = native.search_lists(X, centers, lists, random_ids(200, 2, 80), n_kept)
-    expected = reference.nearest(X, centers, n_kept)
-    np.testing.assert_array_equal(found.kept, expected[0])
-    np.testing.assert_allclose(found.costs, expected[1], rtol=rounding(dtype, 10))
-    np.testing.assert_array_equal(found.counts, 80)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_far_outliers_and_packed_clusters(dtype):
     rng = np.random.default_rng(0)

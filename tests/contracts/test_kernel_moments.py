@@ -155,59 +155,6 @@ def test_far_points_and_narrow_components_stay_finite(dtype, full, kernels):
 
 
 @every_shape
-@every_dtype
-def test_points_without_weight_count_nothing(dtype, full, kernels):
-    X, given, w = clustered(90, 4, dtype), gaussians(20, 4, dtype, full), weights(90)
-    X[w == 0] += 1e3
-    found, only = kernels.respond(X, given, w), kernels.respond(X[w > 0], given, w[w > 0])
-    for a, b in zip(found[3:], only[3:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-9)
-    np.testing.assert_allclose(found.log_sum[w > 0], only.log_sum, rtol=1e-6)
-    nothing = kernels.respond(X, given, np.zeros(90))
-    assert not any(array.any() for array in nothing[3:])
-    kept = np.random.default_rng(0).integers(20, size=(90, 2)).astype(np.int32)
-    q = np.full((90, 2), 0.5)
-    some = kernels.moments(X, given.means, kept, q, w, full=full)
-    for a, b in zip(
-        some, kernels.moments(X[w > 0], given.means, kept[w > 0], q[w > 0], w[w > 0], full=full), strict=True
-    ):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
-
-
-@every_shape
-def test_an_integer_weight_is_a_repeat(full, kernels):
-    X, given = clustered(40, 3, np.float64), gaussians(11, 3, np.float64, full)
-    repeats = np.random.default_rng(0).integers(0, 4, size=40)
-    weighted, repeated = (
-        kernels.respond(X, given, repeats.astype(float)),
-        kernels.respond(np.repeat(X, repeats, 0), given),
-    )
-    for a, b in zip(weighted[3:], repeated[3:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
-
-
-@every_shape
-@every_dtype
-def test_moments_of_exact_responsibilities_are_those_of_respond(dtype, full, kernels):
-    X, given, w = clustered(80, 5, dtype), gaussians(9, 5, dtype, full), weights(80)
-    found = kernels.respond(X, given, w)
-    kept = np.tile(np.arange(9, dtype=np.int32), (80, 1))
-    same = kernels.moments(X, given.means, kept, kernels.responsibilities(X, given), w, full=full)
-    for a, b in zip(found[3:6], same, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == np.float32 else 1e-11, atol=1e-5)
-
-
-@every_shape
-@every_dtype
-def test_mean_cost_and_log_sum_belong_together(dtype, full, kernels):
-    """The entropy of responsibilities is log-sum + mean cost / 2: the free energy of exact posteriors is tight."""
-    X, given = clustered(80, 5, dtype), gaussians(9, 5, dtype, full)
-    found, r = kernels.respond(X, given), kernels.responsibilities(X, given)
-    entropy = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
-    np.testing.assert_allclose(found.log_sum + found.mean / 2, entropy, atol=1e-9 if dtype == np.float64 else 2e-3)
-
-
-@every_shape
 def test_blocks_of_rows_add_up(full):
     """The sums over more rows than a block has equal those of the reference."""
     n, C = 70_001, 3

@@ -34,16 +34,6 @@ def test_finds_the_nearest(n_centers, D, dtype):
             assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
 
 
-@pytest.mark.parametrize("n_kept", [1, 3, 40])
-@pytest.mark.parametrize("D", [1, 3, 33])
-def test_equals_the_reference_in_float64(D, n_kept):
-    X, centers = clustered(300, D, np.float64), clustered(40, D, np.float64, seed=2)
-    kept, distances = native.nearest(X, centers, n_kept)
-    expected_kept, expected_distances = reference.nearest(X, centers, n_kept)
-    np.testing.assert_array_equal(kept, expected_kept)
-    np.testing.assert_allclose(distances, expected_distances, rtol=rounding(np.float64, D))
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_kept", [1, 2, 6, 50])
 def test_a_hint_never_changes_the_result(n_kept, dtype):

@@ -124,17 +124,6 @@ def test_who_gets_nearer_does_not_count_as_an_exchange():
     np.testing.assert_array_equal(distances, 0)
 
 
-@pytest.mark.parametrize("D", [2, 19])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_full_lists_give_the_nearest(dtype, D):
-    X, centers = clustered(500, D, dtype), clustered(80, D, dtype, seed=2)
-    lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
-    winners, distances = native.reassign(X, centers, lists, random_labels(500, 80))
-    kept, expected = native.nearest(X, centers)
-    np.testing.assert_array_equal(winners, kept[:, 0])
-    np.testing.assert_allclose(distances, expected[:, 0], rtol=rounding(dtype, D))
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_far_outliers_and_packed_clusters(dtype):
     rng = np.random.default_rng(0)

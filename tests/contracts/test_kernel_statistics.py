@@ -55,16 +55,6 @@ def test_posterior_of_values_whose_products_are_rounded(dtype, scale, kernels):
     np.testing.assert_allclose(mean, values[:, 0], rtol=1e-15)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_posterior_of_squared_distances(dtype, kernels):
-    squared = np.square(clustered(60, 6, dtype))
-    q, log_sum, mean = kernels.posterior(squared, -0.7)
-    scaled = kernels.posterior(-0.7 * squared.astype(np.float64))
-    np.testing.assert_allclose(q, scaled.responsibilities, rtol=1e-12)
-    np.testing.assert_allclose(log_sum, scaled.log_sum, rtol=1e-12)
-    np.testing.assert_allclose(mean, (q * squared).sum(axis=1), rtol=1e-12)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_components", [1, 2, 15, 17, 300])
@@ -90,17 +80,6 @@ def test_float32_data_are_summed_in_float64(dtype, kernels):
     counts, sums = kernels.accumulate(X, kept, n_components=2)
     np.testing.assert_array_equal(counts, [100_000, 0])
     np.testing.assert_allclose(sums[:, 0], [100_000 * float(dtype(1.1)), 0], rtol=1e-11)
-
-
-def test_an_integer_weight_is_a_repeat(kernels):
-    X = clustered(50, 4, np.float64)
-    kept, q = kept_and_responsibilities(50, 2, 6)
-    repeats = np.random.default_rng(0).integers(0, 4, size=50)
-    weighted = kernels.accumulate(X, kept, q, repeats.astype(np.float64), n_components=6)
-    index = np.repeat(np.arange(50), repeats)
-    repeated = kernels.accumulate(X[index], kept[index], q[index], n_components=6)
-    for left, right in zip(weighted, repeated, strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
 
 
 def test_float32_weights_are_taken(kernels):

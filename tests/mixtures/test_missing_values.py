@@ -136,22 +136,6 @@ def test_where_nothing_is_missing_the_bits_are_those_of_complete_data(family):
     assert (found.score_samples(X) == expected.score_samples(X)).all()
 
 
-@pytest.mark.parametrize("family", ["full", "diag", "tied", "factors"])
-def test_weights_of_zero_change_nothing(family):
-    X = with_gaps(clustered(1000, 4, C=6))
-    more = {"covariance_type": family, "n_active": 3, "search": "graph", "max_iter": 5}
-    whole = mixture(6, **more).fit(X)
-    weighted = mixture(6, **more).fit(np.concatenate([X, 9 * X]), sample_weight=np.repeat([1.0, 0.0], len(X)))
-    np.testing.assert_allclose(weighted.means_, whole.means_, rtol=1e-9)
-    assert (weighted.labels_[: len(X)] == whole.labels_).all()
-
-
-def test_a_warm_start_goes_on():
-    X = with_gaps(clustered(200, 3))
-    warm = mixture(max_iter=3, n_active=2, warm_start=True).fit(X).fit(X)
-    assert warm.lower_bound_ >= mixture(max_iter=3, n_active=2).fit(X).lower_bound_
-
-
 def test_batches():
     X = with_gaps(clustered(500, 4))
     gm = mixture(n_active=2)

@@ -47,18 +47,6 @@ def test_proposition_2_every_step_of_k_means_is_scikit_learns(dtype, n, D, C, we
         assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=RELATIVE[dtype])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("seed", range(4))
-def test_proposition_2_k_means_ends_where_scikit_learns_ends(dtype, seed):
-    X = clustered(400, 3, dtype, seed=seed)
-    centers = start(X, 10, seed)
-    theirs = lloyd(X, centers, 300)
-    ours = KMeans(10, init=centers, tol=0).fit(X)
-    assert ours.converged_
-    assert ours.n_iter_ == theirs.n_iter_
-    assert_same_clustering(ours, ours.cluster_centers_, theirs, dtype)
-
-
 @NOT_CONVERGED
 @pytest.mark.parametrize("precision", [1e-8, 1.0, 1e5, None])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,4 +1,4 @@
-"""Points around random centers, weights, and results of fits that tests of several packages use."""
+"""Points, weights, results of fits, and fits that are aborted, for tests of several packages."""
 
 import numpy as np
 
@@ -45,3 +45,30 @@ def assert_same(found, expected):
     ours, theirs = outcome(found), outcome(expected)
     assert ours.keys() == theirs.keys()
     assert [name for name, value in theirs.items() if ours[name] != value] == []
+
+
+class Died(Exception):
+    """Exception that aborts a fit."""
+
+
+def dying(estimator, passes):
+    """Return the estimator with a callback that aborts its fit after `passes` calls, counted over all starts."""
+    left = [passes]
+
+    def callback(row):
+        left[0] -= 1
+        if left[0] == 0:
+            raise Died
+
+    return estimator.set_params(callbacks=callback)
+
+
+def died(estimator, passes, X, **arguments):
+    """Return whether the fit was aborted after `passes` calls of its callback, rather than ended before."""
+    try:
+        dying(estimator, passes).fit(X, **arguments)
+    except Died:
+        return True
+    finally:
+        estimator.set_params(callbacks=None)
+    return False

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
-from test_callbacks import Recorder
+from test_callbacks import OfTasks, Recorder, has_protocol
 
 import cprime
-from cprime import FuzzyKMeans, GMeans, KMeans, KMedoids, XMeans
+from cprime import FuzzyKMeans, GMeans, KMedoids, XMeans
 from cprime.datasets import clusters
 
 MAKERS = {
@@ -105,30 +104,13 @@ def test_a_clone_keeps_them_and_a_file_has_none(make, X, tmp_path):
     assert cprime.load(tmp_path / "model.safetensors").callbacks is None
 
 
-@pytest.mark.skipif(not hasattr(KMeans, "set_callbacks"), reason=f"scikit-learn {sklearn.__version__} has no callbacks")
+@has_protocol
 @every_member
 def test_callbacks_of_scikit_learn_see_fit_starts_and_iterations(make, X):
-    class OfTasks:
-        def __init__(self):
-            self.told, self.labels = [], []
-
-        def setup(self, estimator, context):
-            self.told.append("setup")
-
-        def teardown(self, estimator, context):
-            self.told.append("teardown")
-
-        def on_fit_task_begin(self, estimator, context):
-            self.told.append(context.task_name)
-
-        def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-            self.told.append(f"end {context.task_name}")
-            if context.task_name == "iteration":
-                self.labels.append(fitted_estimator.predict(X))
-
     tasks = OfTasks()
     fitted = make(n_init=1).set_callbacks(tasks).fit(X)
-    n = n_passes(fitted)
-    iterations = ["iteration", "end iteration"] * n
-    assert tasks.told == ["setup", "fit", "start", *iterations, "end start", "end fit", "teardown"]
-    np.testing.assert_array_equal(tasks.labels[-1], fitted.labels_)
+    inner = [(what, "iteration") for _ in range(n_passes(fitted)) for what in ("begin", "end")]
+    outer = [("begin", "fit"), ("begin", "start"), *inner, ("end", "start"), ("end", "fit")]
+    assert [task[:2] for task in tasks.told[1:-1]] == outer
+    assert (tasks.told[0], tasks.told[-1]) == ("setup", "teardown")
+    assert tasks.scores[-1] == pytest.approx(fitted.score(X))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoint_data import content, died
 
 import cprime
 from cprime import KMeans, open_data
 from cprime._utils import storable as _storable
 from cprime.persistence import checkpoints
 from cprime.persistence import checkpoints as folder_of_checkpoints
-from fits import assert_same, clustered, random_weights
+from fits import assert_same, clustered, died, random_weights
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}
@@ -36,6 +35,11 @@ def folder(X, tmp_path):
     """Return the checkpoint folder of a fit that was aborted after some passes."""
     assert died(KMeans(**MAKE, checkpoint=tmp_path / "folder"), 5, X)
     return tmp_path / "folder"
+
+
+def content(folder):
+    """Return the bytes of every file below a folder, by relative path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 CHANGES = {

@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from checkpoint_data import Died, died, dying
 
 import cprime
 from cprime import GaussianMixture, KMeans, open_data
 from cprime._utils.random import seed_of
-from fits import assert_same, clustered, random_weights
+from fits import Died, assert_same, clustered, died, dying, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("array", "float32", "path of .npy", "folder of parquet", "source", "source in chunks", "file in chunks")

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from checkpoint_data import died
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from fits import assert_same, clustered, random_weights
+from fits import assert_same, clustered, died, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FITS = {

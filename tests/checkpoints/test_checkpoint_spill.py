@@ -5,14 +5,13 @@ import os
 
 import numpy as np
 import pytest
-from checkpoint_data import died
 
 import cprime
 from cprime import GaussianMixture, KMeans
 from cprime.estimators import starts
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
-from fits import assert_same, clustered
+from fits import assert_same, clustered, died
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OPTIONS = {"random_state": 3, "n_threads": 1, "tol": 0, "max_iter": 8}

@@ -10,7 +10,7 @@ from dask_data import CHUNK, in_memory, k_means, mixture, on_dask
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from fits import assert_same, clustered, random_weights
+from fits import assert_same, clustered, died, random_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 VERBS = {
@@ -121,10 +121,6 @@ def test_what_was_fitted_on_a_cluster_is_saved(make, client, tmp_path):
     assert_same(loaded, make().fit(in_memory(X)))
 
 
-class Died(Exception):
-    pass
-
-
 @pytest.mark.parametrize(("search", "weighted"), [("full", False), ("graph", True), ("bounded", False)])
 @pytest.mark.long
 def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client, tmp_path, monkeypatch):
@@ -133,10 +129,8 @@ def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client,
     given, weights = on_dask(X), da.from_array(random_weights(len(X)), chunks=CHUNK) if weighted else None
     expected = k_means(search=search).fit(in_memory(X), sample_weight=random_weights(len(X)) if weighted else None)
     for passes in (1, 3):
-        dying = k_means(search=search, checkpoint=str(tmp_path / str(passes)))
-        dying.set_params(callbacks=_dies_after(passes))
-        with pytest.raises(Died):
-            dying.fit(given, sample_weight=weights)
+        estimator = k_means(search=search, checkpoint=str(tmp_path / str(passes)))
+        assert died(estimator, passes, given, sample_weight=weights)
         with pytest.raises(ValueError, match="cannot be resumed without X"):
             cprime.resume(tmp_path / str(passes))
         other = X + 1
@@ -151,19 +145,9 @@ def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client,
 def test_a_checkpoint_of_a_cluster_goes_on_without_one(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     X = clustered()
-    dying = k_means(metric="cosine", checkpoint=str(tmp_path / "folder"))
-    dying.set_params(callbacks=_dies_after(4))
-    with distributed.Client(cluster), pytest.raises(Died):
-        dying.fit(on_dask(X))
+    with distributed.Client(cluster):
+        assert died(k_means(metric="cosine", checkpoint=str(tmp_path / "folder")), 4, on_dask(X))
     assert_same(cprime.resume(tmp_path / "folder", on_dask(X)), k_means(metric="cosine").fit(in_memory(X)))
-
-
-def _dies_after(passes):
-    def callback(row):
-        if row["iteration"] == passes:
-            raise Died
-
-    return callback
 
 
 @pytest.mark.long

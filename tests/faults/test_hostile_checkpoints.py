@@ -11,10 +11,7 @@ import cprime
 from cprime import KMeans
 from cprime.persistence import checkpoints
 from cprime.persistence.checkpoint_files import read_tensors
-
-
-class Died(Exception):
-    """Exception that ends a fit from a callback."""
+from fits import died
 
 
 @pytest.fixture
@@ -22,16 +19,7 @@ def folder(tmp_path, rng, monkeypatch):
     """Return the checkpoint folder of a fit that was ended after two passes."""
     monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
     estimator = KMeans(3, init="random", tol=0, random_state=0, n_threads=1, checkpoint=tmp_path / "folder")
-    seen = []
-
-    def die(row):
-        seen.append(row)
-        if len(seen) == 2:
-            raise Died
-
-    estimator.set_params(callbacks=die)
-    with pytest.raises(Died):
-        estimator.fit(rng.normal(size=(30, 2)))
+    assert died(estimator, 2, rng.normal(size=(30, 2)))
     return tmp_path / "folder"
 
 

@@ -9,18 +9,9 @@ from registry import POOR_FITS_PASS, answers, check_same_bits, configurations, e
 from sklearn.base import clone
 
 import cprime
+from fits import died
 
 pytestmark = POOR_FITS_PASS
-
-
-class Died(Exception):
-    """Exception that aborts a fit."""
-
-
-def abort(row):
-    """Abort the fit in its second iteration (a callback)."""
-    if row["iteration"] == 2:
-        raise Died
 
 
 @pytest.mark.parametrize("each", configurations())
@@ -43,11 +34,10 @@ def test_nothing_is_lost(each, tmp_path, monkeypatch):
     check_same_bits(fitted(again.fit(given, sample_weight=weights)), fitted(fit))
     if "checkpoint" not in fit.get_params() or fit.n_iter_ < 3:
         return
-    interrupted = estimator_of(each, checkpoint=tmp_path / "folder", callbacks=abort)
-    with pytest.raises(Died):
-        interrupted.fit(given, sample_weight=weights)
+    interrupted = estimator_of(each, checkpoint=tmp_path / "folder")
+    assert died(interrupted, 2, given, sample_weight=weights)
     if isinstance(given, np.ndarray):
         resumed = cprime.resume(tmp_path / "folder")
     else:
-        resumed = interrupted.set_params(callbacks=None).fit(given, sample_weight=weights)
+        resumed = interrupted.fit(given, sample_weight=weights)
     check_same_bits(fitted(resumed), fitted(fit))

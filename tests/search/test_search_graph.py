@@ -169,3 +169,9 @@ def test_random_lists_have_the_nearest_and_nothing_twice(C, G):
             assert np.isin(near[: min(8, G // 2)], real).all()
     met = {int(c) for found in drawn for c in found[0]} - {-1}
     assert met == set(range(1, C))
+
+
+def test_points_without_weight_go_to_the_center_that_is_nearest():
+    X, weights = clustered(2500, 2), np.repeat([1.0, 0.0], [2000, 500])
+    fit = kmeans(300, "graph", init=X[:300], n_neighbors=300, tol=0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(fit.labels_, fit.predict(X))

@@ -11,6 +11,7 @@ import cprime
 from cprime import GaussianMixture, KMeans, SoftKMeans
 from cprime.datasets import clusters
 from cprime.em import HISTORY
+from fits import centers_of
 
 MAKERS = {"k-means": KMeans, "mixture": GaussianMixture, "soft k-means": SoftKMeans}
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -60,9 +61,9 @@ def test_the_estimator_is_fitted_as_far_as_the_iteration(make, X):
         assert standing.predict(X).shape == (len(X),)
         assert not hasattr(standing, "labels_")
         again = _fitted(make(6, search="full", random_state=0, tol=0, max_iter=n), X)
-        np.testing.assert_array_equal(_centers(standing), _centers(again))
+        np.testing.assert_array_equal(centers_of(standing), centers_of(again))
         np.testing.assert_array_equal(standing.predict(X), again.predict(X))
-    np.testing.assert_array_equal(_centers(standing), _centers(fitted))
+    np.testing.assert_array_equal(centers_of(standing), centers_of(fitted))
 
 
 @every_estimator
@@ -71,7 +72,7 @@ def test_true_ends_the_fit_as_max_iter_would(make, X):
     ended = _fitted(make(6, random_state=0, max_iter=2), X)
     assert stopped.n_iter_ == 2
     assert not stopped.converged_
-    np.testing.assert_array_equal(_centers(stopped), _centers(ended))
+    np.testing.assert_array_equal(centers_of(stopped), centers_of(ended))
     np.testing.assert_array_equal(stopped.labels_, ended.labels_)
     assert stopped.lower_bound_ == ended.lower_bound_
 
@@ -226,10 +227,6 @@ def test_a_step_of_momentum_that_is_taken_back_is_a_task_that_ends(X):
     GaussianMixture(6, momentum=True, tol=1e-9, max_iter=500, random_state=0).set_callbacks(tasks).fit(X)
     begun = [task[1:] for task in tasks.told if task[0] == "begin"]
     assert sorted(begun) == sorted(task[1:] for task in tasks.told if task[0] == "end")
-
-
-def _centers(estimator):
-    return estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
 
 
 def _fitted(estimator, X):

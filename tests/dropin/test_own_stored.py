@@ -1,16 +1,18 @@
 """The drop-in classes on rows of narrow types find the results of a float64 copy, without copying all rows."""
 
-import ml_dtypes
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn import clone
 
+import narrow
 from cprime.kernels import StoredRows
 from cprime.sklearn import KMeans, MiniBatchKMeans
 from cprime.sklearn.nearest import variances
+from narrow import TYPES, recorded
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 FITS = {
     "k-means": KMeans(5, random_state=0, max_iter=4),
     "random rows": KMeans(5, init="random", random_state=0, n_init=2, tol=0, max_iter=4),
@@ -18,24 +20,15 @@ FITS = {
     "mini-batches, tol": MiniBatchKMeans(5, init="random", random_state=0, n_init=1, batch_size=64, tol=0.1),
 }
 N, D = 3000, 4
-
-
-def numbers(dtype, seed=0):
-    rng = np.random.default_rng(seed)
-    X = 30 + 20 * rng.standard_normal((40, D))[rng.integers(40, size=N)] + 4 * rng.standard_normal((N, D))
-    return X > 30 if dtype is bool else np.clip(X, 1, 120).astype(dtype)
+numbers = partial(narrow.numbers, n=N, D=D)
 
 
 @pytest.fixture(autouse=True)
 def widened(monkeypatch):
-    """Return a list whose maximum is the number of rows converted at once, with all limits for small data set low."""
-    most, dense = [0], StoredRows.dense
+    """Return the numbers of rows converted at once, with all limits for small data set low."""
     monkeypatch.setattr("cprime.sklearn.kmeans.SAME_DRAWS", 0)
     monkeypatch.setattr("cprime.sklearn.nearest._PIECE", 100 * D)
-    monkeypatch.setattr("cprime.kernels.stored._SHORT", 0)
-    monkeypatch.setattr("cprime.kernels.stored._PIECE_BYTES", 1)
-    monkeypatch.setattr(StoredRows, "dense", lambda X: most.append(len(X)) or dense(X))
-    return most
+    return recorded(monkeypatch)
 
 
 def assert_same(ours, theirs, X):

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from sklearn import config_context
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, open_data
+from fits import centers_of
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((60, 3)).astype(np.float32)
@@ -237,7 +238,3 @@ def test_tensors_elsewhere_say_what_to_call():
         KMeans(3).fit(torch.empty((60, 3), device="meta"))
     with pytest.raises(TypeError, match=r"give X\.to_dense\(\)"):
         KMeans(3).fit(torch.from_numpy(A).to_sparse())
-
-
-def centers_of(estimator):
-    return estimator.means_ if isinstance(estimator, GaussianMixture) else estimator.cluster_centers_

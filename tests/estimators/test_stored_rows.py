@@ -19,12 +19,12 @@ from cprime import (
 )
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.kernels import Dense, StoredRows
+from narrow import TYPES, numbers, recorded
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
     pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
 ]
-TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 FITS = {
     "k-means": KMeans(8, random_state=0),
     "bounded": KMeans(20, search="bounded", random_state=0, max_iter=4),
@@ -50,12 +50,6 @@ FITS = {
 }
 
 
-def numbers(dtype, n=1500, D=5, seed=0):
-    rng = np.random.default_rng(seed)
-    X = 30 + 20 * rng.standard_normal((40, D))[rng.integers(40, size=n)] + 4 * rng.standard_normal((n, D))
-    return X > 30 if dtype is bool else np.clip(X, 1, 120).astype(dtype)
-
-
 def found(estimator):
     names = (
         "cluster_centers_",
@@ -78,14 +72,8 @@ def assert_same(ours, theirs):
 
 @pytest.fixture
 def widened(monkeypatch):
-    """Return a list whose maximum is the number of rows converted at once; short rows are not treated differently."""
-    most = [0]
-    monkeypatch.setattr("cprime.kernels.stored._SHORT", 0)
-    dense = StoredRows.dense
-    monkeypatch.setattr("cprime.kernels.stored._PIECE_BYTES", 1)
     monkeypatch.setattr("cprime.kernels.rows._CENTERED", 3000)
-    monkeypatch.setattr(StoredRows, "dense", lambda X: most.append(len(X)) or dense(X))
-    return most
+    return recorded(monkeypatch)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

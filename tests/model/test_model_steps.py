@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from model_data import CENTERS, NAMES, C, D, known, points, weights_of
-from scipy.special import logsumexp
 
 from cprime.execution import local
 from cprime.execution.block import Block
 from cprime.kernels import as_rows
 from cprime.model import Scatter, TiedSpherical
-from cprime.model.base import means_of, winner_error
+from cprime.model.base import means_of
 from cprime.model.interface import Responsibilities
 from cprime.model.scatter import ScatterOf
 from cprime.model.tied_spherical import FixedVariance, SphericalMoments
@@ -18,17 +17,6 @@ from cprime.model.unit import UnitCenters, unit_rows
 families = pytest.mark.parametrize("name", NAMES)
 free_or_equal = pytest.mark.parametrize("free", [False, True])
 with_weights = pytest.mark.parametrize("weighted", [False, True])
-
-
-def moments(name, X, q, w, means):
-    """Return the second moments about `means` in the family's form, for responsibilities q (n, C)."""
-    shift = X[:, np.newaxis] - means
-    share = w[:, np.newaxis] * q
-    if name == "full":
-        return np.einsum("nc,nci,ncj->cij", share, shift, shift)
-    if name in ("diag", "spherical"):
-        return np.einsum("nc,nci->ci", share, np.square(shift))
-    return None
 
 
 def mean_covariances(name, X, q, w, reg_covar=0.0):
@@ -49,61 +37,6 @@ def mean_covariances(name, X, q, w, reg_covar=0.0):
 
 def prior_of(model, block):
     return None if model.prior is None else model.prior(block, None)[1]
-
-
-@with_weights
-@free_or_equal
-@families
-def test_exact_sums_are_those_over_the_points(name, free, weighted):
-    X, truth = points(), known(name, free)
-    block = Block(as_rows(X), weights_of(weighted))
-    w = np.ones(len(X)) if not weighted else block.sample_weight
-    expected_all, q = truth.model.expect_all(block), truth.posterior(X)
-    found = expected_all.moments
-    np.testing.assert_allclose(found.counts, w @ q, rtol=1e-10)
-    np.testing.assert_allclose(found.sums, (w[:, np.newaxis] * q).T @ X, rtol=1e-9)
-    if hasattr(found, "weight"):
-        assert found.weight == pytest.approx(w.sum())
-    assert expected_all.log_sum == pytest.approx(w @ (truth.likelihood(X) - truth.model.log_scale), rel=1e-10)
-    assert expected_all.entropy == pytest.approx(-(w[:, np.newaxis] * q * np.log(q)).sum(), rel=1e-8)
-    best = truth.joint(X).argmax(axis=1)
-    J = w @ np.square(X - CENTERS[best]).sum(axis=1)
-    measured = name == "tied_spherical"
-    assert expected_all.error == pytest.approx(J if measured else np.nan, rel=1e-10, nan_ok=True)
-    assert winner_error(block, CENTERS, best.astype(np.int32)) == pytest.approx(J, rel=1e-12)
-    expected = moments(name, X, q, w, CENTERS)
-    if expected is not None:
-        np.testing.assert_allclose(found.second, expected, rtol=1e-8)
-    if name == "tied_spherical":
-        trace = (w[:, np.newaxis] * q * np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)).sum()
-        assert found.squares == pytest.approx(trace, rel=1e-10)
-
-
-@with_weights
-@free_or_equal
-@families
-def test_sums_of_kept_sets_are_those_over_the_points(name, free, weighted):
-    """Sums over active sets of two components per point equal sums over the points."""
-    X, truth = points(), known(name, free)
-    model, block = truth.model, Block(as_rows(points()), weights_of(weighted))
-    w = np.ones(len(X)) if not weighted else block.sample_weight
-    kept, costs = model.components().best(model.embed(as_rows(X)), 2)
-    joint = np.take_along_axis(truth.joint(X), kept, axis=1)
-    q = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-    spread = np.zeros((len(X), C))
-    np.put_along_axis(spread, kept, q, axis=1)
-    found = model.summarise(block, Responsibilities(kept, q, w @ (q * costs).sum(axis=1)))
-    counts, sums = found.counts, found.sums
-    squares = found.squares if name == "tied_spherical" else getattr(found, "second", None)
-    np.testing.assert_allclose(counts, w @ spread, rtol=1e-12)
-    np.testing.assert_allclose(sums, (w[:, np.newaxis] * spread).T @ X, rtol=1e-10)
-    expected = moments(name, X, spread, w, CENTERS)
-    if name == "tied_spherical":
-        expected = (w[:, np.newaxis] * spread * np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)).sum()
-    if expected is not None:
-        np.testing.assert_allclose(squares, expected, rtol=1e-9)
-    hard = model.summarise(block, Responsibilities(kept[:, :1], None, w @ costs[:, 0]))
-    np.testing.assert_allclose(hard.counts, np.bincount(kept[:, 0], w, C), rtol=1e-12)
 
 
 @pytest.mark.parametrize("reg_covar", [0.0, 0.3])

@@ -11,6 +11,7 @@ import cprime
 from cprime import GaussianMixture, open_data
 from cprime.model import FAMILIES, register
 from cprime.search import Full, Graph, Papers
+from fits import assert_same, died
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -42,13 +43,6 @@ def points(n=1500, dtype=np.float64):
 def laplace(n_active=3, **given):
     given = {"random_state": 0, "max_iter": 15, "tol": 1e-300, "reg_covar": 1e-4, "init_params": "random"} | given
     return GaussianMixture(C, covariance_type="laplace", n_active=n_active, **given)
-
-
-def same(one, other):
-    return all(
-        np.asarray(getattr(one, name)).tobytes() == np.asarray(getattr(other, name)).tobytes()
-        for name in ("means_", "covariances_", "weights_", "labels_", "lower_bound_")
-    )
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
@@ -86,7 +80,8 @@ def test_chunks_files_and_threads_change_no_bit(tmp_path):
         laplace(n_threads=n_threads).fit(open_data(data, chunk_rows=400))
         for data, n_threads in ((X, 1), (tmp_path / "X.npy", 1), (X, 3))
     )
-    assert all(same(first, other) for other in others)
+    for other in others:
+        assert_same(other, first)
 
 
 def test_a_weight_is_a_repetition():
@@ -116,24 +111,11 @@ def test_files_and_checkpoints(tmp_path):
     whole = laplace().fit(tmp_path / "X.npy")
     whole.save(tmp_path / "model.safetensors")
     loaded = cprime.load(tmp_path / "model.safetensors")
-    assert same(loaded, whole)
+    assert_same(loaded, whole)
     np.testing.assert_array_equal(loaded.predict(X), whole.predict(X))
 
-    class Stop:
-        def on_fit_begin(self, estimator):
-            pass
-
-        def on_fit_end(self, estimator):
-            pass
-
-        def on_iteration(self, row, estimator):
-            if row["iteration"] == 7:
-                raise KeyboardInterrupt
-
-    halted = laplace(checkpoint=str(tmp_path / "fit"), callbacks=Stop())
-    with pytest.raises(KeyboardInterrupt):
-        halted.fit(tmp_path / "X.npy")
-    assert same(cprime.resume(tmp_path / "fit"), whole)
+    assert died(laplace(checkpoint=str(tmp_path / "fit")), 7, tmp_path / "X.npy")
+    assert_same(cprime.resume(tmp_path / "fit"), whole)
 
 
 def test_the_report_and_the_pictures(tmp_path):

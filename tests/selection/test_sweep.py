@@ -14,6 +14,7 @@ from cprime.seeding.extension import extended
 from cprime.selection import sweep
 from cprime.selection.starts import exchanged
 from cprime.selection.sweep import WeightedData, _divided
+from fits import centers_of
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal", "max_iter": 500, "tol": 1e-4}
 MAKERS = {
@@ -54,17 +55,13 @@ def test_values_are_those_of_the_estimators(make, rng):
         assert found.bic[i] == pytest.approx(-2 * W * bounds.log_likelihood + p * np.log(W))
         assert found.aic[i] == pytest.approx(-2 * W * bounds.log_likelihood + 2 * p)
         assert found.free_energy_bic[i] == pytest.approx(-2 * W * bounds.free_energy + p * np.log(W))
-        squared = ((X[:, None] - _centers(fit)) ** 2).sum(axis=2).min(axis=1)
+        squared = ((X[:, None] - centers_of(fit)) ** 2).sum(axis=2).min(axis=1)
         assert found.inertia[i] == pytest.approx((w * squared).sum())
         assert len(fit.labels_) == len(X)
     assert (found.free_energy <= found.log_likelihood + 1e-9).all()
     assert (found.free_energy_bic >= found.bic - 1e-6).all()
     assert (found.seconds > 0).all()
     assert found.best("aic") is found.estimators[int(np.argmin(found.aic))]
-
-
-def _centers(fit):
-    return fit.cluster_centers_ if isinstance(fit, KMeans) else fit.means_
 
 
 @pytest.mark.parametrize("make", [MAKERS["k-means"], MAKERS["mixture, exact"]], ids=["k-means", "mixture"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
-from fits import clustered, random_weights
+from fits import centers_of, clustered, random_weights
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -18,10 +18,6 @@ ESTIMATORS = {
         for n_active in (1, 2, 4, 6)
     },
 }
-
-
-def centers_of(estimator):
-    return estimator.cluster_centers_ if isinstance(estimator, KMeans) else estimator.means_
 
 
 @NOT_CONVERGED

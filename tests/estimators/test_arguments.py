@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from estimator_data import EQUAL, MAKERS, mixture
+from estimator_data import MAKERS, mixture
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
@@ -177,8 +177,3 @@ def test_arguments_are_read_when_fitting_and_left_alone(make):
     assert estimator.set_params(n_threads=0).predict.__name__ == "predict"
     with pytest.raises(ValueError, match="n_threads"):
         estimator.predict(X)
-
-
-@pytest.mark.parametrize("name", sorted(EQUAL))
-def test_mixture_of_the_papers_is_reached_by_name(name):
-    assert getattr(mixture(), name) == EQUAL[name]

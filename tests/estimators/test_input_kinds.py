@@ -131,7 +131,7 @@ def test_narrow_types_become_float32(kind):
     np.testing.assert_array_equal(found.predict(X), expected.labels_)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "longdouble"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "longdouble", "object"])
 def test_wide_types_become_float64(dtype):
     assert KMeans(3, random_state=0).fit(U.astype(dtype)).cluster_centers_.dtype == np.float64
 

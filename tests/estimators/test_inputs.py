@@ -46,20 +46,6 @@ def test_dtype_is_kept(make, dtype):
         assert estimator.sample(3)[0].dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float16, bool, object])
-def test_other_numbers_become_the_narrower_type_that_holds_them(make, dtype):
-    held = np.float64 if dtype in (np.int32, object) else np.float32
-    X = np.round(clustered(60, 3)).clip(0, 5).astype(dtype)
-    if dtype is bool:
-        X = np.random.default_rng(0).random((60, 3)) > 0.5
-    start = np.random.default_rng(1).random((4, 3))
-    estimator, reference = make(start), make(start)
-    estimator.fit(X)
-    reference.fit(X.astype(held))
-    assert centers_of(estimator).dtype == held
-    assert outcome(estimator) == outcome(reference)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_predictions_are_made_in_the_dtype_of_the_fit(make, dtype):
     X = clustered(90, 3, dtype)

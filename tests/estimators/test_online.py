@@ -1,51 +1,33 @@
 """partial_fit: online k-means (Bishop eq. 9.5) and stepwise EM."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
+import fits
 from cprime import GaussianMixture, KMeans, load, search
 
+clustered = partial(fits.clustered, n_clusters=5, spread=6.0)
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
 
 
-def clustered(n, D=3, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    places = 6 * rng.standard_normal((5, D))
-    return (places[rng.integers(5, size=n)] + rng.standard_normal((n, D))).astype(dtype)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("decay", [1.0, 0.7])
-def test_batches_of_one_point_follow_robbins_and_monro(dtype, decay):
-    X = clustered(200, dtype=dtype)
-    start = X[:5].copy()
-    km = KMeans(5, init=start, learning_decay=decay).partial_fit(start)
-    centers, counts = start.astype(np.float64), np.ones(5)
-    assert np.allclose(km.cluster_centers_, centers)
-    for x in X[5:]:
-        winner = np.square(x - centers).sum(axis=1).argmin()
-        counts[winner] += 1
-        centers[winner] += (x - centers[winner]) / counts[winner] ** decay
-        km.partial_fit(x[np.newaxis])
-        assert km.labels_ == [winner]
-    assert km.cluster_centers_.dtype == dtype
-    assert np.allclose(km.cluster_centers_, centers, atol=1e-4 if dtype == np.float32 else 1e-10)
-    assert np.allclose(km.counts_, counts)
-    assert km.n_iter_ == len(km.history_) == 196
-    assert set(km.history_["phase"]) == {"online"}
-
-
-def test_a_center_is_the_running_mean_of_what_it_has_won():
-    X = clustered(600)
+def test_a_center_is_the_running_mean_of_what_it_has_won(dtype):
+    X = clustered(600, dtype=dtype)
     km = KMeans(5, init=X[:5].copy())
     sums, weights = np.zeros((5, 3)), np.random.default_rng(1).exponential(size=600)
     for rows in np.split(np.arange(600), 6):
         km.partial_fit(X[rows], sample_weight=weights[rows])
         np.add.at(sums, km.labels_, weights[rows, np.newaxis] * X[rows])
-    assert np.allclose(km.cluster_centers_, sums / km.counts_[:, np.newaxis])
+    assert km.cluster_centers_.dtype == dtype
+    assert np.allclose(
+        km.cluster_centers_, sums / km.counts_[:, np.newaxis], rtol=1e-4 if dtype == np.float32 else 1e-8
+    )
     assert km.counts_.sum() == pytest.approx(weights.sum())
+    assert km.n_iter_ == len(km.history_) == 6
+    assert set(km.history_["phase"]) == {"online"}
 
 
 def test_online_k_means_ends_near_what_a_fit_finds():

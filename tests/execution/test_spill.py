@@ -13,14 +13,11 @@ import numpy as np
 import pytest
 from execution_data import SEARCHES, clustered, kmeans, mixture
 
-from cprime import SoftKMeans
 from cprime.execution import Local, spill
 from cprime.execution.block import Chunk
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
-from fits import centers_of, outcome
-from fits import random_weights as random_weights_of
-from marks import long_but
+from fits import outcome
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -31,10 +28,7 @@ N, D, ROWS = 550, 3, 200
 FITS = {
     **{f"k-means, {name}": lambda search=search, **more: kmeans(search, **more) for name, search in SEARCHES.items()},
     **{f"mixture, {name}": lambda search=search, **more: mixture(search, **more) for name, search in SEARCHES.items()},
-    "mixture, all kept": lambda **more: mixture(SEARCHES["full"], n_active=None, **more),
-    "soft k-means": lambda **more: SoftKMeans(6, n_active=2, random_state=0, max_iter=6, **more),
 }
-QUICK = ("k-means, full", "k-means, bounded", "k-means, graph", "mixture, full", "mixture, graph")
 
 
 @pytest.fixture
@@ -71,33 +65,18 @@ def undone(monkeypatch):
     return passes
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", long_but(QUICK, FITS))
-def test_the_bits_are_those_of_a_fit_in_memory(name, weighted, folder, spilled):
-    X, weight = clustered(N, D), random_weights_of(N) if weighted else None
-    source = open_data(X, chunk_rows=ROWS)
-    expected = FITS[name]().fit(source, sample_weight=weight)
-    assert not spilled
-    found = FITS[name](spill=folder).fit(source, sample_weight=weight)
-    assert outcome(found) == outcome(expected)
-    assert sum(spilled) >= found.n_iter_ * N * 4 or name == "mixture, all kept"
-    assert not list(folder.iterdir())
-
-
 @pytest.mark.parametrize("n_bytes", [1, 10_000])
-def test_files_of_any_length(n_bytes, folder, monkeypatch):
-    """Arrays that exceed the length of a file are stored in a file of their own."""
+def test_files_of_any_length(n_bytes, folder, spilled, monkeypatch):
+    """Arrays that exceed the length of a file are stored in a file of their own, and no file has a name in the end."""
     monkeypatch.setattr(spill, "_FILE", n_bytes)
     source = open_data(clustered(N, D), chunk_rows=ROWS)
     for name in ("k-means, bounded", "mixture, graph"):
-        assert outcome(FITS[name](spill=folder).fit(source)) == outcome(FITS[name]().fit(source))
-
-
-def test_an_array_in_memory_may_keep_in_files_too(folder, spilled):
-    X = clustered(N, D)
-    for name in ("k-means, graph, regrouped", "k-means, full"):
-        assert outcome(FITS[name](spill=str(folder)).fit(X)) == outcome(FITS[name]().fit(X))
-    assert spilled
+        expected = FITS[name]().fit(source)
+        assert not spilled
+        assert outcome(FITS[name](spill=folder).fit(source)) == outcome(expected)
+        assert sum(spilled) >= expected.n_iter_ * N * 4
+        assert not list(folder.iterdir())
+        spilled.clear()
 
 
 @pytest.mark.parametrize(
@@ -302,15 +281,6 @@ def test_the_bytes_a_row_that_the_documentation_says(name, single, double, monke
         most.clear()
         FITS[name]().fit(open_data(clustered(N, D, dtype), chunk_rows=ROWS))
         assert max(most) == expected
-
-
-def test_centers_are_those_of_a_source_too(folder, tmp_path):
-    np.save(tmp_path / "X.npy", clustered(N, D, np.float32))
-    fits = [
-        kmeans(SEARCHES["bounded"], spill=where).fit(open_data(tmp_path / "X.npy", chunk_rows=ROWS))
-        for where in (None, folder)
-    ]
-    np.testing.assert_array_equal(*map(centers_of, fits))
 
 
 def test_labels_live_in_a_file_too(folder):

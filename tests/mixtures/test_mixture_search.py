@@ -55,24 +55,6 @@ def test_the_full_search_keeps_the_best_by_31(family, weights, n_active):
     assert bounds.entropy == pytest.approx(-(q * np.log(np.maximum(q, 1e-300))).sum(axis=1).mean(), abs=1e-9)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("family", GENERAL)
-def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weights):
-    """The mean cost E_c[−2 log p(c̃, x)] = 2 KL(c‖c̃) − 2 log π_c̃ + constant agrees with Monte Carlo."""
-    model = model_of(family, weights=weights)
-    C, D = model.centers.shape
-    lists = model.components().lists(C)
-    assert lists.shape == (C, C - 1)
-    state, n = np.random.RandomState(0), 40_000
-    for c in range(C):
-        label = np.full(n, c)
-        drawn = costs_of_model(model, model.centers[c] + model.noise(label, state.standard_normal((n, D))))
-        mean, error = drawn.mean(axis=0)[lists[c]], drawn.std(axis=0)[lists[c]] / np.sqrt(n)
-        assert c not in lists[c]
-        assert (np.diff(mean) >= -5 * (error[1:] + error[:-1])).all()
-        assert mean[-1] - mean[0] > 50 * error.mean()
-
-
 @pytest.mark.parametrize("family", GENERAL)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("G", [1, 2, 5, 12, 40])

@@ -14,14 +14,6 @@ from cprime import KMeans, search
 SEARCHES = ("full", "bounded", "graph", "exact", "estimated")
 
 
-class Dies:
-    """Callback that aborts a fit in its third iteration."""
-
-    def on_iteration(self, row, estimator):
-        if row["iteration"] == 3:
-            raise RuntimeError
-
-
 def documents(n=600, D=80, C=12, seed=0, dtype=np.float64):
     """Return rows (n, D) of C topics; each row has numbers in some of the columns of its topic."""
     rng = np.random.default_rng(seed)
@@ -142,20 +134,6 @@ def test_what_is_wrong_is_said():
     for other in (cprime.GaussianMixture(2), cprime.SoftKMeans(2), cprime.FuzzyKMeans(2), cprime.KMedoids(2)):
         with pytest.raises(TypeError, match="Sparse data was passed"):
             other.fit(X)
-
-
-def test_a_checkpoint_goes_on(tmp_path):
-    X = csr_array(documents())
-    options = {"n_clusters": 9, "random_state": 0, "search": "graph"}
-    once = KMeans(**options).fit(X)
-    kept = KMeans(**options, checkpoint=tmp_path / "fit").fit(X)
-    np.testing.assert_array_equal(once.cluster_centers_, kept.cluster_centers_)
-    killed = KMeans(**options, checkpoint=tmp_path / "killed", callbacks=Dies())
-    with pytest.raises(RuntimeError):
-        killed.fit(X)
-    with pytest.raises(ValueError, match="cannot be resumed without X"):
-        cprime.resume(tmp_path / "killed")
-    np.testing.assert_array_equal(cprime.resume(tmp_path / "killed", X).labels_, once.labels_)
 
 
 def test_options_survive_a_clone_and_a_regrouped_copy_changes_nothing():

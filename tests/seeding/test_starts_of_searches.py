@@ -5,6 +5,7 @@ import pytest
 from seeding_data import clustered
 
 from cprime import GaussianMixture, KMeans
+from fits import centers_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
@@ -36,47 +37,40 @@ class Recorder:
         return X[random_state.choice(len(X), n_clusters, replace=False)]
 
 
-@pytest.mark.parametrize("seed", [0, 7])
+OF_MIXTURES = [
+    {"covariance_type": family, "assignment": assignment, "reg_covar": 1e-3}
+    for family in ("tied_spherical", "diag")
+    for assignment in ("soft", "posterior")
+]
+CASES = [(kmeans, "init", search, {"random_state": seed}) for search in SEARCHES for seed in (0, 7)]
+CASES += [(mixture, "init_params", search, given) for search in PARTIAL for given in OF_MIXTURES]
+
+
 @pytest.mark.parametrize("n_init", [1, 3])
-@pytest.mark.parametrize("search", SEARCHES)
-def test_k_means_gives_a_callable_the_same_numbers(search, n_init, seed):
+@pytest.mark.parametrize(("make", "start", "search", "given"), CASES)
+def test_a_callable_is_given_the_same_numbers(make, start, search, given, n_init):
     recorders = Recorder(), Recorder()
     for name, recorder in zip(("full", search), recorders, strict=True):
-        kmeans(name, init=recorder, n_init=n_init, random_state=seed, max_iter=5).fit(X)
+        make(name, **{start: recorder}, n_init=n_init, **{"max_iter": 3} | given).fit(X)
     assert len(recorders[0].drawn) == n_init
     assert len(set(map(tuple, recorders[0].drawn))) == n_init
     assert recorders[1].drawn == recorders[0].drawn
 
 
-@pytest.mark.parametrize("assignment", ["soft", "posterior"])
-@pytest.mark.parametrize("n_init", [1, 3])
-@pytest.mark.parametrize("search", PARTIAL)
-@pytest.mark.parametrize("family", ["tied_spherical", "diag"])
-def test_a_mixture_gives_a_callable_the_same_numbers(family, search, n_init, assignment):
-    recorders = Recorder(), Recorder()
-    for name, recorder in zip(("full", search), recorders, strict=True):
-        given = {"covariance_type": family, "assignment": assignment, "reg_covar": 1e-3, "max_iter": 3}
-        mixture(name, init_params=recorder, n_init=n_init, **given).fit(X)
-    assert len(recorders[0].drawn) == n_init
-    assert recorders[1].drawn == recorders[0].drawn
+NAMED = ["two-level", "random", "afk-mc2", "k-means++"]
 
 
-@pytest.mark.parametrize("init", ["two-level", "random", "afk-mc2", "k-means++"])
-def test_named_starts_of_k_means(init):
+@pytest.mark.parametrize(
+    ("make", "start", "init", "searches"),
+    [(kmeans, "init", init, SEARCHES[1:]) for init in NAMED]
+    + [(mixture, "init_params", init, PARTIAL) for init in ("kmeans", *NAMED)],
+)
+def test_named_starts(make, start, init, searches):
     """After one iteration with lists of all centers, equal centers imply equal initial centers."""
-    expected = kmeans("full", init=init).fit(X).cluster_centers_
-    assert (kmeans("full", init=init, random_state=1).fit(X).cluster_centers_ != expected).any()
-    for search in SEARCHES[1:]:
-        found = kmeans(search, init=init).fit(X).cluster_centers_
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, err_msg=search)
-
-
-@pytest.mark.parametrize("init", ["kmeans", "two-level", "random", "afk-mc2", "k-means++"])
-def test_named_starts_of_mixtures(init):
-    expected = mixture("full", init_params=init).fit(X).means_
-    assert (mixture("full", init_params=init, random_state=1).fit(X).means_ != expected).any()
-    for search in PARTIAL:
-        found = mixture(search, init_params=init).fit(X).means_
+    expected = centers_of(make("full", **{start: init}).fit(X))
+    assert (centers_of(make("full", **{start: init}, random_state=1).fit(X)) != expected).any()
+    for search in searches:
+        found = centers_of(make(search, **{start: init}).fit(X))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=search)
 
 

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cprime"
 MODULES = (
     *("model", "neighbors/components.py", "em", "execution/statistics.py", "_utils/random.py"),
-    "search/certificate.py",
+    "search/full.py",
 )
 TESTS = ("laws", "model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
 SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measurements of the process

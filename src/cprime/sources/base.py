@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,6 +21,21 @@ from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 CHUNK_BYTES = 128 * 2**20
 WHOLE_BYTES = 512 * 2**20  # data of at most this size are one chunk, which a fit reads once and holds in memory
 CHUNK_ROWS = 2**22  # largest number of rows of a chunk; it limits the memory that a pass needs per row besides the data
+
+T = TypeVar("T", bound=Callable[..., Any])
+# Functions and classes that make a source from another one, by the method of `Source` that calls them. The modules that
+# define them import this one, so they register them here.
+_makers: dict[str, Callable[..., "Source"]] = {}
+
+
+def makes_result_of(method: str) -> Callable[[T], T]:
+    """Return a decorator of the function or class that makes the result of a method of `Source`."""
+
+    def register(maker: T) -> T:
+        _makers[method] = maker
+        return maker
+
+    return register
 
 
 class Source(Columns, ABC):
@@ -219,9 +234,7 @@ class Source(Columns, ABC):
             If weights are negative or not finite (the message names the first such row), if all are zero, or if their
             number differs from that of the rows.
         """
-        from cprime.sources.weights import weighted
-
-        return weighted(self, spec)
+        return _makers["with_weights"](self, spec)
 
     def row_names(self, column: str) -> Callable[[int, int], Any]:
         """Return a function (begin, end) that reads the names of rows, such as ids, from a stored column.
@@ -244,16 +257,12 @@ class Source(Columns, ABC):
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Return a source of the rows with the given ascending indices; their weights are held in memory."""
-        from cprime.sources.derived import SubsetSource
-
-        return SubsetSource(self, np.asarray(rows, dtype=np.int64))
+        return _makers["subset"](self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
         """Return a source of the chosen columns (or of the values in a column of lists) at the given positions."""
         if self._list is not None:
-            from cprime.sources.derived import PartSource
-
-            return PartSource(self, columns)
+            return _makers["part"](self, columns)
         return self.select([self._positions[j] for j in columns.tolist()])
 
     def as_type(self, dtype: DTypeLike) -> Self:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.arrays import ArraySource
-from cprime.sources.base import Source
+from cprime.sources.base import Source, makes_result_of
 
 _PIECE_BYTES = 16 * 2**20  # number of bytes that are read at a time; then the rows of the subset are selected
 
@@ -31,6 +31,7 @@ class DerivedSource(Source):
         return self._base._column_of(self._positions[j])
 
 
+@makes_result_of("subset")
 class SubsetSource(DerivedSource):
     """Source of some rows of another source, given by ascending indices, with their weights."""
 
@@ -73,6 +74,7 @@ def _pieces(source: Source) -> list[tuple[int, int]]:
     return [(int(end - size), int(end)) for size, end in zip(source.sizes, ends, strict=True)]
 
 
+@makes_result_of("part")
 class PartSource(DerivedSource):
     """Source of some columns of another source, by position, without weights. It reads whole rows of that source."""
 

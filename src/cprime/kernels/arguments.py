@@ -144,11 +144,11 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Check components (centers or Gaussians); return the tuple of arrays that compiled kernels take.
 
-    The result is (centers,), or (means, factors, offsets, dof) for Gaussians and t distributions: the fields of
-    `GaussianParameters`, where dof are degrees of freedom (None for Gaussians).
+    The result is (centers, None, None, None), or (means, factors, offsets, dof) for Gaussians and t distributions: the
+    fields of `GaussianParameters`, where dof are degrees of freedom (None for Gaussians).
     """
     if not isinstance(components, GaussianParameters):
-        return (matrix(components, "centers", X, 1),)
+        return matrix(components, "centers", X, 1), None, None, None
     if not X.takes_gaussians:
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
     return tuple(gaussians(components, X)[:4])

@@ -31,15 +31,15 @@ def nearest(
     hint (n, H): components that are probably near, distinct in each row; affects the time, never the result
     ->  kept (n, H) int32, costs (n, H) of X's dtype, computed from differences
     """
-    measure, n_kept = check.measure(components, X), check.count(n_kept, "n_kept")
-    if n_kept > len(measure[0]):
-        raise ValueError(f"n_kept must be between 1 and the number of components, {len(measure[0])}, got {n_kept}")
+    (means, *gaussians), n_kept = check.measure(components, X), check.count(n_kept, "n_kept")
+    if n_kept > len(means):
+        raise ValueError(f"n_kept must be between 1 and the number of components, {len(means)}, got {n_kept}")
     hint = check.array(hint, "hint", np.int32, len(X), n_kept)
     kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
-    if len(measure) == 1:
-        X.kernels.nearest(X.core, *measure, hint, kept, costs, resolve_threads(n_threads))
+    if gaussians[0] is None:
+        X.kernels.nearest(X.core, means, hint, kept, costs, resolve_threads(n_threads))
     else:
-        X.kernels.best(X.core, *measure, kept, costs, resolve_threads(n_threads))
+        X.kernels.best(X.core, means, *gaussians, kept, costs, resolve_threads(n_threads))
     return kept, costs
 
 

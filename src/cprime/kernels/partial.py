@@ -99,15 +99,15 @@ def search_lists(
     If two costs are equal up to rounding, the order of the two components is not defined, because the order in which
     the terms of a cost are added varies between rows.
     """
-    centers, *gaussians = check.measure(components, X)
-    n, C, n_kept = len(X), len(centers), check.count(n_kept, "n_kept")
+    means, *gaussians = check.measure(components, X)
+    n, C, n_kept = len(X), len(means), check.count(n_kept, "n_kept")
     lists, previous = check.array(lists, "lists", np.int32, C, -1), check.array(previous, "previous", np.int32, n, -1)
     extra = np.empty((n, 0), dtype=np.int32) if extra is None else check.array(extra, "extra", np.int32, n, -1)
     weights = check.array(sample_weight, "sample_weight", np.float64, n)
     results = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype), np.empty(n, dtype=np.int32)
-    more = *(gaussians or (None, None, None)), resolve_threads(n_threads)
+    more = evidence, weights, *gaussians, resolve_threads(n_threads)
     try:
-        looked = X.kernels.best_in_lists(X.core, centers, lists, previous, extra, *results, evidence, weights, *more)
+        looked = X.kernels.best_in_lists(X.core, means, lists, previous, extra, *results, *more)
     except ValueError:
         check.ids(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1))
         raise
@@ -279,15 +279,18 @@ def top_k(
     previous (n, H′) int32: active sets K(n), best first, −1 means no component
     ->  kept (n, H) int32: components found, sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite for −1
     """
-    measure, n_kept = check.measure(components, X), check.count(n_kept, "n_kept")
-    n, C = len(X), len(measure[0])
+    (means, *gaussians), n_kept = check.measure(components, X), check.count(n_kept, "n_kept")
+    n, C = len(X), len(means)
     lists, previous = check.array(lists, "lists", np.int32, C, -1), check.array(previous, "previous", np.int32, n, -1)
     if not previous.shape[1]:
         raise ValueError("previous must have at least one column, got none")
     kept, costs = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
-    kernel = X.kernels.top_k if len(measure) == 1 else X.kernels.top_k_gaussians
+    rest = lists, previous, kept, costs, resolve_threads(n_threads)
     try:
-        kernel(X.core, *measure, lists, previous, kept, costs, resolve_threads(n_threads))
+        if gaussians[0] is None:
+            X.kernels.top_k(X.core, means, *rest)
+        else:
+            X.kernels.top_k_gaussians(X.core, means, *gaussians, *rest)
     except ValueError:
         check.ids(C, lists=(lists, -1), previous=(previous, -1))
         check.ids(C, previous=(previous[:, :1], 0))

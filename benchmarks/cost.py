@@ -6,7 +6,7 @@ The formulas take sizes and rates; this file measures nothing. `docs/scale.md` e
 import math
 from dataclasses import dataclass
 
-EXPANDED = 32  # neighbors whose lists are searched when lists are refined; see `neighbors.lists`
+EXPANDED = 32  # neighbors whose lists are searched when lists are refined; see `neighbors.components`
 FAN_IN = 8  # partial results that one task of the cluster merges; see `execution.distributed`
 MOST_EXACT = 32768  # largest number of components with exact lists; see `search.graph`
 

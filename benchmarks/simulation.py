@@ -29,8 +29,7 @@ from cprime.execution.statistics import Tally
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.neighbors import refined_lists
-from cprime.neighbors.lists import exact_lists
+from cprime.neighbors import exact_lists, refined_lists
 from cprime.search import Graph
 from cprime.search.base import SearchStats
 from cprime.search.graph import GraphState, LastPass

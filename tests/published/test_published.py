@@ -10,8 +10,8 @@ from scipy.stats import norm
 import published
 from cprime import GaussianMixture, KMeans, KMedoids, SoftKMeans
 from cprime._utils.random import Key, Purpose, seed_of
-from cprime.neighbors import random_lists, random_sets
 from cprime.search import Papers
+from cprime.search.papers import random_lists, random_sets
 from cprime.seeding import AFKMC2, afk_mc2, seed
 from cprime.seeding.sampling import draw_first
 from cprime.theory import Gaussians, fit_assignment

@@ -12,8 +12,6 @@ from cprime.neighbors import (
     coarse_centers,
     exact_lists,
     nearest_of_few,
-    random_lists,
-    random_sets,
     refined_lists,
     table,
     with_self,
@@ -21,6 +19,7 @@ from cprime.neighbors import (
 )
 from cprime.neighbors.components import Centers
 from cprime.search import Papers
+from cprime.search.papers import random_lists, random_sets
 from fits import squared_distances
 from passes import Passes
 

@@ -4,13 +4,11 @@ Cells are groups of centers near each other. They are used to find centers near 
 """
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, nearest_of_few, table
-from cprime.neighbors.lists import (
+from cprime.neighbors.components import (
     EXACT_LISTS,
     exact_lists,
     least_lists,
     put_first,
-    random_lists,
-    random_sets,
     refined_lists,
     with_self,
     without_self,
@@ -29,8 +27,6 @@ __all__ = [
     "least_lists",
     "nearest_of_few",
     "put_first",
-    "random_lists",
-    "random_sets",
     "refined_lists",
     "table",
     "with_self",

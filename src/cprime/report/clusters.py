@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.neighbors import exact_lists
-from cprime.neighbors.lists import without_self
+from cprime.neighbors import exact_lists, without_self
 from cprime.report.evidence import ReportData, shortened
 
 MOST_SHOWN = 2_000

@@ -11,6 +11,7 @@ estimate, c itself first. For Gaussians with their own covariances, costs −2 l
 distances.
 """
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -23,7 +24,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
-from cprime.neighbors import Cells, random_lists, random_sets, without_self
+from cprime.neighbors import Cells, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
 
@@ -246,3 +247,31 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     lists = np.full((C, G), -1, dtype=np.int32)
     lists[row[near], rank] = evidence.indices[near]
     return without_self(lists)
+
+
+def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
+    """Draw random neighbor lists, as Forster & Lücke 2018 do before the first pass.
+
+    key: counter-based random key    Returns ids of other components (C, min(n_neighbors, C) − 1).
+    """
+    n = min(n_neighbors, n_components) - 1
+    step = 1 + random_sets(
+        n_components, n_components - 1, n, lambda column: key.uniform(Purpose.LISTS, 0, n_components, column)
+    )
+    own = np.arange(n_components, dtype=np.int32)[:, np.newaxis]
+    return ((own + step) % n_components).astype(np.int32)
+
+
+def random_sets(
+    n_rows: int, n_components: int, size: int, uniform: Callable[[int], NDArray[np.float64]]
+) -> NDArray[np.int32]:
+    """Draw `size` distinct components for every row by Floyd's algorithm: (n_rows, size) int32.
+
+    uniform: function that takes the index of a column of the result, and returns random numbers (n_rows,) in [0, 1)
+    """
+    out = np.empty((n_rows, size), dtype=np.int32)
+    for i, last in enumerate(range(n_components - size, n_components)):
+        drawn = (uniform(i) * (last + 1)).astype(np.int32)
+        taken = (out[:, :i] == drawn[:, np.newaxis]).any(axis=1)
+        out[:, i] = np.where(taken, last, drawn)
+    return out

@@ -125,11 +125,11 @@ def choose_by_two_levels(
     mass[mass == 0] = distortion[distortion == 0] = 1.0  # no division by zero in cells without weight or distortion
     drawn = data.each(Candidates(key, mass, distortion, _CANDIDATES * share))
     groups, n_chosen = list[NDArray](), list[int]()
-    for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
+    for rows, n_own in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
             n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # time grows with the squared number of candidates of a block
             groups += np.array_split(rows, n_blocks)
-            n_chosen += map(len, np.array_split(np.arange(n), n_blocks))
+            n_chosen += map(len, np.array_split(np.arange(n_own), n_blocks))
     offsets = np.cumsum([0, *map(len, groups)])
     candidates = data.take(drawn.rows).X
     uniform = rng.uniform(size=(n_clusters, _TRIALS))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import cprime as package
 from cprime.datasets import birch
 
 
@@ -92,6 +93,19 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def fit(cprime, tmp_path):
+    """Return a function that fits nine clusters by the command line, and returns its JSON and the loaded model."""
+
+    def run(source, *options):
+        path = tmp_path / "m.safetensors"
+        outcome = cprime("fit", source, "-k", 9, "--threads", 1, "--json", "-o", path, *options)
+        assert outcome.code == 0, outcome.err
+        return outcome.json, package.load(path)
+
+    return run
 
 
 @pytest.fixture

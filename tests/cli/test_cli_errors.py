@@ -236,26 +236,6 @@ def test_a_start_of_other_columns(fit_fails, write, X):
     assert "have 5 columns, the data have 2" in fit_fails(write("x.npy", X), "--init", start)
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("fit", "x.npy", "-o", "m.safetensors"),
-        ("fit", "x.npy", "-k", "0", "-o", "m.safetensors"),
-        ("fit", "x.npy", "-k", "3", "-m", "dbscan", "-o", "m.safetensors"),
-        ("fit", "x.npy", "-k", "3", "--n-active", "2", "-o", "m.safetensors"),
-        ("fit", "x.npy", "-k", "3", "--weights", "equal", "-o", "m.safetensors"),
-        ("fit", "x.npy", "-k", "3", "--dtype", "float16", "-o", "m.safetensors"),
-        ("predict", "m.safetensors"),
-        ("nonsense",),
-    ],
-)
-def test_wrong_usage_has_exit_code_2(args, cprime):
-    outcome = cprime(*args)
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert "Usage: cprime" in outcome.err
-
-
 def test_files_that_are_no_model(fails, write, X, tmp_path):
     rest = (write("x.npy", X), "-o", tmp_path / "labels.npy")
     assert "does not exist" in fails("predict", tmp_path / "absent.safetensors", *rest)

@@ -150,10 +150,8 @@ def test_names_that_are_taken(fails, model, write, X, tmp_path):
     assert "are both called 'label'" in fails("predict", model, source, "--id", "label", "-o", tmp_path / "l.csv")
 
 
-def test_what_needs_a_partition_or_an_output(cprime, model, write, X):
-    source = write("x.npy", X)
-    assert cprime("predict", model, source).code == 2
-    outcome = cprime("predict", model, source, "--with-data", "-o", "l.npy")
+def test_data_in_the_output_need_a_partition(cprime, model, write, X):
+    outcome = cprime("predict", model, write("x.npy", X), "--with-data", "-o", "l.npy")
     assert outcome.code == 2
     assert "--with-data is for --partition-by-cluster" in outcome.err
 

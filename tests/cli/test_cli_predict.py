@@ -1,4 +1,4 @@
-"""`cprime predict` writes labels in every format, and `cprime info` describes models."""
+"""`cprime predict` reads the columns of its model, and `cprime info` describes models."""
 
 import numpy as np
 import pytest
@@ -12,42 +12,11 @@ def new(X):
     return X[::-1] + 0.25
 
 
-def labels_in(path):
-    if path.suffix == ".npy":
-        return np.load(path)
-    pytest.importorskip("pyarrow")
-    from pyarrow import csv, feather, parquet
-
-    read = {".csv": csv.read_csv, ".parquet": parquet.read_table, ".feather": feather.read_table}[path.suffix]
-    table = read(path)
-    assert table.column_names == ["label"]
-    return table["label"].to_numpy()
-
-
 @pytest.fixture
 def expected(model, new):
     estimator = package.load(model)
     del estimator.feature_names_in_
     return estimator.predict(new)
-
-
-@pytest.mark.parametrize("name", ["l.npy", "l.csv", "l.parquet", "l.feather"])
-def test_labels_in_every_format(name, cprime, model, write, new, expected, tmp_path):
-    outcome = cprime("predict", model, write("x.npy", new), "-q", "-o", tmp_path / name)
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    np.testing.assert_array_equal(labels_in(tmp_path / name), expected)
-
-
-@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.parquet", "x.feather"])
-def test_data_in_every_format(name, cprime, model, write, new, expected, tmp_path):
-    source = write(name, {"X": new} if name == "x.npz" else new)
-    figures = cprime("predict", model, source, "-o", tmp_path / "l.npy", "--json", "--threads", 1).json
-    labels = np.load(tmp_path / "l.npy")
-    np.testing.assert_array_equal(labels, expected)
-    assert labels.dtype == np.int32
-    assert (figures["n_samples"], figures["n_components"]) == (180, 9)
-    assert figures["n_components_used"] == len(np.unique(expected))
-    assert figures["output"] == str(tmp_path / "l.npy")
 
 
 def test_tables_are_read_in_the_columns_of_the_model(cprime, model, write, new, expected, tmp_path):

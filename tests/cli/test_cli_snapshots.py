@@ -16,18 +16,7 @@ pytest.importorskip("pyarrow")
 APPROVED = Path(__file__).parent / "approved"
 COMMANDS = (
     "",
-    "fit",
-    "plan",
-    "resume",
-    "predict",
-    "info",
-    "merge",
-    "combine",
-    "bound",
-    "report",
-    "sweep",
-    "demo",
-    "completion",
+    *["fit", "plan", "resume", "predict", "info", "merge", "combine", "bound", "report", "sweep", "demo", "completion"],
 )
 MISTAKES = (
     "fit",
@@ -45,6 +34,12 @@ MISTAKES = (
     "fit x.npy -k 3 -m gmm --init k-means|| -o m.safetensors",
     "fit x.npy -k 3 --tol -1 -o m.safetensors",
     "fit x.npy -k 3 --n-active 2 -o m.safetensors",
+    "fit x.npy -k 3 --weights equal -o m.safetensors",
+    "fit x.npy -k 3 --dtype float16 -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --dof 3 -o m.safetensors",
+    "fit x.npy -k 3 -m student-t --n-factors 3 -o m.safetensors",
+    "fit x.npy -k 3 -m student-t --dof many -o m.safetensors",
+    "fit x.npy -k 3 -m student-t --dof 0 -o m.safetensors",
     "fit x.npy -k 3 -m gmm --n-active 20 -o m.safetensors",
     "fit x.npy -k 3 -m gmm --metric cosine -o m.safetensors",
     "fit x.npy -k 3 --search full --n-neighbors 9 -o m.safetensors",

@@ -14,7 +14,7 @@ from cprime.sources import open_data
 CHUNK = 50
 
 
-@pytest.fixture(params=["folder", ".npy", ".parquet", ".csv", ".arrow", ".fvecs", ".h5", ".zarr"])
+@pytest.fixture(params=["folder", ".npy", ".NPY", ".npz", ".parquet", ".csv", ".arrow", ".fvecs", ".h5", ".zarr"])
 def source(request, X, tmp_path):
     """Return the path of the data X in one file format, or in a folder."""
     path = tmp_path / f"x{request.param}"
@@ -22,8 +22,11 @@ def source(request, X, tmp_path):
         path.mkdir()
         np.save(path / "1.npy", X[:70])
         np.save(path / "2.npy", X[70:])
-    elif request.param == ".npy":
-        np.save(path, X)
+    elif request.param == ".npz":
+        np.savez(path, X=X)
+    elif request.param in (".npy", ".NPY"):
+        np.save(tmp_path / "x.npy", X)
+        (tmp_path / "x.npy").rename(path)
     elif request.param == ".fvecs":
         path.write_bytes(b"".join(struct.pack("<i", 2) + row.astype("<f4").tobytes() for row in X))
     elif request.param == ".h5":
@@ -76,7 +79,7 @@ def test_labels_are_written_chunk_by_chunk(name, cprime, source, X, tmp_path):
     output = tmp_path / name
     figures = cprime("predict", path, source, "--chunk-rows", 37, "-o", output, "--json").json
     expected = estimator.predict(X)
-    assert figures["n_samples"] == 180
+    assert (figures["n_samples"], figures["n_components"], figures["output"]) == (180, 9, str(output))
     assert figures["n_components_used"] == len(np.unique(expected))
     labels = np.load(output) if name == "l.npy" else open_data(output).read(0, 180)[:, 0]
     np.testing.assert_array_equal(labels, expected)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from kernel_calls import reference
 
 from cprime.kernels import DistanceBounds, GaussianParameters, Moves
@@ -11,6 +12,9 @@ from cprime.kernels.measures import costs_of
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")
 THREADS = (1, 3, 8)
+SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 20), (9, 130, 7), (65, 3, 300)]
+every_dtype = pytest.mark.parametrize("dtype", DTYPES)
+every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
 
 
 def clustered(n, D, dtype, seed=0, n_clusters=12):
@@ -23,6 +27,22 @@ def clustered(n, D, dtype, seed=0, n_clusters=12):
 def sixteenths(n, D, dtype, seed=0, span=64):
     """Return points on multiples of 1/16, whose differences are exact, even after 1e6 is added in float32."""
     return (np.random.default_rng(seed).integers(-span, span, size=(n, D)) / 16).astype(dtype)
+
+
+def packed_beside_outliers(n, dtype):
+    """Return points (n, 6) in tight clusters and their 80 centers; some points and two centers are at 1e8."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((80, 6))
+    X = centers[rng.integers(80, size=n)] + 0.01 * rng.standard_normal((n, 6))
+    X[::50] = 1e8 * rng.standard_normal((n // 50, 6))
+    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
+    return X.astype(dtype), centers.astype(dtype)
+
+
+def packed_far_away(offset):
+    """Return float32 points (300, 8) about an offset, and 90 centers whose distances to some of them are rounding."""
+    X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
+    return X, X[:90] + (offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))).astype(np.float32)
 
 
 def weights(n, seed=1):

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, clustered, neighbours, random_ids, weights
+from kernel_data import clustered, every_dtype, neighbours, random_ids, weights
 
 from cprime.kernels import FactorAnalysers
 
-every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 # rows, features, factors, components: smaller and larger than a vector register and than one block of factors
 SIZES = [(1, 1, 0, 1), (7, 5, 1, 3), (70, 19, 5, 6), (33, 40, 7, 17), (140, 9, 11, 2)]
 

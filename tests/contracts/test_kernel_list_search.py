@@ -10,6 +10,7 @@ from kernel_data import (
     assert_moments,
     clustered,
     looked_at,
+    packed_beside_outliers,
     random_ids,
     rounding,
     same_bits,
@@ -75,12 +76,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, of
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_far_outliers_and_packed_clusters(dtype):
-    rng = np.random.default_rng(0)
-    centers = rng.standard_normal((80, 6))
-    X = centers[rng.integers(80, size=200)] + 0.01 * rng.standard_normal((200, 6))
-    X[::50] = 1e8 * rng.standard_normal((4, 6))
-    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
-    X, centers = X.astype(dtype), centers.astype(dtype)
+    X, centers = packed_beside_outliers(200, dtype)
     assert_among(X, centers, random_ids(80, 20, 80), random_ids(200, 2, 80), 4, random_ids(200, 1, 80))
 
 

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from kernel_calls import native, reference
 from kernel_data import (
-    DTYPES,
+    SIZES,
     THREADS,
     assert_moments,
     clustered,
     cost_rounding,
+    every_dtype,
+    every_shape,
     exact_gaussians,
     gaussians,
     same_bits,
@@ -17,10 +19,6 @@ from kernel_data import (
 )
 
 from cprime.kernels.measures import costs_of
-
-every_dtype = pytest.mark.parametrize("dtype", DTYPES)
-every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
-SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 20), (9, 130, 7), (65, 3, 300)]
 
 
 def assert_responses(found, expected, X, given, w=None):

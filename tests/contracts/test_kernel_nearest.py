@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_calls import native, reference
-from kernel_data import DTYPES, clustered, rounding, same_bits, sixteenths
+from kernel_data import DTYPES, clustered, packed_beside_outliers, packed_far_away, rounding, same_bits, sixteenths
 
 
 def assert_nearest(X, centers, kept, distances):
@@ -79,12 +79,7 @@ def test_columns_of_very_different_scale(dtype, scales):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tightly_packed_clusters_beside_far_outliers(dtype):
-    rng = np.random.default_rng(0)
-    centers = rng.standard_normal((80, 6))
-    X = centers[rng.integers(80, size=400)] + 0.01 * rng.standard_normal((400, 6))
-    X[::50] = 1e8 * rng.standard_normal((8, 6))
-    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
-    X, centers = X.astype(dtype), centers.astype(dtype)
+    X, centers = packed_beside_outliers(400, dtype)
     for n_kept in (1, 4):
         assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
 
@@ -92,9 +87,7 @@ def test_tightly_packed_clusters_beside_far_outliers(dtype):
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
 def test_packed_clusters_far_from_the_origin_in_float32(offset):
     """The nearest center of the float32 data is found, though rounding leaves few distinct coordinates."""
-    X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
-    noise = offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))
-    centers = X[:90] + noise.astype(np.float32)
+    X, centers = packed_far_away(offset)
     for n_kept in (1, 5):
         assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
 

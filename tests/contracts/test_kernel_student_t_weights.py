@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from kernel_calls import native, reference
 from kernel_data import (
-    DTYPES,
     assert_kept,
     clustered,
     cost_rounding,
+    every_dtype,
+    every_shape,
     gaussians,
     neighbours,
     random_ids,
@@ -17,8 +18,6 @@ from kernel_data import (
 
 from cprime.kernels import GaussianParameters
 
-every_dtype = pytest.mark.parametrize("dtype", DTYPES)
-every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
 SIZES = [(1, 1, 1), (33, 2, 17), (70, 19, 5), (65, 3, 300)]
 
 

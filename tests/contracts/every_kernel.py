@@ -10,8 +10,9 @@ from cprime.kernels.distances import potentials
 from cprime.kernels.exact import posterior
 from cprime.kernels.line import cut_line
 from cprime.kernels.partial import changed
+from cprime.kernels.rows import gather
 from cprime.kernels.student_t_weights import scaled_responsibilities
-from cprime.kernels.sums import gather, grouped_order, means
+from cprime.kernels.sums import grouped_order, means
 from cprime.kernels.transport import assign_bounded
 
 SHAPES = ("diag", "full")

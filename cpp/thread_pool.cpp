@@ -30,8 +30,8 @@ std::size_t n_forks = 0; // how many forks led to this process
 struct Job {
     const std::function<void(std::size_t)> *task;
     std::size_t n_tasks;
-    int helpers_wanted;
-    int helpers_inside = 0; // guarded by the pool's mutex, as helpers_wanted is
+    int helpers_wanted;                 // guarded by the pool's mutex
+    std::atomic<int> helpers_inside{0}; // changed only by who holds the pool's mutex
     std::size_t born = n_forks;
     std::atomic<std::size_t> next{0};
     std::condition_variable left;
@@ -97,6 +97,14 @@ class WithoutSignals {
 #endif
 };
 
+// Wait until `done` returns true, but at most some 50 microseconds. Small fits call kernels in quick succession, and to
+// wake a sleeping thread takes as long as such a kernel does.
+template <class Done> void spin(Done done) {
+    using Clock = std::chrono::steady_clock;
+    for (const auto end = Clock::now() + std::chrono::microseconds(50); !done() && Clock::now() < end;)
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 class Pool {
   public:
     void run(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task) {
@@ -106,13 +114,16 @@ class Pool {
             while (workers_ < n_threads - 1 && grow())
                 ++workers_;
             jobs_.push_back(&job);
+            helpers_wanted_ += job.helpers_wanted;
         }
         wake_.notify_all();
         job.work(mutex_);
+        spin([&] { return job.helpers_inside.load(std::memory_order_relaxed) == 0; });
         std::unique_lock<std::mutex> lock(mutex_);
         const bool forked = job.born != n_forks; // by a signal handler in this thread; other threads are gone
         if (!forked) {
             std::erase(jobs_, &job);
+            helpers_wanted_ -= job.helpers_wanted;
             job.left.wait(lock, [&] { return job.helpers_inside == 0; });
         }
         if (job.error)
@@ -139,6 +150,11 @@ class Pool {
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
             Job *job = nullptr;
+            if (helpers_wanted_ == 0) {
+                lock.unlock();
+                spin([&] { return helpers_wanted_.load(std::memory_order_relaxed) > 0; });
+                lock.lock();
+            }
             wake_.wait(lock, [&] {
                 const auto open =
                     std::find_if(jobs_.begin(), jobs_.end(), [](Job *j) { return j->helpers_wanted > 0; });
@@ -146,6 +162,7 @@ class Pool {
                 return job != nullptr;
             });
             --job->helpers_wanted;
+            --helpers_wanted_;
             ++job->helpers_inside;
             lock.unlock();
             job->work(mutex_);
@@ -158,6 +175,7 @@ class Pool {
     std::mutex mutex_;
     std::condition_variable wake_;
     std::vector<Job *> jobs_;
+    std::atomic<int> helpers_wanted_{0}; // of all jobs; changed only by who holds the mutex
     int workers_ = 0;
 };
 

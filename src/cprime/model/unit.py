@@ -17,6 +17,8 @@ from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding
 from cprime.sources.kinds import described
 
+_PIECE = 2**16  # number of coordinates of centers that are computed at a time
+
 
 @storable("model.UnitCenters")
 @dataclass(frozen=True)
@@ -34,13 +36,15 @@ class UnitCenters(TiedSpherical):
         squares: sum of squares about the old centers μ_c, J = 2 Σ_c (N_c − S_c·μ_c)
         J falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
-        found, lengths = _directions(counts, sums, self.centers)
-        centers = found.astype(self.centers.dtype)
-        centers[: self.n_fixed] = self.centers[: self.n_fixed]
-        shift = np.subtract(centers, self.centers, dtype=np.float64)
-        gain = float(np.add.reduce(lengths * _products(shift, shift)))
+        centers, gains = self.centers.copy(), np.zeros(len(counts))
+        step = max(1, _PIECE // self.n_features)
+        for begin in range(self.n_fixed, len(centers), step):  # in pieces that stay in a processor's cache
+            rows = slice(begin, begin + step)
+            centers[rows], lengths = _directions(counts[rows], sums[rows], self.centers[rows])
+            shift = np.subtract(centers[rows], self.centers[rows], dtype=np.float64)
+            gains[rows] = lengths * _products(shift, shift)
         own, double = rounding(squares, centers)
-        return replace(self, centers=centers), max(squares - gain + double, own)
+        return replace(self, centers=centers), max(squares - float(np.add.reduce(gains)) + double, own)
 
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats

@@ -23,7 +23,7 @@ class CoreRows(Protocol):
 
     @property
     def kernels(self) -> Any:
-        """Return the namespace of kernels: the compiled ones, or their NumPy twins under the same names."""
+        """Return the namespace of kernels: compiled ones, or their slow NumPy versions under the same names."""
         ...
 
     @property
@@ -87,7 +87,7 @@ def array(values: Any, name: str, dtype: DTypeLike, *shape: int) -> Any:
 
 
 def output(out: NDArray | None, name: str, dtype: DTypeLike, *shape: int) -> NDArray:
-    """Return the array `out` after a check that kernels can write to it, or a new array if it is None."""
+    """Return the array to which kernels write: `out` after a check of its type and shape, or a new one for None."""
     if out is None:
         return np.empty(shape, dtype=dtype)
     if out.dtype != dtype or out.shape != shape or not out.flags.carray:

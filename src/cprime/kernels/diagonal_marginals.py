@@ -19,8 +19,8 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
-# Limit of Σ_d (μ_d − origin_d)² P_d for a component of mean μ and precisions P. Beyond the limit, costs are computed
-# from differences x − μ, because costs computed from x and x² would have larger rounding errors than the means have.
+# Limit of Σ_d (μ_d − origin_d)² P_d for a component of mean μ and precisions P, where origin is a place near the rows.
+# Beyond the limit, costs are computed from differences x − μ, because sums over x and x² would lose precision.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 # Number of rows of one matrix product.
 _ROWS = 512
@@ -48,9 +48,10 @@ class DiagonalMarginals(TabulatedCosts):
         return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
 
     def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
-        """Return the coefficients (G, 3 D) of x, x² and the mask of observed values in the costs of G components.
+        """Return the coefficients (G, 3 D) of y, y² and the mask of observed values in the costs of G components.
 
-        Also return the mask (G,) of components so far from the origin that these costs would lose precision.
+        y = x − origin are coordinates relative to a place `origin` (D,) near the rows x. Also return the mask (G,) of
+        components so far from the origin that these costs would lose precision.
         """
         P, place = self.precisions[ids], np.subtract(self.centers[ids], origin, dtype=np.float64)
         squares = P * np.square(place)
@@ -62,8 +63,8 @@ class DiagonalMarginals(TabulatedCosts):
     ) -> Doubles:
         """Return the costs (n, m) of n rows under the m components `ids`.
 
-        terms (n, 3 D): x, x² and the mask of observed values of each row, from which costs are computed
-        weights: coefficients (m, 3 D) of the terms, and the mask (m,) of components for which they lose precision
+        terms (n, 3 D): numbers from which costs are computed: y = x − origin, y², and the mask of observed values
+        weights: coefficients (m, 3 D) of these numbers, and the mask (m,) of components for which they lose precision
         """
         costs: Doubles = Dense(terms).products(weights[0], n_threads=1).astype(np.float64, copy=False)
         numbers = np.arange(len(self.centers))[ids]
@@ -83,8 +84,8 @@ class DiagonalMarginals(TabulatedCosts):
         """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).
 
         kept, q (n, H): components of each row and their responsibilities
-        Moments are computed from sums of x, x² and the mask of observed values or, for components far from the origin,
-        from differences x − μ.
+        Moments are computed from sums of x, x² and the mask of observed values or, for components far from the mean of
+        all centers, from differences x − μ.
         """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape
@@ -102,7 +103,7 @@ class DiagonalMarginals(TabulatedCosts):
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
         """Compute the first and second moments (C, D) about the means, and write them to `sums`.
 
-        linear (C, 3 D): weighted sums over rows of x, x² and the mask of observed values
+        linear (C, 3 D): weighted sums over rows of y = x − origin, y² and the mask of observed values
         mass (C,): sums of responsibilities
         """
         place = np.subtract(self.centers, origin, dtype=np.float64)
@@ -112,7 +113,7 @@ class DiagonalMarginals(TabulatedCosts):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """Recompute the moments of components far from the origin from differences x − μ, and write them to `sums`."""
+        """Recompute the moments of components far from `origin` from differences x − μ, and write them to `sums`."""
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return
@@ -129,10 +130,12 @@ class DiagonalMarginals(TabulatedCosts):
     def respond(
         self, points: CoreRows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
+        """Compute an exact E-step over all C components.
 
+        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns for
+        all components counts (C,), first and second moments (C, D) about the means, as a tuple.
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
-        moments: whether moments (counts, first and second moments about the means) are computed
+        moments: whether counts and moments are computed; if not, they are zeros
         """
         assert points.observed is not None
         X, observed = points.dense(), points.observed
@@ -190,7 +193,10 @@ class DiagonalMarginals(TabulatedCosts):
 
 
 def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
-    """Return o (x − origin), its squares and o side by side (n, 3 D), where o is the mask of observed values."""
+    """Return o (x − origin), its squares, and the mask o of observed values, side by side: (n, 3 D).
+
+    X (n, D): rows x    origin (D,): a place near the rows; differences from it are computed for precision
+    """
     D = X.shape[1]
     out = np.empty((len(X), 3 * D))
     np.subtract(X, origin, out=out[:, :D], dtype=np.float64)

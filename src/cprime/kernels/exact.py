@@ -191,7 +191,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Join the results of an E-step for consecutive ranges of rows to one result for all rows.
+    """Return the result of an E-step for all rows, from its results for consecutive ranges of rows.
 
     Values per row are concatenated, values per component are added.
     """

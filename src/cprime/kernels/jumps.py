@@ -24,12 +24,11 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-# Lloyd's steps end when a step decreases the error J by less than this share of J. The first number applies to the
-# steps after jumps, the second to the steps before single jumps are tried.
+# Lloyd's steps end when a step decreases the error J by less than a share of J.
+# The shares are those for steps after jumps, and for steps before single jumps are tried.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-# A single jump is undone early if J still exceeds its value before the jump by more than this multiple of the last
-# step's decrease.
+# A single jump is undone early if the error exceeds that before the jump by more than this many last decreases.
 _PATIENCE = 2.0
 # To cut a cluster in two: number of power iterations for a direction of high variance, number of bins of a histogram
 # along this direction, in which the threshold of the cut is searched, and number of 2-means iterations after the cut.
@@ -88,7 +87,7 @@ class _State(NamedTuple):
     error: float
 
     def recentred(self, centers: Floats) -> Floats:
-        """Return the means (C, D) of the clusters; the center of a cluster without points is not changed."""
+        """Return the means (C, D) of the clusters as new centers; a cluster without points keeps its center."""
         held = self.counts > 0
         new = centers.copy()
         new[held] = self.sums[held] / self.counts[held, np.newaxis]
@@ -149,7 +148,11 @@ class _Jumps(NamedTuple):
         return centers, state.error
 
     def assigned(self, centers: Floats, rows: NDArray | None = None) -> _State:
-        """Assign all rows, or those with the given indices, to their nearest centers (C, D)."""
+        """Return the assignment of rows to their nearest centers (C, D), as a `_State`.
+
+        rows (m,): indices of the rows to assign, None for all. The returned labels, sums and error J are those of these
+        rows only.
+        """
         X, w = (self.X, self.w) if rows is None else (self.X[rows], self.w[rows])
         n_kept = min(2, len(centers))
         ids, squares = X.nearest(centers, n_kept)
@@ -158,8 +161,9 @@ class _Jumps(NamedTuple):
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
     def steps(self, centers: Floats, state: _State, limit: int | None, tol: float) -> tuple[Floats, _State]:
-        """Make Lloyd's steps until one lowers the error J by at most tol · J; return the centers and the assignment.
+        """Return new centers (C, D) after Lloyd's steps, and the assignment of the points to them.
 
+        The steps end after one that lowers the error J by at most tol · J.
         state: assignment of the points to the given centers    limit: maximum number of steps, None for no limit
         """
         while limit is None or limit > 0:
@@ -171,7 +175,7 @@ class _Jumps(NamedTuple):
         return centers, state
 
     def prospects(self, centers: Floats, state: _State) -> _JumpProspects:
-        """Predict how J changes if clusters are cut in two, or if their centers are removed."""
+        """Return predicted changes of the error J if a cluster is cut in two, or if its center is removed."""
         C = len(centers)
         means = state.recentred(centers.astype(np.float64))
         gains, halves = self.cuts(means.astype(centers.dtype), state)
@@ -217,16 +221,17 @@ class _Jumps(NamedTuple):
         return gains, halves
 
     def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
-        """Return the projection (n,) of each row, relative to its cluster's origin, on its cluster's direction.
+        """Return the projection (x_n − m_c)·v_c (n,) of each row x_n, where c is the row's cluster labels[n].
 
-        Directions (C, D) are divided by their greatest absolute value first, to prevent overflow.
+        origins (C, D): a point m_c for each cluster, for example its mean    directions (C, D): directions
+        v_c is the direction divided by its greatest absolute value, to prevent overflow.
         """
         largest = np.abs(directions).max(axis=1, keepdims=True)
         scaled = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0).astype(origins.dtype)
         return self.X.along(origins, scaled, labels)
 
     def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:
-        """Return the sums Σ p_n x_n (C, D) over the rows of each cluster, for factors p (n,)."""
+        """Return the sum Σ p_n x_n over the rows x_n of each cluster, for factors p (n,) of the rows: (C, D)."""
         ids = np.ascontiguousarray(labels[:, np.newaxis])
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
@@ -303,7 +308,7 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """Return the jump with the greatest predicted decrease of the error J that has not failed; None if there is none.
+    """Return the jump with the greatest predicted decrease of the error J among those that have not failed, or None.
 
     A jump is a pair: the center that is moved, and the cluster that it divides.
     cut: predicted changes of J by jumps

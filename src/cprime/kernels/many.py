@@ -154,6 +154,7 @@ def lloyd_many(
 ) -> LloydResult:
     """Make Lloyd's iterations of B problems, from C centers each, until they converge or `max_iter` is reached.
 
+    Returns a `LloydResult` with final centers, nearest centers, squared distances and numbers of iterations.
     A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
     centers) changes by no more than the share `tol` of J.
     offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1    centers (B, C, D): initial centers
@@ -188,7 +189,7 @@ def lloyd(
 ) -> LloydRun | None:
     """Make all Lloyd iterations from the given centers (C, D), until convergence or `max_iter` is reached.
 
-    Returns None if a cluster becomes empty. The arguments are those of `lloyd_many`, for a single problem.
+    Returns a `LloydRun`, or None if a cluster becomes empty. Arguments are those of `lloyd_many`, for one problem.
     """
     final = check.matrix(centers, "centers", X, 1).copy()
     weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
@@ -278,7 +279,10 @@ def lloyd_many_twin(
 def _problems(
     X: CoreRows, offsets: NDArray[np.int64], sample_weight: Floats | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Check and return `offsets` (B + 1,), the first rows of problems, and the weights (N,), None if all are 1."""
+    """Check and return the first row of each of B problems, with N appended (B + 1,), and the rows' weights (N,).
+
+    Weights None mean that all are 1.
+    """
     offsets = check.array(offsets, "offsets", np.int64, -1)
     if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) < 1).any():
         raise ValueError(f"offsets must rise strictly from 0 to {len(X)}, got {offsets}")

@@ -42,7 +42,7 @@ def no_moments(centers: Floats, full: bool) -> Sums:
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Return counts, first and second moments; the mean of each second-moment matrix and its transpose replaces it."""
+    """Return counts, first moments, and symmetric second moments: (S + Sᵀ)/2 for each given matrix S."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
@@ -210,10 +210,12 @@ class Marginals(TabulatedCosts):
     def respond(
         self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """Compute an exact E-step: best component, log Σ exp(−cost/2) and mean cost of every row, and moments.
+        """Compute an exact E-step over all C components.
 
+        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns for
+        all components counts (C,), first (C, D) and second moments (C, D, D) about the means, as a tuple.
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
-        moments: whether moments (counts, first and second moments about the means) are computed
+        moments: whether counts and moments are computed; if not, they are zeros
         """
         C, n, origin = len(self.centers), len(points), self.origin()
         labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)

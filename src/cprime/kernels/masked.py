@@ -298,12 +298,12 @@ class Masked(Dense):
 
 
 def _rows_of(array: Any, rows: Places) -> Any:
-    """Return the rows of an array with these indices, or None if there is no array."""
+    """Return array[rows], or None if `array` is None."""
     return None if array is None else array[rows]
 
 
 def _sums(parts: list[Sums]) -> Sums:
-    """Return the moments of all rows: the sums of the moments `parts` of several sets of rows."""
+    """Return counts, first and second moments of all rows: the sums of those of several sets of rows (`parts`)."""
     counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
     return counts, first, second
 

@@ -43,9 +43,9 @@ class Evidence(NamedTuple):
     ) -> Self:
         """Return the sums of weighted distances and of weights for each pair (c, c̃) of components.
 
-        The m terms of the sums are given: one for each point of best component c and each of its candidates c̃.
-        pairs (m,): number c · C + c̃ of each term's pair, in any order
-        sums, weights (m,): weighted distance and weight of each term
+        Each of the m summands belongs to one point of best component c and one of its candidates c̃.
+        pairs (m,): number c · C + c̃ of the summand's pair, in any order
+        sums, weights (m,): weighted distance and weight of each summand
         """
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
@@ -53,7 +53,7 @@ class Evidence(NamedTuple):
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the sums over the points of both instances: distances and weights are added, pair by pair."""
+        """Return the sums of both instances together: weighted distances and weights are added, pair by pair."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)

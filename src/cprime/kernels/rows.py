@@ -23,8 +23,7 @@ from cprime.kernels.measures import Floats, GaussianParameters
 from cprime.kernels.partial import own_distances, reassign, search_lists, top_k
 from cprime.kernels.sums import accumulate, along, moments
 
-# Covariances are computed in blocks of rows, from which the mean is subtracted in float64. Maximum number of values in
-# a block.
+# Maximum number of values in a block of rows from which the mean is subtracted in float64, for covariances.
 _CENTERED = 2**21
 
 # Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
@@ -98,7 +97,7 @@ class Rows(ABC):
 
     @abstractmethod
     def as_type(self, dtype: DTypeLike) -> Self:
-        """Return the same rows as an object whose computations are in float32 or float64."""
+        """Return the same rows as an object whose kernels compute, and return results, in float32 or float64."""
 
     @abstractmethod
     def not_finite(self) -> tuple[int, int, Any] | None:
@@ -106,7 +105,10 @@ class Rows(ABC):
 
     @abstractmethod
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """Return all rows in the order of indices (n,), divided by their Euclidean lengths, and the lengths (n,)."""
+        """Return all rows divided by their Euclidean lengths, and the lengths (n,).
+
+        order (n,): index of the row that becomes row i, None for the present order
+        """
 
     @abstractmethod
     def times(self, factors: Floats) -> "Rows":
@@ -114,14 +116,14 @@ class Rows(ABC):
 
     @abstractmethod
     def widened(self) -> Self:
-        """Return the rows with one more column of zeros."""
+        """Return the rows with a column of zeros appended: n rows of D + 1 numbers."""
 
     @abstractmethod
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v if an origin is given: (n,)."""
 
     def ordered(self, order: NDArray[np.int64]) -> Self:
-        """Return all rows in the order of the given indices (n,): row order[i] becomes row i."""
+        """Return all n rows in the order of the given indices: row order[i] becomes row i."""
         return self[order]
 
     def converted(self, n_all: int) -> "Rows":
@@ -132,9 +134,9 @@ class Rows(ABC):
         return self
 
     def alike(self, array: Floats) -> "Rows":
-        """Convert an array that was computed from these n rows to a `Rows` object, and return it.
+        """Return an array that was computed from these n rows (for example, the whitened rows) as a `Rows` object.
 
-        The array has n rows, and D columns or more. Missing values are missing in the result, too.
+        array (n, D or more). A value that is missing in these rows is also missing in the result.
         """
         return Dense(array)
 

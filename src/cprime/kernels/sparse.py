@@ -26,8 +26,8 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.rows import LEAST_LENGTH, Rows
 
 _VALUES = 2**22  # maximum number of entries in a block of a table of distances
-# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels. `lloyd`
-# tells its caller to make Lloyd iterations one by one.
+# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
+# The result (−1, False) of `lloyd` means that its caller must make Lloyd iterations one by one.
 _KERNELS = SimpleNamespace(
     **vars(_core)
     | {

@@ -20,11 +20,10 @@ from cprime.kernels.rows import LEAST_LENGTH, Dense, Doubles, Rows
 
 # Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
 _PIECE_BYTES = 16 * 2**20
-# Rows are converted to a wider type once for all passes if each row has at most 16 numbers, and the converted rows need
-# at most 32 MiB.
+# Rows are converted to a wider type once for all passes if both limits hold: numbers in a row, and bytes of the result.
 _SHORT, _FEW_BYTES = 16, 32 * 2**20
-# NumPy's sums convert this many numbers at a time. If the sizes of pieces are multiples of it, the sum of a column does
-# not depend on the division into pieces.
+# NumPy's sums convert this many numbers at a time.
+# If the sizes of pieces are multiples of it, the sum of a column does not depend on the division into pieces.
 _BUFFER = 8192
 
 

@@ -15,8 +15,8 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
-# Columns of small float32 numbers are multiplied by powers of two before they are squared, because squares underflow.
-# Greatest exponent of these powers.
+# Greatest exponent of the powers of two by which columns of small float32 numbers are multiplied before they are
+# squared, because their squares would underflow.
 _MOST_UNIT = 126
 
 
@@ -173,7 +173,7 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
 
 
 def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Copy the lower triangles of second moments (C, D, D) to the upper ones, in place, and return the array.
+    """Make second moments (C, D, D) symmetric: copy lower triangles to upper ones, in place; return the array.
 
     An array (C, D) of diagonals is returned unchanged.
     """

@@ -45,7 +45,7 @@ class TabulatedCosts(ABC):
         """
 
     def origin(self) -> NDArray[np.float64]:
-        """Return the mean of the centers (D,), which is the origin of coordinates for tables of all components."""
+        """Return the mean of the centers (D,): the origin of coordinates for tables of the costs of all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:

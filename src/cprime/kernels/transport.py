@@ -21,14 +21,14 @@ Ids = NDArray[np.int32]
 Costs = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# The price of a cluster is a number that is added to its costs. If only some clusters are candidates of a point, and
-# prices exceed this multiple of the greatest cost, the auction ends, because more candidates are needed.
+# If only some clusters are candidates of a point, the auction fails if a price exceeds this multiple of the greatest
+# cost, because points then need more candidates. The price of a cluster is a number that is added to its costs.
 _GREATEST_PRICE = 4.0
-# First ε of the NumPy version, as a multiple of the greatest cost, because prices may become as great as costs.
+# First tolerance ε of the NumPy version, as a multiple of the greatest cost. It is large, so that prices rise fast.
 _FIRST = 0.1
-# Number by which ε is divided in each round.
+# The auction is repeated with smaller and smaller tolerances ε of cost + price; ε is divided by this number each time.
 _SCALING = 5.0
-# Least ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
+# Least tolerance ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
 _RESOLUTION = 1e-9
 
 
@@ -138,9 +138,9 @@ class _Auction:
         return found
 
     def move(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> None:
-        """Move m points to other clusters.
+        """Move m points to other clusters: change their entries in `place` and `labels`, and the sizes of clusters.
 
-        rows (m,): indices of the points    places (m,): columns of the new clusters in the points' candidates
+        rows (m,): indices of the points    places (m,): for each of them, the column of `ids` with the new cluster
         """
         after = self.ids[rows, places]
         np.subtract.at(self.sizes, self.labels[rows], 1)
@@ -148,9 +148,9 @@ class _Auction:
         self.place[rows], self.labels[rows] = places, after
 
     def improve(self, eps: float) -> None:
-        """Move each point to its best candidate cluster if this lowers its cost + price by more than ε.
+        """Move each point to its best candidate cluster if this lowers its cost + price by more than ε, in place.
 
-        This is done before prices are adapted with a smaller ε.
+        `settle` then changes the prices with the same ε.
         """
         values = self.costs + self.prices[self.ids]
         best = values.argmin(axis=1)
@@ -159,7 +159,7 @@ class _Auction:
         self.move(moves, best[moves])
 
     def settle(self, eps: float) -> None:
-        """Change assignment and prices until all sizes are within their bounds, and prices are consistent with them.
+        """Change assignment and prices, in place, until all sizes are within their bounds and all prices consistent.
 
         A consistent price is 0, or positive with a size at the upper bound, or negative with a size at the lower bound.
         """
@@ -174,8 +174,8 @@ class _Auction:
         """Raise the prices of clusters that are larger than their upper bound, or than their lower one at a price < 0.
 
         The surplus points are those whose cost + price rises least by a change to their best other candidate. The price
-        rises until these points prefer the other candidate. A negative price rises to at most 0, unless the cluster is
-        larger than its upper bound.
+        rises until these points prefer the other candidate, to which they are moved. A negative price rises to at most
+        0, unless the cluster is larger than its upper bound. Assignment and prices are changed in place.
         """
         while True:
             over = (self.sizes > self.upper) | ((self.prices < 0) & (self.sizes > self.lower))
@@ -211,7 +211,7 @@ class _Auction:
 
         The price falls until as many points prefer the cluster as are missing. These are the points whose cost + price
         rises least by a change to this cluster. A positive price falls to at least 0, unless the cluster is smaller
-        than its lower bound. Returns whether there are such clusters.
+        than its lower bound. Assignment and prices are changed in place. Returns whether there were such clusters.
         """
         short = (self.sizes < self.lower) | ((self.prices > 0) & (self.sizes < self.upper))
         for c in np.flatnonzero(short).tolist():

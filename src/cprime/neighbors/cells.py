@@ -24,7 +24,7 @@ _NEAR_OF_LISTS = 32
 class GroupedCenters:
     """Centers (C, D), and for each of g groups of rows its candidates: the centers that are searched for these rows.
 
-    origins (g, D): a point near the rows of each group, used as origin of differences for precision
+    origins (g, D): a point near the rows of each group; differences from it are computed for precision
     offered (g, m): ids of up to m candidates of each group, at least one, padded with −1
     """
 
@@ -34,19 +34,19 @@ class GroupedCenters:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        # Rows are first assigned to the origin of their group. Squared distances to origins are multiplied by a huge
-        # number, so that every candidate is better than an origin.
+        # The kernel starts from an assignment of each row to a center, so rows are assigned to `origins` at first.
+        # Squared distances to `origins` are multiplied by a huge number, so that each candidate center is preferred.
         self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5
 
     def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
         """Return for every row the nearest candidate of its group: ids of centers (n,), and squared distances (n,).
 
-        A group is a set of rows with common candidate centers.    group (n,): index of each row's group
+        A group is a set of rows with the same candidate centers.    group (n,): index of each row's group
         """
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        # A row remains assigned to the origin of its group only if it equals the origin, because a distance of 0 stays
-        # 0 when it is multiplied by the huge factor of origins. Its nearest center is the one of the origin.
+        # A row that equals the point of its group in `origins` remains assigned to it, because its distance is 0.
+        # Such a row gets the candidate center that is nearest to this point.
         stayed = labels < n_groups
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)
@@ -84,7 +84,7 @@ def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
-    """Return the items of each group: (n_groups, size of the largest group) int32, ascending, padded with −1.
+    """Return the indices of each group's items: (n_groups, size of the largest group) int32, ascending, −1 padded.
 
     groups (n,): index of the group of each of n items    n_groups: number of groups
     """
@@ -172,7 +172,7 @@ class Cells:
         return out
 
     def _components(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the indices of all components in the given cells (groups of components), in the order of the cells."""
+        """Return the ids (m,) of all components in the given cells (groups of components), cell by cell."""
         members = self.members[cells]
         return members[members >= 0]
 

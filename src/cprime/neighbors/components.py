@@ -115,8 +115,9 @@ class Components:
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return neighbor lists: ids of the nearest other components of each component, (C, min(n_neighbors, C) − 1).
+        """Return neighbor lists: for each component, ids of the nearest other components, nearest first.
 
+        The shape is (C, min(n_neighbors, C) − 1), because n_neighbors counts the component itself.
         previous: neighbor lists that the last call returned, which can speed up the search, or None
         """
         return exact_lists(self.centers, n_neighbors, previous)
@@ -218,8 +219,9 @@ class GaussianCosts(KernelComponents):
         self.covariances = covariances
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return neighbor lists: for each component c, the components c̃ of least mean cost for points drawn from c.
+        """Return neighbor lists: for each component c, other components c̃ of least mean cost for points drawn from c.
 
+        The result has ids (C, min(n_neighbors, C) − 1), least mean cost first; c is not in its own list.
         The mean cost has a closed form, KL(c‖c̃) − log π_c̃ up to constants (KL: Kullback-Leibler divergence, π:
         weights), and is computed for all C² pairs. For more than 32,768 components, neighbors are found by distances of
         means instead, starting from the lists `previous` if given.
@@ -252,9 +254,9 @@ class GaussianCosts(KernelComponents):
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
-    """Return neighbor lists in which each component is removed from its own list; −1 (no entry) is moved to the end.
+    """Return neighbor lists (m, G − 1) from `lists` (m, G): each component is removed from its own list.
 
-    From a list that does not contain its own component, the last entry is removed.
+    From a list that does not contain its own component, the last entry is removed. Entries −1 (none) are at the end.
     first: id of the component to which the first row belongs
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
@@ -286,7 +288,7 @@ def put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """Return ids of the nearest other components of each component: (C, min(n_neighbors, C) − 1).
+    """Return ids of the nearest other components of each component, nearest first: (C, min(n_neighbors, C) − 1).
 
     All C² distances between centers are computed. This is the update of lists in Algorithm 1 of Forster & Lücke 2018.
     If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
@@ -305,7 +307,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
-    """Return new neighbor lists: the nearest components among each component's neighbors, and the neighbors of these.
+    """Return new neighbor lists: the nearest among each component's present neighbors and their neighbors.
 
     lists (C, G − 1): ids of the G − 1 current neighbors of each component, without the component itself
     Returns ids (C, min(n_neighbors, C) − 1). This takes at most O(C G² D) time.

@@ -18,7 +18,7 @@ _OF_BATCHES = 8
 # The projection of a random unit vector in D dimensions on a given direction has the standard deviation 1/√D.
 # Projections are assumed to be at most this number of standard deviations.
 _SPREAD = 4
-# Cells are rebuilt if centers that have left their cells get more than this share of the weight of the assigned rows.
+# Cells are rebuilt if more than this share of the weight of assigned rows belongs to centers that left their cells.
 _ASTRAY = 0.25
 # Cells are rebuilt only after at least C / _SHARE rows have been assigned.
 _SHARE = 4
@@ -166,7 +166,8 @@ class OnlineCenterIndex:
 
         winners (m,): indices of the centers that moved    counts (m,): weight of the batch's rows assigned to each
         """
-        place = np.full(len(centers), -1, dtype=np.int32)  # remains −1 for centers that equal an earlier center
+        # The position remains −1 for a center that equals an earlier center, because only the earlier one is in a cell.
+        place = np.full(len(centers), -1, dtype=np.int32)
         place[self.near.order] = np.arange(len(self.near.order), dtype=np.int32)
         places = place[winners]
         held = places >= 0

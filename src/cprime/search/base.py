@@ -25,7 +25,7 @@ from cprime.neighbors.components import Components
 
 @dataclass(frozen=True)
 class SearchStats:
-    """Statistics of a pass over the data, from which a search updates its state. Statistics of two chunks can be added.
+    """Statistics of a pass over the data, from which a search updates its state.
 
     n_weighted: number of points of positive weight    n_moved: number of such points whose best component changed
     touched (m,): ids of the components that gained or lost points, in ascending order
@@ -53,7 +53,11 @@ class SearchStats:
 
 
 class Lookup(NamedTuple):
-    """Result of a search for a block of points: active sets, number of evaluated distances, and statistics."""
+    """Result of a search for a block of n points.
+
+    kept: active sets (n, C′) with their costs    n_distances: number of evaluated distances
+    stats: statistics from which the search updates its state
+    """
 
     kept: ActiveSet
     n_distances: int
@@ -71,8 +75,8 @@ class Look(Protocol):
     ) -> Lookup: ...
 
 
-# Function that takes indices into the points of positive weight. It returns these points, transformed for comparison
-# with components, and the active sets of these points.
+# Function that maps indices m of points to these points, transformed for comparison with components, and active sets.
+# The indices count only points of positive weight.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
@@ -88,17 +92,17 @@ class Search(Protocol):
 
     @property
     def keeps_winners(self) -> bool:
-        """Return whether the search starts from each point's best component if the initialization has found it."""
+        """Return whether the search starts from the best component of each point, if the initialization found it."""
         ...
 
     @property
     def warmup(self) -> int:
-        """Return the number of E-steps before the first M-step, or its upper limit if `warmup_settles` is true."""
+        """Return the number of E-steps before the first M-step; if `warmup_settles` is true, it is an upper limit."""
         ...
 
     @property
     def warmup_settles(self) -> bool:
-        """Return whether the E-steps before the first M-step end as soon as the error falls only little."""
+        """Return whether the E-steps before the first M-step end early, once an E-step lowers the error only little."""
         ...
 
     published: ClassVar[bool]
@@ -127,11 +131,14 @@ class Search(Protocol):
         ...
 
     def refresh(self, state: State, components: Components) -> State:
-        """Return the search's state with updated neighbor lists; called before each pass over the data."""
+        """Return the search's state with neighbor lists updated for these components, before a pass over the data."""
         ...
 
     def look(self, state: State, components: Components, key: Key) -> Look:
-        """Return the callable that searches the points of each block in one pass over the data."""
+        """Return the callable that finds the active sets of the points of each block, in one pass over the data.
+
+        state: state of the search    key: counter-based random key, from which random candidates are computed
+        """
         ...
 
     def learn(
@@ -153,7 +160,7 @@ class Search(Protocol):
         ...
 
     def undone(self, state: State) -> State:
-        """Return the search's state after a pass was rejected, and the previous active sets of all points restored."""
+        """Return the search's state for active sets that were restored because the last pass was rejected."""
         ...
 
     def agreement(self, state: State) -> float | None:
@@ -164,7 +171,7 @@ class Search(Protocol):
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
-        """Return the list of G neighbors of each component c as (C, G) int32: c itself first, padded with −1.
+        """Return the neighbor list of each component c: ids (C, G) int32, c itself first, padded with −1.
 
         Returns None if all components are searched.
         """

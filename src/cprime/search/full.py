@@ -81,8 +81,8 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)
     nearest, truth = components.best(points, kept.ids.shape[1])
-    # The search agrees if it found the best component, or another component of equal or lower cost. The same component
-    # can have costs that are rounded differently, so ids are compared, too.
+    # The search agrees if it found the best component, or another component of equal or lower cost.
+    # Costs of the same component can be rounded differently, so ids are compared, too.
     agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)

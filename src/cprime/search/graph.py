@@ -41,19 +41,21 @@ _AUDITS = (4, 5, 6, 10, 15)
 _AUDIT_POINTS = 1024
 # Least share of points whose best component must be found in an audit, for lists of the initial length.
 _FOUND = 0.94
-# The same share for longer lists. It is greater, because missed components are more harmful to fits with such lists.
+# Least share of points whose best component must be found in an audit, for lists longer than the initial ones.
+# It is greater, because missed components are more harmful to fits with such lists.
 _FOUND_BY_LONGER = 0.96
-# Greatest relative excess of J that incomplete lists may cause, and first iteration in which it is checked.
+# Greatest relative excess of the error J that incomplete lists may cause, and first iteration in which it is checked.
 _MISSED, _LATE = 0.007, 6
 # Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
-# A center moved by a jump is added to the lists of this number of neighbors. Mostly random lists begin with as many.
+# A center moved by a jump is added to the lists of this number of its new neighbors.
+# Where neighbor lists are mostly random, their first entries are this number of nearest components.
 _NEAR = 8
 # Maximum length of lists that are computed from neighbors of neighbors.
 _MOST_OF_MANY = 65
-# Maximum length of lists that are computed from all pairs: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
+# Maximum length of lists computed from all pairs of C components: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
 _MOST_SHARE, _MOST_OF_FEW = 4, 129
-# If C′ > 1: number of first passes that all evaluate new candidates, and period of the later passes that do so.
+# For active sets of several components: number of first passes that all evaluate neighbors, and period of later ones.
 _EXPLORING, _PERIOD = 6, 3
 # Maximum size in bytes of data whose rows are copied in the order of their components by default.
 LARGEST_COPY = 4 * 2**30
@@ -63,10 +65,11 @@ FEW = 2048
 
 @dataclass(frozen=True)
 class GraphCellLookup:
-    """Search for the initial active sets of a block of points.
+    """Search for the initial active sets of a block of points: a first component for each point, and its neighbors.
 
-    Candidates are the best component in coarse cells (groups of components) near a point, and this one's neighbors.
-    cells: the cells, None if each point already has a component    lists (C, G − 1): neighbors of each component
+    The first component is the best one in coarse cells (groups of components) near the point. If points already have
+    components, it is the point's own component instead. Neighbors are searched only if active sets are larger than 1.
+    cells: the cells; None if each point already has a component    lists (C, G − 1): neighbors of each component
     """
 
     cells: Cells | None
@@ -128,7 +131,7 @@ class ListLookup:
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the active sets (n, C′) with the component first whose neighbors are candidates in this pass.
+        """Return the active sets (n, C′) in another order: first the component whose neighbors are candidates.
 
         This component is the best one in passes of even number, and another one of the active set in passes of odd
         number.    ids (n, C′): active sets, best component first
@@ -346,12 +349,12 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     active[state.last.touched] = True
     if active.all():
         return None
-    # A neighbor of id −1 (none) reads the appended last entry, False, so it does not make a component active.
+    # An id of −1 (no neighbor) selects the appended last entry, False, so it does not make a component active.
     return active | np.append(active, False)[state.lists].any(axis=1)
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return neighbor lists (C, length) in which all but the 8 nearest are replaced by distinct random components."""
+    """Return neighbor lists (C, length): the 8 nearest of each given list, and distinct random components."""
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
@@ -363,9 +366,9 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Return the better of two components for each point: its present one, and the best one in cells near it.
+    """Return ids (n,): for each point the better of its present component and the best one in cells near it.
 
-    before (n,): present components    cells: coarse cells (groups of components)    The result has shape (n,).
+    before (n,): present components    cells: coarse cells (groups of components)
     """
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)

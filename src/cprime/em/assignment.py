@@ -76,9 +76,10 @@ class SampledAssignment:
     def places(
         self, block: Block, responsibilities: NDArray[np.float64], rows: slice = slice(None)
     ) -> NDArray[np.intp]:
-        """Draw one of H components for each row, with the probabilities `responsibilities` (n, H).
+        """Draw one of H components for each of n rows, with the probabilities `responsibilities` (n, H).
 
-        rows: slice that selects these n rows of the block
+        rows: slice that selects the n rows, if `responsibilities` describes only a part of the block. It selects the
+        random numbers of these rows, because each row of the data has its own random number.
         Returns the column of `responsibilities` that is drawn for each row: (n, 1).
         """
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]

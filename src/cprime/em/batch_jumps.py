@@ -62,10 +62,16 @@ class HalfSums:
 
 @dataclass(frozen=True)
 class HeldOutGains:
-    """Pass that sums, for each cluster, the decrease of J if its halves get centers, and the squares of its terms.
+    """Pass that estimates, for each of C clusters, the decrease of J if its center is replaced by those of two halves.
 
-    The halves of a point's cluster are those of the other fold, so the sums (2, C) are not biased by the choice.
-    centers (C, D)    halves (2, 2C, D): of both folds, as `HalfSums` has them    folds: key of the folds
+    Each point x of a cluster with center μ has a gain w (‖x − μ‖² − min ‖x − h‖²), over the two halves' centers h.
+    Points are divided at random into two folds. The halves were computed from one fold and are tried on the other, so
+    the gains are not too great by chance. The result (3, C) has, for each cluster, the sums over its points of the
+    gains, of their squares, and of the errors w ‖x − μ‖².
+
+    centers (C, D)    folds: key of the random numbers that divide the points into two folds
+    halves (2, 2C, D): centers of the first and of the second half of each cluster; columns c and C + c of the array
+    belong to cluster c in the first and in the second fold
     """
 
     centers: Floats

@@ -100,7 +100,10 @@ def diverse_start(number: int) -> "str | PartitionStart":
 
 
 def is_chosen(number: int) -> bool:
-    """Return whether start `number` is the best of several short runs."""
+    """Return whether a fit makes several short runs for the start `number`, and continues the best of them.
+
+    The first few starts, of different kinds, begin with a single run each.
+    """
     return number >= len(_FIRST)
 
 

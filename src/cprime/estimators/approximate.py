@@ -69,5 +69,5 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         points = model.embed(data.take(np.sort(rows)).X)
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-        )  # with C′ = C every active set contains all components, so only the best component of a row can be wrong
+        )  # If C′ = C, active sets contain all components: only the best component is compared.
         return full.certify(points, kept, nearby.components, self._scale(model))

@@ -104,7 +104,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return getattr(self, "n_clusters" if hasattr(self, "n_clusters") else "n_components")
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Return X, checked, as `Data`: rows with their weights, in a form that passes over the data can read.
+        """Check X and return it as `Data`: rows with their weights, which passes over the data can read.
 
         reset: whether X is training data, which must have at least one point per component
         """
@@ -126,13 +126,17 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         raise NotImplementedError
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        """Return the initialization of the centers, and the function that makes the starting parameters from them."""
+        """Return how a fit starts, as a pair.
+
+        The first item is the initialization of the centers (a name, an object, an array or a function). The second item
+        is the function that makes the starting parameters from these centers.
+        """
         raise NotImplementedError
 
     def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None) -> Solution:
-        """Return the result of a fit that ends with the state `run`.
+        """Return the parameters and other results of a fit that ends with the state `run`.
 
-        n_active: C′
+        n_active: C′, the size of active sets
         measured: fitted attributes that a last pass computes, such as labels and certificate, by their names without
         the underscore at the end; empty if the fit still runs
         data: data for steps that follow the EM loop, such as bounding the sizes of clusters; None if the fit still runs
@@ -143,17 +147,21 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Issue warnings after the end of a fit, such as that it did not converge; a subclass defines them."""
 
     def _continued(self) -> dict[str, Any] | None:
-        """Return the fitted attributes (a dict) at which a fit starts that continues an earlier one, otherwise None."""
+        """Return the fitted attributes (a dict) of an earlier fit that this one continues, or None for a new fit."""
         return None
 
     def _adopt(self, solution: Solution) -> None:
-        """Replace all fitted attributes by those of a solution, in one assignment, so that never only some are new."""
+        """Replace all fitted attributes by those of a solution.
+
+        This is a single assignment, so an interruption cannot leave some old and some new attributes.
+        """
         self.__dict__ = without_solution(vars(self)) | solution.attributes()
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
         """Fit the estimator to checked data, and return it.
 
-        given: the arguments X, y and sample_weight of `fit`, for callbacks    labels: known components (N,), or None
+        given: the arguments X, y and sample_weight of `fit`, which callbacks receive
+        labels: known components of the points (N,), or None
         """
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
@@ -186,13 +194,13 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         return self
 
     def _view(self, run: em.Run, n_active: int) -> Self:
-        """Return a copy of the estimator for callbacks, with the parameters of a fit that ends in the state `run`."""
+        """Return a copy of the estimator for callbacks, fitted as if the fit had ended in its present state `run`."""
         view = unfitted_copy(self)
         view._adopt(self._solution(replace(run, model=run.standing), n_active, {}))
         return view
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Model:
-        """Return the starting parameters of a run.
+        """Return the starting parameters of one run of the EM loop, as a model.
 
         If `plan` requests it, starting centers are improved by jumps: two clusters are merged, and another is split.
         """
@@ -203,7 +211,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
-        if name_of(init) is None:  # init is a function; it may store the random state, so it gets a new one
+        if name_of(init) is None:  # `init` is a function. It gets a random state of its own, which it may store.
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)

@@ -26,15 +26,16 @@ from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Look
 from cprime.search.nearby import CellIndexLookup
 
-MANY = 16384  # number of clusters from which a search by cells is several times faster than one of all centers
-ENOUGH = 20  # number of rows per cluster that a fit of the first batches, or jumps of centers, need
+MANY = 16384  # Number of clusters from which a search by cells is several times faster than one of all centers.
+ENOUGH = 20  # Number of rows per cluster that are needed for a fit of the first batches, or for jumps of centers.
 
 
 class _Update(NamedTuple):
-    """Parameters after a batch, and what the batch has shown of the centers before.
+    """Result of a batch: the parameters after it, and values that were computed with the centers before it.
 
+    model: new centers and variance    counts (C,): total weight of the points of each cluster so far
     labels (n,): cluster of each row    error: J of the batch    weight: total weight of its rows
-    exact: whether rows were compared with all centers
+    n_distances: number of evaluated distances    exact: whether rows were compared with all centers
     """
 
     model: TiedSpherical
@@ -59,7 +60,7 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # a combination has no history
+    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # none after `combine`
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     recent: RecentRows | None = None
     with computing(k_means.n_threads):
@@ -98,7 +99,7 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
 
 
 def centers_jump(k_means: Any) -> bool:
-    """Return whether `partial_fit` fits the first batches and makes jumps of centers, by the argument `exchange`.
+    """Return whether `partial_fit` fits the first batches again and lets centers jump, as the argument `exchange` says.
 
     "auto" is true if neither the initialization nor an exact search is chosen by name, because algorithms chosen by
     name, such as MacQueen's from given centers, are not altered.
@@ -123,7 +124,7 @@ def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
 
 
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
-    """Fit the rows as `fit` would do it, from one start."""
+    """Fit the rows of `data` as `KMeans.fit` would do it, from one start; return the centers, labels and J."""
     plan = k_means._plan(data)
     init = resolve_init(k_means.init, k_means.n_clusters, data, plan.jumps, plan.improved)
     start = partial(k_means._initial_model, data, init, k_means._first(data)[1], plan, key)
@@ -140,8 +141,9 @@ def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
 class RecentRows(NamedTuple):
     """Rows of the last batches, which are stored until there are enough for a fit or for jumps of centers.
 
-    X (n, D): an array, or a sparse one    weights (n,): their weights    labels (n,): clusters when they were assigned
-    n_fitted: number of rows of the last fit, if these are all rows so far; 0 if there were enough rows before them
+    X (n, D): the rows, a dense or sparse array, or None without rows    weights (n,): their weights
+    labels (n,): cluster to which each row was assigned when its batch arrived
+    n_fitted: number of rows of the last fit, if the rows here are all rows so far; otherwise 0
     shares (C,): share of each cluster in the weight of all rows, in which early rows are gradually forgotten
     """
 
@@ -152,7 +154,10 @@ class RecentRows(NamedTuple):
     shares: NDArray[np.float64]
 
     def joined(self, data: Data, labels: Any) -> "RecentRows":
-        """Return these rows and those of a batch that have positive weight; labels (n,) of all rows of the batch."""
+        """Return an instance with these rows and, after them, the rows of positive weight of a batch.
+
+        data: the batch    labels (n,): cluster of each row of the batch, also of those without weight
+        """
         rows = rows_of(data, np.arange(data.n_weighted))
         taken = data.take(rows)
         weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
@@ -163,11 +168,11 @@ class RecentRows(NamedTuple):
         return RecentRows(last, weights, np.concatenate([self.labels, last_labels]), self.n_fitted, self.shares)
 
     def without_rows(self) -> "RecentRows":
-        """Return a copy without any rows."""
+        """Return an instance that stores no rows, but the same `shares` of the clusters in the weight of all rows."""
         return RecentRows(None, self.weights[:0], self.labels[:0], 0, self.shares)
 
     def data(self) -> Data:
-        """Return the rows as data whose active sets are their labels."""
+        """Return the rows as `Data`, in which the active set of each row is its label."""
         data = local(as_rows(self.X), None if (self.weights == 1).all() else self.weights)
         data.begin(keep=False)
         data.each(em.SetLabels(self.labels))
@@ -175,19 +180,25 @@ class RecentRows(NamedTuple):
         return data
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the arrays from which `of` makes this object, for model files."""
+        """Return the stored arrays by name, for the attribute `recent_` and for model files; `of` reads them."""
         parts = {"data": self.X.data, "indices": self.X.indices, "indptr": self.X.indptr} if issparse(self.X) else {}
         parts |= {} if parts or self.X is None else {"X": self.X}
         return parts | {name: value for name, value in self._asdict().items() if name != "X"}
 
     @classmethod
     def empty(cls, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return an instance without rows; counts (C,): weight of the rows of each cluster so far."""
+        """Return an instance that stores no rows.
+
+        counts (C,): total weight of the rows of each cluster so far, from which the `shares` follow
+        """
         return cls(None, np.zeros(0), np.zeros(0, dtype=np.int32), 0, counts / counts.sum())
 
     @classmethod
     def of(cls, k_means: Any, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return the rows that the estimator stores, or none; counts (C,): weights of the clusters so far."""
+        """Return the rows stored in the estimator's attribute `recent_`; an instance without rows if there are none.
+
+        counts (C,): total weight of the rows of each cluster so far
+        """
         given = getattr(k_means, "recent_", None)
         if given is None:
             return cls.empty(counts)
@@ -201,11 +212,11 @@ class RecentRows(NamedTuple):
 def _reviewed(
     k_means: Any, data: Data, step: _Update, before: NDArray[np.float64] | None, key: Key
 ) -> tuple[_Update, RecentRows]:
-    """Fit all rows so far again, or make jumps of centers, if there are enough rows for either.
+    """Fit all rows so far again or make jumps of centers if there are enough rows; otherwise store those of the batch.
 
-    before (C,): counts of the clusters before the batch, None for the first batch    Returns the parameters, and the
-    rows that wait for the next fit or jumps. With very many clusters no rows are stored, because they would take much
-    memory.
+    step: result of the batch    before (C,): counts of the clusters before the batch; None for the first batch
+    Returns the result with the new parameters, and the rows that are stored for the next fit or jumps. With MANY or
+    more clusters no rows are stored, because they would take much memory.
     """
     C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay
     stores = C < MANY
@@ -239,8 +250,8 @@ def online_cells(k_means: Any, data: Data, centers: Floats) -> OnlineCenterIndex
     """Return the cells (groups of nearby centers) that are searched for a batch, or None if all centers are searched.
 
     All centers are searched for few clusters and for sparse rows, because this is faster for them. Otherwise the cells
-    are those of the last batch. New ones are built if there are none, or if many rows went to centers that have left
-    their cells.    centers (C, D): the present centers
+    are those of the last batch. New ones are built if there are none, or if many rows were assigned to centers that
+    have left their cells.    centers (C, D): the present centers
     """
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
     if search.exact or search.published or k_means.n_clusters < MANY or data.sparse:

@@ -11,7 +11,7 @@ from cprime.sources import is_source_like
 
 LEAST_CHUNK = 1024  # number of rows of the smallest chunks
 
-_NAMED = 3  # largest number of proposed changes of a fit in an error message
+_NAMED = 3  # largest number of changes of arguments that an error message proposes
 
 
 def within_memory(estimator: Any, X: Any) -> Any:
@@ -42,10 +42,10 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return a description of the data with the largest chunks for which the fit stays within `max_memory`.
+    """Return a description of the data whose chunks are as large as possible while the fit stays within `max_memory`.
 
-    If even the smallest chunks exceed the limit, the description has these. Also sets the attribute `_copies` of the
-    estimator: whether the fit may copy a chunk with its rows sorted by component.
+    If the fit exceeds the limit even with the smallest chunks, the description has these. Also sets the attribute
+    `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
     rows: description of the data, with their present chunks
     """
     limit = bytes_of(estimator.max_memory, "max_memory")
@@ -59,9 +59,9 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield the description `rows` of the data, then copies of it with smaller and smaller chunks.
+    """Yield descriptions of the data with smaller and smaller chunks, beginning with the given one, `rows`.
 
-    The chunk size is halved each time, down to LEAST_CHUNK rows. There are no copies if it cannot be changed.
+    The chunk size is halved each time, down to LEAST_CHUNK rows. If it cannot be changed, only `rows` is yielded.
     """
     yield rows
     if not rows.is_cut:
@@ -91,9 +91,10 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
 
 
 def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
-    """Return the bytes that a fit takes.
+    """Return the bytes that a fit needs, with chunks no smaller than the limit requires.
 
-    rows: description of the data    limit: maximum [bytes]; chunks are halved until the fit is within it; 0 is none
+    rows: description of the data
+    limit: maximum [bytes]: chunks are halved until the fit is within it, or they are smallest. 0 keeps the chunks.
     """
     for candidate in chunked(rows):
         n_bytes = sum(needed(estimator, candidate).values())

@@ -203,7 +203,7 @@ class ConditionalMixtures:
     def _each(self, make: Callable[[_RowBatch], NDArray], shape: tuple[int, ...]) -> NDArray:
         """Return the results (n, *shape) of the function `make` for all n rows, computed for a batch of rows at a time.
 
-        shape: shape of the result of one row; with it, the size of a batch is chosen such that memory is limited
+        shape: shape of the result of one row, from which the number of rows in a batch is chosen, to limit memory
         """
         given, C = self._conditional.given, self._conditional.given.n_components
         out = np.empty((len(self), *shape), dtype=given.centers.dtype)

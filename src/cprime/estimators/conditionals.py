@@ -196,14 +196,14 @@ def _given_columns(mixture: Any, X: Any, given: Model, columns: Columns, name: s
     n_features = np.shape(mixture.means_)[1]
     derived = _mixture(mixture, given, columns)
     if getattr(derived, "missing", "error") != "error":
-        derived.missing = "error"  # because conditional covariances assume that all given columns are known
+        derived.missing = "error"  # Conditional covariances assume that all given columns are known.
     return derived._opened(some_columns(X, columns, n_features, getattr(mixture, "feature_names_in_", None), name))
 
 
 def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
-    """Return a fitted estimator of the class of `mixture` with the parameters of a model.
+    """Return a fitted estimator of the class of `mixture`, with the parameters of `model`.
 
-    columns: indices of the columns, of the data of its fit, that the model describes
+    columns: indices of the columns that `model` describes, among the columns of the training data of `mixture`
     """
     params = general_params(mixture)
     params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}

@@ -30,13 +30,15 @@ class KnownCenters(NamedTuple):
     n_fixed: int = 0
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
-        """Return starting centers (C, D) in which the m known centers replace m of the centers `start` (C, D).
+        """Return starting centers (C, D): m known centers, and those of the C centers `start` that they do not replace.
 
-        Each known center replaces a center near it: the pairs have the least sum of squared distances. The known
-        centers have their own ids, and the other centers of `start` the remaining ids.
-        exact_ids: whether the other centers must keep their ids; each known center then replaces that of the same id
+        Each known center replaces another one of `start` near it, such that the sum of squared distances is least. The
+        known centers get the ids `ids`, the remaining centers of `start` all other ids. Also deletes the active sets in
+        `data`.
+        exact_ids: whether the remaining centers must keep their ids; each known center then replaces that of the same
+        id
         """
-        data.begin(keep=False)  # delete the near center that is stored for each point, because centers change their ids
+        data.begin(keep=False)  # Active sets are invalid, because centers change their ids.
         centers = start.copy()
         known = self.centers.astype(start.dtype)
         if not exact_ids:
@@ -75,8 +77,9 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
 
 
 def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Search:
-    """Return the search of a fit in which some points have labels: exact, and with the known cluster of these points.
+    """Return the search of a fit in which some points have labels.
 
+    It is exact. The active set of a labeled point contains its known cluster.
     labels (N,): known cluster of each point, −1 if unknown    Raises ValueError if an argument does not allow labels.
     """
     search = estimator.search

@@ -14,7 +14,7 @@ from cprime.model.categorical import check_codes
 
 @dataclass(frozen=True)
 class LargestCounts:
-    """Largest number of each column (D,) in some rows, found by the job `CheckCounts`; zeros if rows are sparse."""
+    """Greatest number in each column (D,) of some rows, found by the job `CheckCounts`; zeros if rows are sparse."""
 
     largest: NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Functions that read or derive k-means and mixture estimators alike, although their attributes have other names."""
+"""Functions that read k-means and mixture estimators, or derive others from them, although attribute names differ."""
 
 import copy
 from typing import Any
@@ -16,8 +16,7 @@ from cprime.model import Model
 from cprime.model.tied_spherical import variance_floor
 from cprime.seeding.methods import name_of
 
-# Arguments that are useful for one fit only, so derived estimators get None: starting values for its number of
-# components, its folders, its limit of memory, its callbacks.
+# Arguments that are useful for one fit only. Estimators derived from the fitted one get None for these.
 _OF_ONE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
 
 
@@ -51,9 +50,10 @@ def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
 
 
 def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
-    """Return a dict of the constructor arguments that set the number of components.
+    """Return a dict of the constructor arguments that change the number of components to `n_components`.
 
-    If `n_active` of a mixture is an integer of at least this number, it is set to the number, and `search` to "auto".
+    If `n_active` of a mixture is an integer that is not less, the dict sets it to `n_components`, and `search` to
+    "auto".
     """
     if hasattr(estimator, "n_clusters"):
         return {"n_clusters": n_components}

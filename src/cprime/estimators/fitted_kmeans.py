@@ -52,6 +52,7 @@ class FittedKMeans(NearestCenter):
     def _means_of(self, found: LabeledSums, centers: NDArray) -> NDArray:
         """Return the means of the points of each cluster as centers (C, D); an empty cluster keeps its center.
 
+        If the metric is "cosine", the means are scaled to length 1.
         found: total weight and sum of the points of each cluster    centers (C, D): the present centers
         """
         means = means_of(found.counts, found.sums, centers).astype(centers.dtype)

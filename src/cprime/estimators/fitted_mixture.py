@@ -110,7 +110,10 @@ class FittedMixture(DensityMixin, Clusterer):
         return ("means_", "weights_", *self._family.attribute_names)
 
     def _solution_of(self, model: Model, n_active: int, **results: Any) -> MixtureSolution:
-        """Return a solution with the parameters of a model. n_active: C′    results: further fields of the solution"""
+        """Return a `MixtureSolution` with the parameters of `model`.
+
+        n_active: C′, the size of active sets    results: further fields of the solution, by name
+        """
         return MixtureSolution(model, self.covariance_type, 1 if self.assignment == "hard" else n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
@@ -124,9 +127,9 @@ class FittedMixture(DensityMixin, Clusterer):
         return family.from_attributes(given, means, weights, reg_covar)
 
     def _say_truncated(self, method: str) -> None:
-        """Log that a method uses only C′ < C components of a row because n_active is "auto"; each text is logged once.
+        """Log that a method uses only C′ < C components of each row, if this is so because n_active is "auto".
 
-        method: name of the method, for the text
+        Each text is logged only once.    method: name of the method, for the text
         """
         C = len(self.means_)
         if self.n_active_ < C and self.n_active == "auto":

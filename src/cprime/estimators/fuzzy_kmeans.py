@@ -222,7 +222,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
         return self
 
     def _set_run(self, fit: fuzzy.FuzzyRun, n_active: int) -> Self:
-        """Set the fitted attributes from the state of a start, `fit`, and return the estimator.
+        """Set the fitted attributes from `fit`, the present state of one start, and return the estimator.
 
         n_active: C′, the number of clusters to which a point belongs
         """
@@ -240,8 +240,9 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
         """Return the rule that computes memberships from squared distances, according to the constructor arguments.
 
-        Return None if the constant λ of the rule must first be estimated from the starting centers.
-        n_active: C′, which limits the exponent m, because C′^−m must be a positive number
+        Returns None if the constant λ of the rule must first be estimated from the starting centers.
+        n_active: C′, the number of clusters of a point. Raises ValueError if the exponent m is so large that C′^−m
+        would be 0.
         """
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")

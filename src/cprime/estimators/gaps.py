@@ -51,9 +51,9 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return the same data with rows that use column means in place of missing values in distances to centers.
+    """Return the same data, in which column means replace missing values when distances to centers are computed.
 
-    The rows still mark missing values. Without missing values, the returned data are read as complete rows.
+    The rows still mark missing values as such. If no value is missing, the returned data are read as complete rows.
     names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.
     """
     found: ColumnSums = data.each(SumColumns())

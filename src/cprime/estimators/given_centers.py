@@ -20,10 +20,8 @@ from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
 _METRICS = ("euclidean", "cosine", "inner_product")
-# Each thread computes the scalar products of a few rows with all centers at a time. These are at most _BLOCK products,
-# but at least those of _ROWS rows.
-_BLOCK = 2**18
-_ROWS = 32
+_BLOCK = 2**18  # Largest number of scalar products of rows and centers that a thread computes at a time.
+_ROWS = 32  # Least number of rows whose scalar products a thread computes at a time, even if they exceed _BLOCK.
 
 
 def assign(

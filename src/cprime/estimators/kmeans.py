@@ -380,7 +380,10 @@ class KMeans(FittedKMeans, Clusterer):
     def _first_model(
         self, data: Data, centers: NDArray, exact: bool, known: KnownCenters | None = None
     ) -> TiedSpherical:
-        """Return the model with the starting (and known) centers; its σ² is computed in the first E-step."""
+        """Return a model with the starting centers, in which known centers (constraints of the fit) replace others.
+
+        Its variance σ² is computed in the first E-step.
+        """
         if data.gaps:
             return first_of_gaps(data, centers, exact)
         if known is not None:

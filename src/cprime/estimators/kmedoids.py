@@ -21,8 +21,7 @@ from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
 
-# Metrics with a parameter that would be computed from the data if it is not given. It must be given, because `fit` and
-# `predict` have different data.
+# Metrics with a parameter that SciPy computes from the data by default. It must be given, as `predict` has other data.
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}
 
 
@@ -210,7 +209,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return self
 
     def _set_run(self, fit: medoids.MedoidsRun, X: NDArray) -> Self:
-        """Set the fitted attributes from the state of a start, `fit`, on the data X, and return the estimator."""
+        """Set the fitted attributes from `fit`, the present state of one start on the data X; return the estimator."""
         self.medoid_indices_ = fit.medoids.astype(np.int64)
         self.cluster_centers_ = None if self._precomputed else X[fit.medoids]
         self.objectives_ = list(fit.objectives)

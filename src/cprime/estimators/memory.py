@@ -37,12 +37,12 @@ from cprime.sources.arrays import ArraySource, SparseSource
 from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
 
-# Largest number of copies of the parameters, and of the sufficient statistics (sums), that exist at the same time. The
-# peak is in an M-step with momentum. The second line is for models whose M-step overwrites the sums.
+# Largest numbers of copies of the parameters and of the sufficient statistics at a time: in M-steps with momentum.
 PARAMETERS, SUMS = 3, 5
+# The same two numbers for models whose M-steps overwrite the sufficient statistics.
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
 _TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
-_LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists while these are updated.
+_LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists during their update.
 _LIST_ROWS = 65536  # Number of components whose neighbor lists are computed together from the earlier lists.
 _MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # Mean costs of pairs of components: bytes per pair, most pairs in memory.
 _MARGINALS = 100 * 10**6  # Largest size in bytes of tables of marginal densities, which rows with missing values need.

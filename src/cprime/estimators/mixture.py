@@ -56,7 +56,7 @@ class Mixture(FittedMixture):
     means_init: Any
     precisions_init: Any
     learning_decay: float
-    _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" uses partitions of scaled columns, too
+    _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" also starts from scaled columns
 
     @restore_on_error
     @with_callbacks
@@ -236,7 +236,11 @@ class Mixture(FittedMixture):
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:
-        """Return the initialization of the means (a name, function or array), and the parameters given by the user."""
+        """Return how a fit starts, as a pair.
+
+        The first item is the initialization of the means (a name, an object, a function or an array). The second item
+        has the parameters that the user gives.
+        """
         C, D = self.n_components, data.n_features
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")

@@ -19,8 +19,7 @@ from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-# Meanings of init_params="auto": the starts of `em.diverse_start`, or, if these take too long or do not apply, three
-# initializations in turn.
+# Meanings of init_params="auto": the starts of `em.diverse_start`, or three initializations in turn if these are slow.
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 
@@ -128,7 +127,7 @@ class GivenParameters:
 def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: bool) -> NDArray:
     """Run a k-means with default options for the initialization of a mixture, and return its centers (C, D).
 
-    The center of each point remains stored in `data`.
+    Afterwards the active set of each point in `data` is its nearest center.
     key: counter-based random key    copies: whether the fit may copy the rows and sort them by component
     """
     k_means = KMeans(n_clusters, max_iter=max_iter)

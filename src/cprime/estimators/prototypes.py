@@ -35,7 +35,7 @@ class FuzzyBase(Prototypes):
     n_active_: int
 
     def _rule(self) -> fuzzy.Rule:
-        """Return the function of squared distances that computes memberships, with the fitted parameters."""
+        """Return the fitted rule: an object that computes memberships from squared distances of points to centers."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-# Limits of a partial search's quality, beyond which a warning is issued: the least share of points whose best component
-# is in the active set; the greatest relative excess of J over J of the exact nearest centers; the greatest loss of free
-# energy F by inexact active sets [nats per point].
-LEAST_AGREEMENT = 0.9
-MOST_EXCESS = 0.02
-MOST_SHORTFALL = 0.1
+# A warning is issued if a partial search is of lower quality than these limits.
+LEAST_AGREEMENT = 0.9  # Least share of points whose best component is in their active set.
+MOST_EXCESS = 0.02  # Greatest relative excess of J over J of the exact nearest centers.
+MOST_SHORTFALL = 0.1  # Greatest loss of free energy F by inexact active sets [nats per point].
 
 _log = logging.getLogger("cprime")
 

@@ -29,21 +29,16 @@ from cprime.seeding.random_rows import draw_rows
 
 logger = logging.getLogger("cprime")
 
-CANDIDATES = 16  # Each point is at first assigned to one of this number of nearest centers, its candidates.
-_LISTED = 4  # Number of entries of a neighbor list that are searched, per candidate.
+CANDIDATES = 16  # Number of nearest centers (candidates) of a point, one of which it is assigned to at first.
+_LISTED = 4  # Number of entries of a neighbor list that are searched for each candidate.
 _ACCURACY = 1e-4  # Largest relative excess of the cost of an assignment over the least possible cost.
-# A problem of N points and C clusters is large from this N·C on. Iterations within the bounds then end after
-# _MOST_ITERATIONS, or if J falls by less than the share _LEAST_FALL.
-_LARGE = 2**24
-_MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3
-# Largest N·C of medium and of small problems, for which iterations are also started from other centers (random rows and
-# k-means++ in turn), and the number of these starts. The best result is refined until the relative fall of J is below
-# _FINE, with assignments of the relative accuracy _FINE.
-_MEDIUM = 2**22
-_SMALL = 2**16
-_STARTS, _FEW_STARTS = 8, 4
-_FINE = 1e-6
-_FEW_REASSIGNED = 1e-3  # Iterations that minimize the sum of distances end at this share of reassigned points.
+_LARGE = 2**24  # Least N·C of a large problem, which has N points and C clusters.
+_MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # Large problems: most iterations, and relative fall of J at which they end.
+_MEDIUM = 2**22  # Largest N·C of problems for which iterations also start from other centers, and are then refined.
+_SMALL = 2**16  # Largest N·C of small problems.
+_STARTS, _FEW_STARTS = 8, 4  # Number of random starts of small problems, and of problems above _SMALL up to _MEDIUM.
+_FINE = 1e-6  # Relative accuracy of assignments, and relative fall of J at the end of iterations, in refinements.
+_FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize the sum of distances end.
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
@@ -173,11 +168,11 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
 def _starts(
     k_means: Any, data: Data, options: "_Options", fine: "_Options"
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
-    """Yield additional starting centers, each with the options of the iterations that follow, in their order.
+    """Yield pairs: starting centers (C, D), and a tuple of options for the runs of iterations that follow one another.
 
     Some iterations minimize the sum of distances first, because these find other optima than iterations that minimize
     the sum of squared distances; from random rows they often find better ones.
-    fine: options of accurate iterations
+    options: usual options    fine: options of accurate iterations
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):

@@ -36,8 +36,7 @@ NEEDED = {
     "XMeans": _SPLIT,
     "GMeans": _SPLIT,
 }
-# Attributes that describe the iterations of a fit. Estimators that were derived from others have none of them, for
-# example a combination of models, or the marginal of a mixture.
+# Attributes that describe the iterations of a fit. Estimators without a fit of their own, such as marginals, lack them.
 _COURSE = {*_EM, "labels_"} - {"variance_", "n_active_", "lower_bound_"}
 _MAY_LACK = {"KMeans": _COURSE} | {  # Attributes that an estimator of a class may lack if it was derived from others.
     kind: _COURSE | {"counts_", "lower_bound_"} for kind, needed in NEEDED.items() if needed is _MIXTURE

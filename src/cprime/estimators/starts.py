@@ -29,9 +29,9 @@ from cprime.seeding import is_given
 
 logger = logging.getLogger("cprime")
 
-SPILLED = 2**30  # least bytes of active sets with their costs that a fit stores in the checkpoint's folder
+SPILLED = 2**30  # least size [bytes] of all active sets at which a fit with a checkpoint stores them in files
 
-_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # these may differ in a resumed fit
+_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # arguments that a resumed fit may change
 
 
 def best_start(

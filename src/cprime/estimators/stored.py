@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=type)
 
-# Attributes with the callbacks of an estimator: its argument, and the attribute that scikit-learn's method
-# `set_callbacks` sets.
+# Attributes with the callbacks of an estimator; scikit-learn's method `set_callbacks` sets the second one.
 _CALLBACKS = ("callbacks", "_skl_callbacks")
 
 
@@ -44,7 +43,7 @@ def _of_package() -> str:
 def documented(cls: T) -> T:
     """Decorate a class of estimators so that their HTML representations link to their pages in the API documentation.
 
-    The attributes are those of scikit-learn's `BaseEstimator`, which the class overrides.
+    It sets attributes of the class that scikit-learn's `BaseEstimator` reads to make the links.
     """
     attributes: Any = cls
     attributes._doc_link_module = "cprime"

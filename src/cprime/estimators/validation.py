@@ -23,19 +23,13 @@ from cprime.seeding import is_given
 from cprime.sources.foreign import plain
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
-# If n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM (C′ = C), larger mixtures with
-# C′ = KEPT_AUTO.
+# n_active="auto" is C (exact EM) for mixtures of C ≤ EXACT_AUTO components, and KEPT_AUTO for larger mixtures.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# If search="auto", the search is partial (a point is compared only with some components) if there are at least
-# PARTIAL_COMPONENTS components, and a full search would evaluate at least PARTIAL_EVALUATIONS pairs of a point and a
-# component per iteration.
+# search="auto" is a partial search from these numbers of components, and of pairs of a point and a component, on.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-# If init="auto", the initialization is "two-level" instead of k-means++ from this number of components on, because
-# k-means++ of many components is slow.
+# init="auto" is "two-level" from this number of components on, because k-means++ of many components is slow.
 TWO_LEVEL_COMPONENTS = 4096
-# If search="auto" and the search of a k-means is not partial, it is the bounded search if there are at most
-# BOUNDED_FEATURES features, at least BOUNDED_COMPONENTS clusters, and at least BOUNDED_EVALUATIONS pairs of a point and
-# a cluster.
+# search="auto" of k-means can be the bounded search for at most this many features, at least these clusters and pairs.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists contain all components if rows are sparse.
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")

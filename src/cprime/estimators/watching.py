@@ -18,7 +18,7 @@ except ImportError:  # The installed scikit-learn is older than version 1.9.
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that only calls `fit`: a call stack has the same depth as with scikit-learn 1.9."""
+        """Return a function that only calls `fit`, so call stacks are as deep as with the decorator of version 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -72,17 +72,17 @@ class RowSample(NamedTuple):
 class Data(Protocol):
     """All points of the data, in chunks, with the active sets of the points before and after the last pass."""
 
-    sizes: tuple[int, ...]  # number of points of each chunk
-    n_points: int  # number of all points, N
+    sizes: tuple[int, ...]  # Number of points of each chunk.
+    n_points: int  # Number of all points, N.
     n_features: int
     dtype: np.dtype
     columns: list[str] | None
     weighted: bool
-    sparse: bool  # whether rows are sparse
-    gaps: bool  # whether values may be missing (NaN)
-    is_local: bool  # whether the rows are on this machine; only then can active sets be stored in its files
-    n_bytes: int  # number of bytes that all rows need if they are in memory together
-    in_memory: bool  # whether all rows are one chunk, which stays in memory after the first read
+    sparse: bool  # Whether rows are sparse.
+    gaps: bool  # Whether values may be missing (NaN).
+    is_local: bool  # Whether the rows are on this machine; only then can active sets be stored in its files.
+    n_bytes: int  # Number of bytes that all rows need if they are in memory together.
+    in_memory: bool  # Whether all rows are one chunk, which stays in memory after the first read.
 
     @property
     def n_weighted(self) -> int:
@@ -137,11 +137,11 @@ class Data(Protocol):
         ...
 
     def take(self, rows: NDArray[np.int64]) -> RowSample:
-        """Return a few rows, given by their indices in the data, with their weights and active sets."""
+        """Return the rows with the given indices, in this order, as a `RowSample` with weights and active sets."""
         ...
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-        """Assign a few points, given by their row indices `rows`, to `components`, with cost 0."""
+        """Set the best component of each point rows[i] (an index) to components[i], with cost 0; in place."""
         ...
 
     def labels(self) -> Any:

@@ -18,7 +18,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows, grouped_order
 
-_WITHOUT_WEIGHT = 2**32  # number of the first random stream for rows of zero weight; other rows use streams below it
+_WITHOUT_WEIGHT = 2**32  # first random stream for rows of zero weight; other rows use streams of smaller numbers
 
 
 @storable("block.Kept")
@@ -68,7 +68,7 @@ class ActiveSet:
         return cls(arrays["ids"], arrays.get("costs"), bounds)
 
     def at(self, places: NDArray) -> ActiveSet:
-        """Return the active sets of the points at the positions `places`, without distance bounds."""
+        """Return the active sets of those of the n points that have the positions `places`, without distance bounds."""
         return ActiveSet(self.ids[places], None if self.costs is None else self.costs[places])
 
 
@@ -159,7 +159,7 @@ class Block:
         return None if light is None or not light.any() else light
 
     def rows(self, places: NDArray) -> NDArray[np.int64]:
-        """Return the indices in the whole data of the rows at the positions `places` of this block."""
+        """Return, for each position in `places` in this block, the index of the row in the whole data."""
         return self.first + (places if self.order is None else self.order[places])
 
     def select(self, values: NDArray) -> NDArray:
@@ -203,7 +203,7 @@ class Chunk:
         return Chunk(self.kept.at(places), order), places
 
     def edited(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> Chunk:
-        """Return the chunk with some rows (indices in the chunk) assigned to the given components, with cost 0."""
+        """Return the chunk with components[i] as the best component of the points rows[i] of the chunk, with cost 0."""
         assert self.kept is not None
         assert self.kept.costs is not None
         ids, costs, places = self.kept.ids.copy(), self.kept.costs.copy(), self.places(rows)

@@ -32,11 +32,11 @@ from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 
-_GROUPS_A_THREAD = 4  # chunks are not grouped further if that leaves fewer groups per thread, unless chunks are small
-_LIGHT = 2**20  # groups of at most this many bytes of rows are small; every thread still gets at least one group
-_SENT = 2**20  # limit of job size [bytes] times number of groups, above which tasks share one copy of the job
-_FAN_IN = 8  # number of partial results that one task merges; a power of two
-_CUT = 8  # number of passes between writes of active sets to disk, from which lost results are recomputed
+_GROUPS_A_THREAD = 4  # Least number of groups of chunks per thread, unless groups are small.
+_LIGHT = 2**20  # Largest size of small groups of chunks [bytes of rows]; each thread gets at least one.
+_SENT = 2**20  # If the job's bytes times the number of groups exceed this, tasks share one copy of the job.
+_FAN_IN = 8  # Number of partial results that one task merges; a power of two.
+_CUT = 8  # Number of passes between writes of active sets to disk; lost results are recomputed from these.
 
 
 class Distributed(Data):
@@ -235,7 +235,7 @@ class Distributed(Data):
         return self._blocks
 
     def _order_blocks(self) -> None:
-        """Reorder the rows of all blocks as the active sets of their groups of chunks are ordered."""
+        """Sort the rows of all blocks, on the cluster, in the present order of the points in their chunks."""
         assert self._kept is not None
         self._ordered = [
             self._submit("ordered", tasks.in_order, blocks, kept)

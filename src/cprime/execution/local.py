@@ -23,8 +23,7 @@ from cprime.sources import Source, SparseSource, ahead
 from cprime.sources.arrays import ArraySource
 
 MakeRows = Callable[[Any], Rows]
-# Function that transforms rows before a model uses them. Its arguments are rows, the name of the data, the order of the
-# result (a permutation of the rows, or None), the index of the first row (or indices of all rows), and the weights.
+# Function that transforms rows before a model uses them; its arguments are described in `Data.prepared`.
 Prepare = Callable[..., Rows]
 
 
@@ -43,12 +42,12 @@ class Local(Data):
     def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
         self.sizes = source.sizes
-        # First row and row after the last of each chunk.
+        # For each chunk, the index of its first row, and that of its last row + 1.
         self._ranges = list(pairwise(accumulate(self.sizes, initial=0)))
         self.n_points = source.n_rows
         self.n_features = source.n_features
         self.n_bytes = source.n_bytes if source.sparse else source.n_rows * source.n_features * source.dtype.itemsize
-        self.in_memory = len(self.sizes) == 1  # because the block of a single chunk, also of a file, is cached
+        self.in_memory = len(self.sizes) == 1  # The block of a single chunk is cached, also that of a file.
         self.dtype = source.dtype
         self.columns = source.columns
         self.sparse = source.sparse
@@ -64,8 +63,8 @@ class Local(Data):
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
-        self._buffers: list[NDArray] = []  # memory into which the chunks of a file are read, pass after pass
-        self._heavy: NDArray[np.int64] | None = None  # count of positive weights in each chunk, computed on first use
+        self._buffers: list[NDArray] = []  # Memory into which chunks of a file are read; it is reused in all passes.
+        self._heavy: NDArray[np.int64] | None = None  # Count of positive weights in each chunk, computed on first use.
 
     def prepared(self, prepare: Prepare) -> "Local":
         self._prepare, self._blocks = prepare, {}
@@ -162,7 +161,7 @@ class Local(Data):
                 kept.append((mine, chunk.kept.at(chunk.places(inside))))
         X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
-            for _ in self._each_block(True):  # raises ValueError when it reads the invalid value
+            for _ in self._each_block(True):  # This pass raises ValueError when it reads the invalid value.
                 pass
         return RowSample(
             self._prepared(X, None, rows, weights).converted(len(rows)), weights, join_active_sets(kept, len(rows))
@@ -202,7 +201,7 @@ class Local(Data):
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
         opened = places(self.n_points, width, dtypes, out if several else (out,))
-        with opened as found, np.errstate(under="ignore"):  # values too small for the dtype become 0, without a warning
+        with opened as found, np.errstate(under="ignore"):  # Values too small for the dtype become 0.
             first = 0
             for X in self._pieces(n_bytes):
                 made = function(X, first) if numbered else function(X)
@@ -214,15 +213,15 @@ class Local(Data):
         return values if several else values[0]
 
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
-        """Yield all rows in original order, in pieces of bounded memory; n_bytes: bytes of one row's result.
+        """Yield all rows in their original order, as `Rows` of a few rows each, so that memory is bounded.
 
         Rows in memory are transformed for the model piece by piece. After the last piece, the source's files are
-        checked for changes.
+        checked for changes.    n_bytes: bytes of the result of one row
         """
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
-                # Positions in the block, in the original order of rows.
+                # Present position in the block of each row of the original order.
                 places = None if block.order is None else np.argsort(block.order)
                 for begin, end in cuts(0, len(block), n_bytes):
                     if places is not None:
@@ -337,7 +336,7 @@ class Local(Data):
 
 
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """Return a `Local` object for rows in memory, as one chunk. X: valid values, as an array or `Rows` object"""
+    """Return a `Local` object with rows in memory as a single chunk. X: array or `Rows` object of valid values"""
     rows = as_rows(X)
     if isinstance(rows, SparseRows):
         source: Source = SparseSource(rows)

@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime.execution.block import Chunk
 
-PREFIX = "spill-"  # beginning of the names of files, on systems that have no files without names
-_FILE = 2**30  # bytes per file (more if one array needs more); large, so that few files are open
-_PAGE = 4096  # alignment of arrays in a file [bytes]
+PREFIX = "spill-"  # Beginning of the names of files, on systems where files must have names.
+_FILE = 2**30  # Least number of bytes of a file; large, so that few files are open.
+_PAGE = 4096  # Alignment of arrays in a file [bytes].
 _ZEROS = bytes(2**20)
 
 
@@ -30,7 +30,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # by name of arrays (such as "ids"): the file with free space
+        self._files: dict[str, _MappedFile] = {}  # for each name of arrays, such as "ids": the file with free space
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those shared with its previous value `before`.
@@ -49,7 +49,10 @@ class Spill:
         )
 
     def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """Return an uninitialized array in a file; raise OSError if the disk is full."""
+        """Return an uninitialized array of the given shape and dtype in a file.
+
+        name: arrays of the same name share files    Raises OSError if the disk is full.
+        """
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if not n_bytes:
             return np.empty(shape, dtype)

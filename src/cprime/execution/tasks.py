@@ -116,7 +116,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """Return how many of the weights are positive."""
+    """Return the number of positive weights."""
     return int(np.count_nonzero(weights > 0))
 
 

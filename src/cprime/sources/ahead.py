@@ -73,7 +73,7 @@ def ahead(
         return partial(fetch, block, begin, end)
 
     coming: Callable[[], NDArray] | None = None
-    before = (0, 0)  # rows of the block that is being read
+    before = (0, 0)  # First row, and last row + 1, of the block that is read at present.
     with ThreadPoolExecutor(1, thread_name_prefix="cprime-ahead") as reader:
         for number, rows in enumerate(chain(ranges, [None])):
             block = None if coming is None else coming()

@@ -27,7 +27,7 @@ from cprime.sources.kinds import Kind, index_columns
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16
 COLUMN_BYTES = 2 * 2**20
-_GUESSED_WIDTH = 2**10  # assumed length of a column's lists of numbers until the first list is read
+_GUESSED_WIDTH = 2**10  # Assumed length of a column's lists of numbers until the first list is read.
 
 
 class ArrowSource(Source):

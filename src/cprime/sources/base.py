@@ -19,17 +19,19 @@ from cprime._utils.number_types import is_narrow
 from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20
-WHOLE_BYTES = 512 * 2**20  # data of at most this size are one chunk, which a fit reads once and holds in memory
-CHUNK_ROWS = 2**22  # largest number of rows of a chunk; it limits the memory that a pass needs per row besides the data
+WHOLE_BYTES = 512 * 2**20  # Data of at most this size are one chunk, which a fit reads once and holds in memory.
+CHUNK_ROWS = 2**22  # Largest number of rows of a chunk, because a pass also needs memory for each row.
 
 T = TypeVar("T", bound=Callable[..., Any])
-# Functions and classes that make a source from another one, by the method of `Source` that calls them. The modules that
-# define them import this one, so they register them here.
+# For methods of `Source`, by name: the function or class that makes the result. Other modules register these here.
 _makers: dict[str, Callable[..., "Source"]] = {}
 
 
 def makes_result_of(method: str) -> Callable[[T], T]:
-    """Return a decorator of the function or class that makes the result of a method of `Source`."""
+    """Return a decorator that registers the function or class that makes the result of a method of `Source`.
+
+    method: name of the method, which calls the registered function. Modules that import this one can so complete it.
+    """
 
     def register(maker: T) -> T:
         _makers[method] = maker
@@ -82,12 +84,12 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
-    _is_one_chunk = False  # whether all rows are one chunk unless `chunk_rows` is set
-    preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data
-    _place = ""  # name of the array or table in a file that is read; "" if a file has only one
-    _reads_text = False  # whether names of rows may have any type, and are read as Arrow arrays
-    sparse = False  # whether rows are `kernels.SparseRows`
-    _keeps_narrow = False  # whether `_fill` can write a narrow type (such as uint8) that all columns have
+    _is_one_chunk = False  # Whether all rows are one chunk unless `chunk_rows` is set.
+    preparation: Any = None  # `Preparation` (scaling, missing values) of rows, also for a model's new data.
+    _place = ""  # Name of the array or table in a file that is read; "" if a file has only one.
+    _reads_text = False  # Whether names of rows may have any type, and are read as Arrow arrays.
+    sparse = False  # Whether rows are `kernels.SparseRows`.
+    _keeps_narrow = False  # Whether `_fill` can write a narrow type (such as uint8) that all columns have.
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -119,7 +121,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether this source is, apart from weights, just an array in memory, all of it in its own dtype."""
+        """Return whether the rows are one whole array in memory that is read in its own type; there may be weights."""
         return False
 
     @property
@@ -184,7 +186,7 @@ class Source(Columns, ABC):
         """Read rows into a C-ordered array (end - begin, n_features) of type float32, float64 or `stored`."""
         self._check_range(begin, end)
         if begin < end:
-            with np.errstate(over="ignore"):  # overflow gives infinity, which `check_finite` reports
+            with np.errstate(over="ignore"):  # Overflow gives infinity, which `check_finite` reports.
                 self._fill(begin, end, out)
 
     def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
@@ -260,7 +262,10 @@ class Source(Columns, ABC):
         return _makers["subset"](self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
-        """Return a source of the chosen columns (or of the values in a column of lists) at the given positions."""
+        """Return a source of the same rows with the columns at the given positions among the chosen ones.
+
+        If the chosen column has lists of numbers, these are positions of values in each list.
+        """
         if self._list is not None:
             return _makers["part"](self, columns)
         return self.select([self._positions[j] for j in columns.tolist()])
@@ -369,7 +374,10 @@ class Source(Columns, ABC):
         return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize)))
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        """Write rows with distinct, ascending indices into out; rows that are close in the file are read together."""
+        """Write the rows with the given distinct, ascending indices (m,) into `out` (m, n_features).
+
+        Rows that are close to each other in the file are read together.
+        """
         span = self._span()
         first = np.flatnonzero(np.diff(rows // span, prepend=-1))
         for a, b in zip(first, [*first[1:], len(rows)], strict=True):
@@ -379,11 +387,11 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """Return the length of the ranges into which rows are cut; requested rows in one range are read together."""
+        """Return the number of rows of the ranges into which a file is divided; rows in one range are read together."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """Return bytes for the fingerprint: the place of the rows in the files, or a hash of values in memory."""
+        """Return bytes for the fingerprint: the name of the array in its file, or a hash of the values in memory."""
         return self._place.encode()
 
     def _where(self, row: int) -> str:

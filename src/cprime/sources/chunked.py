@@ -28,7 +28,7 @@ class ChunkedSource(Source):
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         array = self._array()
         as_stored = self._chosen is None and array.ndim == 2 and array.dtype == out.dtype and out.flags.c_contiguous
-        if as_stored and hasattr(array, "read_direct"):  # of h5py, without a temporary copy
+        if as_stored and hasattr(array, "read_direct"):  # This method of h5py makes no temporary copy.
             array.read_direct(out, np.s_[begin:end])
             return
         step = self._span()

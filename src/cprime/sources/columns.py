@@ -38,7 +38,7 @@ def values_of(column: Any) -> NDArray:
     """Return the values of a column of numbers; missing ones are NaN."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(column.type):  # by text, because Arrow's own conversion is not exact
+    if pa.types.is_decimal(column.type):  # Converted by text, because Arrow's own conversion is not exact.
         column = column.cast(pa.string()).cast(pa.float64())
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)

@@ -22,8 +22,8 @@ from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, shor
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LINES = 50  # number of first lines from which the separator is detected
-_COMPARED = 1000  # number of lines that are compared with the first line to decide whether it is a header
+_LINES = 50  # Number of first lines from which the separator is detected.
+_COMPARED = 1000  # Number of lines that are compared with the first line to decide whether it is a header.
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class CsvSource(LinesSource):
             self._index = frozenset(names[:n_index])
         examples = self._text_of(lines, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
-        # Columns that Arrow takes for text, although all of their values are numbers.
+        # Columns that Arrow reads as text, although all of their values are numbers.
         spurious = [name for name in text if name not in self._examples]
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source, makes_result_of
 
-_PIECE_BYTES = 16 * 2**20  # number of bytes that are read at a time; then the rows of the subset are selected
+_PIECE_BYTES = 16 * 2**20  # Number of bytes that are read at a time, to select the rows of the subset from them.
 
 
 class DerivedSource(Source):

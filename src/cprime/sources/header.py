@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # with at least this many rows, one difference of the first line from the rows is enough for a header
-_SOME = 10  # with at least this many rows, a value in the first line that is far from all others is significant
-_SEVERAL = 6  # a row of data with at least this many columns is rarely monotonic
+_MANY = 100  # Number of rows from which on one difference to the first line shows that it is a header.
+_SOME = 10  # Number of rows from which on it counts if a value in the first line is far from all rows.
+_SEVERAL = 6  # Number of columns from which on a row of data is rarely monotonic.
 _YEARS = (1900, 2100)
-_AROUND = ' \t"'  # characters around the value of a cell
+_AROUND = ' \t"'  # Characters around the value of a cell.
 
 
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
@@ -36,7 +36,7 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
     missing = np.array([[cell == "" for cell in row] for row in cells])
     if (np.isnan(values) & ~missing).all(axis=0).any():
         return True
-    if len(rows) > 1 and (np.diff(values[:, :n_index], axis=0) == 1).all(axis=0).any():  # an index of row numbers
+    if len(rows) > 1 and (np.diff(values[:, :n_index], axis=0) == 1).all(axis=0).any():  # A column has row numbers.
         return True
     any_whole = any(all(cell == "" or cell.lstrip("+-").isdecimal() for cell in row[n_index:]) for row in cells)
     return _differs(named, values[:, n_index:], any_whole)
@@ -56,7 +56,7 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
     years = bool(_years(first)[0])
     ordered = years or bool(_ordered(first)[0])
     counts = _counts(names)
-    above = whole and not any_whole  # the first line has whole numbers, the rows have decimal numbers
+    above = whole and not any_whole  # The first line has whole numbers, the rows have decimal numbers.
     consecutive = (np.diff(values, axis=1) == 1).all(axis=1) & (D > 1)
     alike = (_years(values) | _ordered(values, steps=bool(_equal_steps(first)[0])) | consecutive).mean()
     alone = ordered and alike == 0

@@ -18,8 +18,7 @@ from cprime._utils.number_types import MOST_COLUMNS, is_bfloat16
 
 _log = logging.getLogger(__name__)
 
-# Errors that NumPy may raise when it reads a file that contains no array. There are many, because NumPy parses the
-# headers of files as Python code, and archives by the module zipfile.
+# Errors of NumPy for a file without an array; it parses headers as Python code, and archives by the module zipfile.
 NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),
@@ -40,9 +39,9 @@ class Lists:
         return f"lists of {self.dtype}" if self.width is None else f"lists of {self.width} {self.dtype}"
 
 
-Kind = np.dtype | Lists | str  # type of a column; a str names a type that is not numeric
-NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # ends messages about other columns
-FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # ends messages about NaN
+Kind = np.dtype | Lists | str  # Type of a column; a str names a type that is not numeric.
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # Advice in messages about such columns.
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # Advice in messages about NaN.
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
@@ -167,7 +166,10 @@ def without_index(data: Any, name: str = "X") -> Any:
 
 
 def log_left_out(name: str, columns: Sequence[str], what: str = "the index") -> None:
-    """Log that columns are left out of the data; what: the reason, as in "the index" or "a partition"."""
+    """Log that columns are not read as data unless they are chosen by name.
+
+    name: name of the data    what: what the columns are, for the message, such as "the index" or "a partition"
+    """
     said = f"column %s is {what} and is" if len(columns) == 1 else f"columns %s are {what} and are"
     _log.info(f"%s: {said} left out of the data, unless chosen by name", name, listed(columns))
 
@@ -175,14 +177,14 @@ def log_left_out(name: str, columns: Sequence[str], what: str = "the index") -> 
 class Columns:
     """Base class of `Source` that manages the stored columns, and the choice of columns to read."""
 
-    _index: frozenset[str] = frozenset()  # names of the columns of a table's index, which are not data by default
-    _partitions: frozenset[str] = frozenset()  # names of columns stored in names of folders, not data by default
+    _index: frozenset[str] = frozenset()  # Names of the columns of a table's index, which are not data by default.
+    _partitions: frozenset[str] = frozenset()  # Names of columns stored in names of folders, not data by default.
 
     name: str
     _kinds: tuple[Kind, ...]  # stored types of all columns
     _names: tuple[str, ...] | None
-    _chosen: tuple[int, ...] | None = None  # positions of the chosen columns; None means all
-    _list: Lists | None = None  # type of the chosen column, if its values are lists
+    _chosen: tuple[int, ...] | None = None  # Positions of the chosen columns; None means all.
+    _list: Lists | None = None  # Type of the chosen column, if its values are lists.
 
     @abstractmethod
     def _copy(self) -> Self:
@@ -239,7 +241,7 @@ class Columns:
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
 
     def _settle(self) -> None:
-        """Check a new choice of columns, and set `_list` if the chosen column has lists of numbers.
+        """Check a new choice of columns, and set `_list` to the type of the chosen column if it has lists of numbers.
 
         Raises ValueError unless all chosen columns are numeric, or the only one has lists of numbers.
         """

@@ -57,7 +57,10 @@ class LinesSource(ArrowSource):
         return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
 
     def _table(self, file: Any, piece: int) -> Any:
-        """Read the chosen columns of a piece of the file; raise ValueError for values that are not numbers."""
+        """Read a piece of the file and return its chosen columns as an Arrow table.
+
+        Raises ValueError for values that are not numbers, unless the columns are read as text.    piece: its number
+        """
         import pyarrow as pa
 
         names = self._stored_columns or ()

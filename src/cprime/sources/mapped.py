@@ -19,7 +19,7 @@ from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, columns_of
 
 SLAB_BYTES = 4 * 2**20
-_APART = 2**16  # if rows begin at least this many bytes apart, each row is read separately
+_APART = 2**16  # Least distance of the beginnings of rows [bytes] at which each row is read separately.
 
 
 class MappedSource(Source):

@@ -21,8 +21,7 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, fetched, unpacked
 from cprime.sources.tables import TableSource, has_lists, table_of
 
-# For each suffix: the module of this package that reads the format, its function or class that opens a file, and
-# whether this has the argument `key`.
+# For each suffix: module of this package, its function or class that opens a file, whether it has the argument `key`.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
@@ -47,10 +46,9 @@ _OPENERS = {
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
-_FOLDERS = (".zarr", ".lance")  # suffixes of folders that hold one data set
-_IN_MEMORY = "sample_weight"  # name used in messages for weights that are not from a file
-# Classes of other libraries whose objects are read block by block, as (library, name of the class): module of this
-# package, and its function or class that makes a source.
+_FOLDERS = (".zarr", ".lance")  # Suffixes of folders that hold one data set.
+_IN_MEMORY = "sample_weight"  # Name in messages of weights that are not from a file.
+# For each (library, class) whose objects are read block by block: module of this package, its function or class.
 _OBJECTS = {
     ("lance", "LanceDataset"): ("lance_dataset", "LanceSource"),
     ("pyarrow", "Dataset"): ("arrow_dataset", "open_dataset"),

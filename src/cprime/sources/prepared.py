@@ -124,7 +124,10 @@ def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield for every chunk (index of its first row, its values (n, D), its weights (n,), 1 if there are none)."""
+    """Yield a triple for each chunk: index of its first row, its values (n, D), and its weights (n,).
+
+    Both arrays are float64. The weights are 1 if the source has none.
+    """
     begin = 0
     doubled = source.as_type("float64")
     for size in doubled.sizes:

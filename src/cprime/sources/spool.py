@@ -81,7 +81,7 @@ def fetched(url: str) -> tuple[Path, Spool]:
         try:
             changed = system.modified(path).timestamp()
         except (NotImplementedError, AttributeError, KeyError):
-            changed = 0.0  # this file system does not know when files were modified
+            changed = 0.0  # This file system stores no modification times.
         os.utime(target, (changed, changed))
     return target, spool
 

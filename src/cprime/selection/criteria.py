@@ -62,12 +62,18 @@ def critical_value(n: int, alpha: float) -> float:
 
 
 def bic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
-    """Return the BIC, −2 W L + n_parameters · log W; L is per point, W the sum of the weights (Schwarz 1978)."""
+    """Return the BIC, −2 W L + n_parameters · log W (Schwarz 1978).
+
+    L is the mean log-likelihood per point, W the sum of the weights.
+    """
     return -2 * weight * mean_log_likelihood + n_parameters * math.log(weight)
 
 
 def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
-    """Return the AIC, −2 W L + 2 · n_parameters; L is per point, W the sum of the weights (Akaike 1974)."""
+    """Return the AIC, −2 W L + 2 · n_parameters (Akaike 1974).
+
+    L is the mean log-likelihood per point, W the sum of the weights.
+    """
     return -2 * weight * mean_log_likelihood + 2 * n_parameters
 
 

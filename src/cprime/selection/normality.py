@@ -8,9 +8,9 @@ from scipy.special import log_ndtr
 
 LEAST_WEIGHT = 8.0  # least sample size for which D'Agostino & Stephens give the formula of p-values
 
-# Coefficients for the p-value p of the statistic A*, one row (least A*, a, b, c) for each range of A*. The quadratic
-# a + b A* + c A*² is log p in `_TAILS` (large A*) and log(1 − p) in `_HEADS` (D'Agostino & Stephens, Table 4.9).
+# Rows (least A*, a, b, c): p-value exp(a + b A* + c A*²) from the least A* on (D'Agostino & Stephens, Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
+# Rows (least A*, a, b, c) for smaller A*: the p-value is 1 − exp(a + b A* + c A*²).
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
 _LARGEST = 150.0  # p-values of larger A* are those of this A*, near the minimum of the quadratic for log p
 

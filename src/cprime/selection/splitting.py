@@ -45,7 +45,11 @@ class Splitter(NearestCenter, Clusterer):
     _log = __name__  # name of the logger for the rounds; the fits within a round use other loggers
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return how urgent the split of a cluster is, and its new centers (k, D), k ≤ most, or None for no split."""
+        """Return the urgency of a cluster's split, and new centers (k, D), k ≤ most; None for these if it is not split.
+
+        Clusters of greater urgency are split first.
+        cell: points of the cluster    most: largest number of new centers
+        """
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
@@ -131,7 +135,10 @@ class Splitter(NearestCenter, Clusterer):
         self._set_rounds(fit, rows, converged)
 
     def _set_rounds(self, fit: Mixture, rows: list[tuple[int, float]], converged: bool) -> Self:
-        """Set the fitted attributes from the current fit. rows: number of clusters and criterion after each round"""
+        """Set the fitted attributes from the present fit, and return the estimator.
+
+        rows: number of clusters and criterion after each round    converged: whether the rounds have converged
+        """
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
         self.cluster_centers_ = centers_of(fit, None)

@@ -129,7 +129,7 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # a part of X may lack categories
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # A part of X may lack categories.
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
@@ -186,7 +186,7 @@ def _best_fit(
     clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
-    if isinstance(best, DiscreteMixture):  # for which moved centers may be invalid parameters
+    if isinstance(best, DiscreteMixture):  # Moved centers may be invalid parameters.
         return best
     X, weights, rows = rows_in_memory(data_for(best, data.X, data.weights), rng)
     if before is not None:

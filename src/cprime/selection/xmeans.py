@@ -10,8 +10,8 @@ from cprime.persistence import model_files
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
-_JUDGED_TOL = 1e-3  # least tolerance `tol` of the fits to one cluster's points that evaluate a split or a merge
-_LEAST_POINTS = 8  # least number of distinct points per part of a cluster, on average, for a split in over two parts
+_JUDGED_TOL = 1e-3  # Least tolerance `tol` of fits to the points of a cluster that evaluate a split or merge.
+_LEAST_POINTS = 8  # Least number of distinct points per part, on average, in a split into more than two parts.
 
 
 @model_files.register

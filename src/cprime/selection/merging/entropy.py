@@ -28,8 +28,8 @@ from scipy.special import xlogy
 from cprime.em.joins import Joins, sums_by
 from cprime.kernels import grouped_order
 
-LEAST_SHARE = 1e-300  # smaller shares count as zero, so that ratios of shares are finite
-_VALUES = 2**21  # number of shares, or of pairs of shares, that are processed at a time
+LEAST_SHARE = 1e-300  # Smaller shares count as zero, so that ratios of shares are finite.
+_VALUES = 2**21  # Number of shares, or of pairs of shares, that are processed at a time.
 
 
 @dataclass(frozen=True)

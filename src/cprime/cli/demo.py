@@ -208,8 +208,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
     held_out = unseen[np.sort(rng.choice(len(unseen), scale.n_held_out, replace=False))]
     Y = patches(noisy, size=_SIZE).data
     common: dict[str, Any] = {"random_state": _SEED, "n_threads": threads}
-    # Pixels are rounded to whole gray levels. A variance of 0.1 is of the size of the rounding errors, so this
-    # reg_covar changes the covariances little.
+    # reg_covar is of the size of the rounding errors of gray levels, so it changes the covariances little.
     mixtures = [
         GaussianMixture(scale.n_components, n_active=n_active, max_iter=scale.n_iter, reg_covar=0.1, **common)
         for n_active in (1, 3)

@@ -19,8 +19,8 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # font size in points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
-_HIGH = 2.0  # if the first J of a curve exceeds the lowest J by more than this many %, its label is beside the point
-_COLUMNS = 1.6  # number of columns of the codebook's picture divided by its number of rows
+_HIGH = 2.0  # Excess of a curve's first J over the lowest J [%] from which on its label is beside the point.
+_COLUMNS = 1.6  # Number of columns of the codebook's picture divided by its number of rows.
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete, compl
 from cprime.sources.spool import received
 
 STDIN = "-"
-_BUFFERS = 4  # number of chunks that are in memory at the same time while data are read
-_LOOKED_AT = 1000  # number of first rows that are read to detect an index column or a constant column
+_BUFFERS = 4  # Number of chunks that are in memory at the same time while data are read.
+_LOOKED_AT = 1000  # Number of first rows that are read to detect an index column or a constant column.
 _ROWS_OF_INDEX = 3
 
 

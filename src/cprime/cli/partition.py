@@ -37,8 +37,7 @@ class Partition:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: Any = None
-        # One array for each Arrow batch, with one row for each cluster in this batch: the cluster, the index of the
-        # batch, the first row of the cluster in the batch, and its last row + 1.
+        # For each Arrow batch, an array of rows (cluster, index of the batch, cluster's first row in it, last row + 1).
         self._parts: list[NDArray[np.int64]] = []
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
@@ -70,7 +69,7 @@ class Partition:
                 path = folder / f"cluster={parts[first, 0]}" / "part-0.parquet"
                 path.parent.mkdir()
                 pieces = (batches[i][a:b] for _, i, a, b in parts[first:end].tolist())
-                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # because values rarely repeat
+                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # Values seldom repeat.
                     for group in _groups(pieces):
                         file.write_table(pa.Table.from_batches(group))
             del batches, pieces, group
@@ -94,7 +93,7 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # deleted before `filling` flushes all files of the folder to disk
+        path.unlink()  # Deleted here, because `filling` then flushes all files of the folder.
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:

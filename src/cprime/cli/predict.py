@@ -126,7 +126,7 @@ def predict(
         write = None if output is None else stack.enter_context(rows_writer(output, source.n_rows))
         by_cluster = None if wanted.folder is None else stack.enter_context(partition(wanted.folder))
         named = identifiers(found, request)
-        data = found.source.as_type(source.dtype) if wanted.with_data else None  # not filled or scaled
+        data = found.source.as_type(source.dtype) if wanted.with_data else None  # Data as given, not filled or scaled.
         for begin, X in _pieces(source.watched(progress.rows), estimator, wanted):
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))

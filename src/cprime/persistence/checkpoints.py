@@ -36,12 +36,12 @@ FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
 _SHARE = 0.02  # largest share of the fit's run time that may be spent on writing states
 _KEPT_STATES = 2
-_LARGE = 2**22  # files of more bytes in total than this are removed in a background thread
+_LARGE = 2**22  # Total size [bytes] of files above which they are removed in a background thread.
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
-_ARRAYS = ("data", "weights")  # names of the arrays of the data that a checkpoint may contain
+_ARRAYS = ("data", "weights")  # Names of the arrays of the data that a checkpoint may contain.
 # Names of the fitted attributes from which a warm start continues in all model families. Each family has more of them.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
@@ -53,8 +53,9 @@ _UNCOMPARED = ("seed", "instruction_set", "opened", "output")
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization    fit: state of its fit; None before the first pass over the data
-    best: final state of the best fit from earlier initializations, or None
+    run: index of the current initialization    fit: state of the EM loop from it; None before the first pass over the
+    data
+    best: final state of the best EM loop from earlier initializations, or None
     found: labels, neighbor lists and certificate (estimated search quality) of `best`
     """
 

@@ -27,7 +27,7 @@ from cprime.sklearn.nearest import Distances, weighted
 from cprime.sklearn.parameters import with_generator
 from cprime.sources import as_matrix
 
-_AT_ONCE = 2**21  # most numbers of the rows of a k-means whose iterations are one call of compiled code, in one thread
+_AT_ONCE = 2**21  # Largest number of values (rows · columns) for which one call of compiled code runs k-means.
 
 
 class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
@@ -68,8 +68,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # this method checks only the number of rows, so one column suffices
-            self.__dict__.pop("_X_mean", None)  # the mean of a previous fit to dense data
+            self._check_params_vs_input(X[:, :1])  # This method only checks the number of rows.
+            self.__dict__.pop("_X_mean", None)  # Delete the mean of an earlier fit to dense data.
             rows = X
             if not sp.issparse(X):
                 self._X_mean, rows = Centered.from_rows(X)
@@ -141,7 +141,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         if isinstance(points, Dense) and points.array.size <= _AT_ONCE:
             offsets = np.array([0, len(points)])
             fit = lloyd_many(points, offsets, start[np.newaxis], self.max_iter, 0.0, weights, least_shift=self.tol)
-            if fit.n_iterations[0] > 0:  # otherwise a cluster has become empty
+            if fit.n_iterations[0] > 0:  # Otherwise a cluster has become empty.
                 return Block(points, weights).weighted_sum(fit.squares), fit.labels, fit.centers[0], fit.squares
         data = weighted(points.given(), weights)
         plan = em.FitPlan(1, Full(), em.Lloyd(em.Settings(self.max_iter, self.tol, least_shift=self.tol)))

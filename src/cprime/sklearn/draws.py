@@ -19,7 +19,7 @@ from cprime._utils.random import check_random_state, seeded
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # up to so many equal probabilities p, the rounding error of their cumulative sums is below p/2
+_MOST_EVEN = 2**20  # Number of equal probabilities p up to which rounding errors of cumulative sums are below p/2.
 
 
 class Draws:
@@ -94,7 +94,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # correct up to ±1, because of rounding errors
+        rows = (uniform * len(shares)).astype(np.intp)  # Correct up to ±1, because of rounding errors.
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)

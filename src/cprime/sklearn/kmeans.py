@@ -24,8 +24,7 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Up to this number of products (rows · features · clusters · log clusters), fits have scikit-learn's initialization and
-# compare all rows with all centers, because this takes only some hundredths of a second.
+# Largest rows · features · clusters · log clusters for which fits are initialized as in scikit-learn and search fully.
 SAME_DRAWS = 2**27
 
 
@@ -42,7 +41,7 @@ def given_centers(estimator: Any, X: Any) -> NDArray:
 
 
 class Centered(NamedTuple):
-    """Rows (n, D) minus their mean (D,), which scikit-learn's initialization uses, and this mean."""
+    """Rows (n, D) minus the mean of all rows, for scikit-learn's initialization, and this mean (D,)."""
 
     mean: NDArray
     rows: NDArray
@@ -54,7 +53,7 @@ class Centered(NamedTuple):
 
     @property
     def variances(self) -> NDArray:
-        """Return the variances of the columns (D,), bit-identical to `numpy.var`, without another mean."""
+        """Return the variances of the columns (D,), from the stored centered rows, bit-identical to `numpy.var`."""
         return np.add.reduce(self.rows * self.rows, axis=0) / len(self.rows)
 
 

@@ -14,9 +14,9 @@ from cprime.sources import Source
 
 logger = logging.getLogger("cprime")
 
-_ENCODER_POINTS = 2**18  # number of training points of an encoder that does not specify this number
-_TRANSFORM_POINTS = 2**16  # number of training points of a vector transform (such as PCA)
-_QUANTIZER_ALONE = 1  # value of FAISS's field quantizer_trains_alone if the coarse quantizer is not a clustering
+_ENCODER_POINTS = 2**18  # Number of training points of an encoder that does not specify this number.
+_TRANSFORM_POINTS = 2**16  # Number of training points of a vector transform (such as PCA).
+_QUANTIZER_ALONE = 1  # Value of FAISS's field quantizer_trains_alone if the coarse quantizer is not a clustering.
 
 
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
@@ -178,9 +178,10 @@ def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
 
 
 def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, Any]) -> None:
-    """Train the encoder of the vectors in the inverted lists on random rows of X: product quantizers by cprime.
+    """Train the encoder of the vectors in the inverted lists on random rows of X.
 
-    Other encoders are trained by FAISS. estimator: fitted k-means of the coarse centers
+    Product quantizers are trained by cprime, other encoders by FAISS.
+    estimator: fitted k-means of the coarse centers    kmeans: arguments of `cprime.KMeans` for product quantizers
     """
     if type(index) is faiss.IndexIVFFlat:
         return

@@ -37,7 +37,10 @@ class Coordinates:
         return cls(scatter.mean, np.ascontiguousarray(vectors.T[::-1]))
 
     def first(self, X: Vectors, m: int) -> Vectors:
-        """Return the first m coordinates (n, m) of the vectors X (n, d): a source if X is a source, else an array."""
+        """Return the first m coordinates of the vectors X (n, d).
+
+        The result is a source if X is a source, otherwise an array (n, m).
+        """
         if isinstance(X, Source):
             return _CoordinatesSource(X, self, m)
         return self._of(X, m)
@@ -59,7 +62,7 @@ class _CoordinatesSource(Source):
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # not larger chunks, because all columns of `base` are read
+        self._chunk_rows = base.chunk_rows  # Not more rows, because all columns of `base` are read.
 
     def close(self) -> None:
         self._base.close()

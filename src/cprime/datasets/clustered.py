@@ -8,8 +8,8 @@ from sklearn.utils import Bunch
 from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
-_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms of cluster sizes and of cluster spreads
-_BLOCK = 1 << 20  # numbers drawn at a time
+_SIZES, _SPREADS = 0.7, 0.3  # Standard deviations of the logarithms of cluster sizes and of cluster spreads.
+_BLOCK = 1 << 20  # Number of random numbers that are drawn at a time.
 
 
 def clusters(

@@ -184,10 +184,10 @@ class ProgressBar(RowsProgress):
 
     def on_fit_begin(self, estimator: Any) -> None:
         """Start the display of a fit; it says "seeding" until the first iteration."""
-        if not _logger.isEnabledFor(logging.INFO):  # if INFO is enabled, log lines would break the bar
+        if not _logger.isEnabledFor(logging.INFO):  # If INFO is enabled, log lines would break the bar.
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds of several fits; `tol` is for these
+        rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds of fits; `tol` is that of a fit.
         limit, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(limit, tol)
         self._n_init = 1 if rounds else estimator.n_init

@@ -38,7 +38,7 @@ def picklable(callbacks: Any, owner: str) -> Any:
 
 def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
     """Return a deep copy of the argument `callbacks`; callbacks that cannot be copied are shared."""
-    attempt = memo.copy()  # a copy, because a failed deepcopy leaves partly copied objects in it
+    attempt = memo.copy()  # A copy, because a failed deepcopy leaves partly copied objects in `memo`.
     try:
         copied = copy.deepcopy(callbacks, attempt)
     except Exception as error:  # methods of the callbacks may raise any error

@@ -44,8 +44,8 @@ def bits_of(array: NDArray) -> NDArray:
 
 # LEAST is the least difference of values in a column, and MOST the greatest absolute value of data, for each dtype.
 # Within these bounds, sums of squares in float32, and of fourth powers in float64, neither overflow nor underflow.
-# Fourth powers are needed for variances of estimates. The lower bound of variances, the square of the spacing of
-# floating-point numbers at the data, can be smaller than LEAST². It is computed in float64.
+# Fourth powers are needed for variances of estimates.
+# The lower bound of variances can be smaller than LEAST²; it is computed in float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160

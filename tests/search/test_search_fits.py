@@ -52,26 +52,29 @@ def test_all_components_active_need_no_partial_search(search):
 
 
 @make_any
-@search_any
+@pytest.mark.parametrize("search", [*PARTIAL, "full"])
 def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
     X, singles, run = clustered(600, 2), [], em.run
 
     def recorded(data, model, plan, key, *rest):
         fit = run(data, model, plan, key, *rest)
-        singles.append((fit.bound, fit.model.centers, data.labels(), plan.search.neighbors(fit.search)))
+        singles.append((fit, fit.model.centers, data.labels(), plan.search.neighbors(fit.search)))
         return fit
 
-    first = make(30, search, n_neighbors=5, n_explore=0).fit(X)
+    given = {"random_state": 2, start_of(make(30, search)): "random"}
+    given |= {} if search == "full" else {"n_neighbors": 5, "n_explore": 0}
+    first = make(30, search, **given).fit(X)
     monkeypatch.setattr(em, "run", recorded)
-    several = make(30, search, n_neighbors=5, n_init=4, n_explore=0).fit(X)
-    assert len(singles) == 4
-    assert len({bound for bound, *_ in singles}) > 1
-    bound, centers, labels, lists = max(singles, key=lambda single: single[0])
-    assert several.lower_bound_ == bound
+    several = make(30, search, n_init=6, **given).fit(X)
+    assert len({single[0].bound for single in singles}) == 6
+    quality = [-fit.error if make is kmeans else fit.bound for fit, *_ in singles]
+    fit, centers, labels, lists = singles[int(np.argmax(quality))]
+    assert (several.lower_bound_, several.n_iter_) == (fit.bound, len(fit.rows))
     np.testing.assert_array_equal(centers_of(several), centers)
-    np.testing.assert_array_equal(several.labels_, labels)
+    np.testing.assert_array_equal(several.labels_, several.predict(X) if search == "full" else labels)
     np.testing.assert_array_equal(several.neighbors_, lists)
     np.testing.assert_array_equal(centers_of(first), singles[0][1])
+    assert first.lower_bound_ == singles[0][0].bound
 
 
 @search_any

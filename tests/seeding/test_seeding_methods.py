@@ -163,15 +163,6 @@ def test_fewer_distinct_points_than_clusters_give_one_warning(method, dtype, wei
         assert (w[indices] > 0).all()
 
 
-@methods
-def test_all_points_equal(method):
-    X = np.full((20, 3), 1.1)
-    with pytest.warns(ConvergenceWarning, match=r"clusters \(1\) found smaller than n_clusters \(20\)"):
-        centers, indices = method(X, 20, random_state=0)
-    np.testing.assert_array_equal(np.sort(indices), np.arange(20))
-    np.testing.assert_array_equal(centers, X)
-
-
 @distant_methods
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_far_outliers_are_found(method, dtype):

@@ -42,12 +42,6 @@ def test_rows_without_weight_are_not_chosen_while_there_are_others():
         assert seed(X, n_clusters, "k-means||", sample_weight=w, random_state=0).max() < 500
 
 
-@pytest.mark.parametrize("n_clusters", [1, 3, 10, 40])
-def test_identical_and_duplicated_points(n_clusters):
-    for X in (np.full((40, 2), 1.1), np.repeat(clustered(4, 2), 10, axis=0)):
-        assert seed(X, n_clusters, "k-means||", random_state=0).shape == (n_clusters, 2)
-
-
 def test_data_in_chunks_refuse_starts_that_need_them_whole():
     source = open_data(clustered(300, 3), chunk_rows=100)
     for init in ("k-means++", "afk-mc2", lambda X, n, random_state: X[:n]):

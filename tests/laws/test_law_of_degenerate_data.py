@@ -98,6 +98,7 @@ def test_the_same_fit(make, rows, C, weights):
         return
     np.testing.assert_array_equal(sparse.labels_, dense.labels_)
     np.testing.assert_array_equal(sparse.predict(csr_array(rows)), dense.predict(rows))
+    assert dense.cluster_centers_.shape == (C, rows.shape[1])
     scale = np.abs(rows).max() or 1.0
     np.testing.assert_allclose(sparse.cluster_centers_ / scale, dense.cluster_centers_ / scale, rtol=0, atol=1e-12)
     assert sparse.n_iter_ == dense.n_iter_

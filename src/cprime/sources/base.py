@@ -28,10 +28,7 @@ _makers: dict[str, Callable[..., "Source"]] = {}
 
 
 def makes_result_of(method: str) -> Callable[[T], T]:
-    """Return a decorator that registers the function or class that makes the result of a method of `Source`.
-
-    method: name of the method, which calls the registered function. Modules that import this one can so complete it.
-    """
+    """Return a decorator that registers the function or class that makes the result of the named method of `Source`."""
 
     def register(maker: T) -> T:
         _makers[method] = maker

@@ -59,7 +59,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. `search__NAME` or `init__NAME` sets the option NAME of a copy of that object."""
+        """Set parameters by name, and return the estimator.
+
+        `search__NAME` or `init__NAME` sets the option NAME of a copy of the search or the initialization.
+        """
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             outer, _, inner = name.partition("__")

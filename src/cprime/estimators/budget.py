@@ -83,7 +83,7 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
     for text, other, lying in _variants(estimator, rows):
         try:
             n_bytes = _least(other, lying, limit)
-        except (ValueError, TypeError):  # the estimator does not allow the changed argument together with the others
+        except (ValueError, TypeError):  # The changed argument is not allowed together with the others.
             continue
         if n_bytes <= 0.9 * now:
             found.append((f"{text} (then {shown_bytes(n_bytes)})", n_bytes))

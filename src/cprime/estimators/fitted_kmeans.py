@@ -194,5 +194,5 @@ class FittedKMeans(NearestCenter):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(k_means, name):
                 setattr(scaled, name, getattr(k_means, name))
-        vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns arrays without column names
+        vars(k_means).pop("feature_names_in_", None)  # The Normalizer returns arrays without column names.
         return make_pipeline(scaled, k_means)

@@ -128,5 +128,5 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     width = X.shape[1] + 1
     uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
     drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
-    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # the sum is positive, because the normal quantile of 0 is −∞
+    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # Not 0, because the normal quantile of 0 is −∞.
     return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)

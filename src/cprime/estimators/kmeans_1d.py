@@ -210,7 +210,10 @@ def _check_ratio(weights: NDArray[np.float64]) -> None:
 
 
 def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct values of positive weight in ascending order, and the total weight of each, both float64."""
+    """Return the distinct values of positive weight in ascending order, and the total weight of each.
+
+    Both are float64 arrays (n,), where n is the number of distinct values.
+    """
     if weights is None:
         values, counts = np.unique(x, return_counts=True)
         return values.astype(np.float64), counts.astype(np.float64)

@@ -245,9 +245,9 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return given.astype(np.intp)
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """Return X as a checked array of float32 or float64. reset: whether X is training data
+        """Return X as a checked array of float32 or float64, in the shape of X.
 
-        A precomputed matrix keeps its memory layout, by rows or by columns.
+        A precomputed matrix keeps its memory layout, by rows or by columns.    reset: whether X is training data
         """
         if not self._precomputed:
             return super()._validated(X, reset).dense()

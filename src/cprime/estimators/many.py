@@ -189,7 +189,7 @@ class _Problems:
         return cls(flat, offsets, _checked_weights(sample_weight, offsets, is_list), is_list)
 
     def rows(self, begin: int, end: int) -> tuple[Floats, NDArray[np.float64] | None]:
-        """Return the rows of problems begin … end − 1, and their weights or None."""
+        """Return the rows (n, D) of problems begin … end − 1 together, and the weights of these rows (n,) or None."""
         own = slice(self.offsets[begin], self.offsets[end])
         return self.array[own], None if self.weights is None else self.weights[own]
 
@@ -315,7 +315,7 @@ class _Fits:
 
 
 def _numbers(X: Any, name: str) -> NDArray:
-    """Return X as a NumPy array; raise TypeError unless X is dense and has real numbers.
+    """Return X as a NumPy array of unchanged shape; raise TypeError unless X is dense and has real numbers.
 
     name: name of the argument in the message
     """

@@ -62,10 +62,10 @@ def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArr
 
 
 def distances_from(squared: Floats, metric: str) -> NDArray[np.float64]:
-    """Convert squared Euclidean distances to distances of the metric, in float64.
+    """Return the distances of the metric that belong to squared Euclidean distances, in the same shape, in float64.
 
-    The results are Euclidean distances if the metric is "euclidean". Otherwise they are 1 − cos, half the squared
-    distance, because rows and centers then have length 1.
+    They are Euclidean distances if the metric is "euclidean". Otherwise they are 1 − cos, half the squared distance,
+    because rows and centers then have length 1.
     """
     distances = squared.astype(np.float64)
     return np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2

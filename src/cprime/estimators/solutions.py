@@ -25,7 +25,10 @@ class Solution(Protocol):
 
 
 def without_solution(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of an estimator's attributes that contains only its arguments and descriptions of data columns."""
+    """Return a dict of an estimator's attributes without the results of a fit.
+
+    It contains the constructor arguments, and attributes that describe the columns of the data, such as their names.
+    """
     return {
         name: value
         for name, value in attributes.items()

@@ -179,7 +179,7 @@ class Data(Protocol):
         ...
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield for each chunk of data a `Chunk`, the active sets and the order of its points, for checkpoints."""
+        """Yield a `Chunk` for each chunk of the data, for checkpoints: active sets of its points, and their order."""
         ...
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
@@ -228,9 +228,9 @@ class ConcatenatedRows(NamedTuple):
 
 
 def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row indices of points that are given by their ranks `numbers` among the points of positive weight.
+    """Return the row indices (m,) of points that are given by their ranks `numbers` (m,).
 
-    Rank i is that of the point with i earlier points of positive weight.
+    A point has rank i if it has positive weight, and i earlier points have positive weight.
     """
     if data.n_weighted == data.n_points:
         return numbers

@@ -109,7 +109,7 @@ class Block:
         """Return Σ_n w_n values_n over the points of the block, with weights w_n, in float64."""
         if self.sample_weight is None:
             return float(np.add.reduce(values, dtype=np.float64))
-        return float((self.sample_weight * values).sum())  # no BLAS product: its rounding depends on threads
+        return float((self.sample_weight * values).sum())  # Not by BLAS: its rounding depends on threads.
 
     def reordered(self, places: NDArray[np.int64]) -> Block:
         """Return the block with its rows in another order: row i of the result is row places[i] of this block."""
@@ -218,7 +218,7 @@ class Chunk:
         return out
 
     def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the present positions of rows, given their original indices in the chunk."""
+        """Return the present positions (m,) in the chunk of rows with the original indices `rows` (m,) in the chunk."""
         if self.order is None:
             return rows
         places = np.empty(len(self.order), dtype=np.int64)
@@ -244,9 +244,9 @@ def join_active_sets(kept: list[tuple[NDArray[np.intp], ActiveSet]], n: int) -> 
 
 
 def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
-    """Split indices of rows by chunk.
+    """Split indices of rows by chunk, and return a list with a triple for each chunk that has any of the rows.
 
-    Returns (chunk index, positions in `rows`, row indices in the chunk) for each chunk that has any of the rows.
+    The triple is (index of the chunk, positions of its rows in `rows`, indices of these rows in the chunk).
     sizes: number of rows of each chunk
     """
     ends = np.cumsum(sizes)

@@ -83,7 +83,7 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
 
 
 def _without_empty(rows: Any, weights: Any) -> tuple[Any, Any]:
-    """Return the Dask arrays of rows and weights without their empty chunks."""
+    """Return the Dask arrays of rows (n, D) and of weights (n,) or None, without their empty chunks."""
     import dask.array as da
 
     full = [i for i, n in enumerate(rows.chunks[0]) if n]

@@ -30,7 +30,7 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _MappedFile] = {}  # for each name of arrays, such as "ids": the file with free space
+        self._files: dict[str, _MappedFile] = {}  # For each name of arrays, such as "ids": the file with free space.
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
         """Return the chunk with its arrays copied to files, except those shared with its previous value `before`.
@@ -98,7 +98,7 @@ class _MappedFile:
         self.n_left = n_bytes  # number of bytes that no array uses yet
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """Return a new uninitialized array, stored in the file after the existing arrays."""
+        """Return a new, uninitialized array of this shape and dtype, stored in the file after the existing arrays."""
         begin, dtype = self._end - self.n_left, np.dtype(dtype)
         n_bytes = int(np.prod(shape)) * dtype.itemsize
         if hasattr(os, "posix_fallocate"):

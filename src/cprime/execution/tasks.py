@@ -188,7 +188,7 @@ def labels(held: GroupState, i: int) -> NDArray[np.int32]:
 
 
 def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype) -> list[bytes]:
-    """Return a list of hashes, one of each chunk's rows and weights."""
+    """Return one hash (bytes) for each chunk, of its rows and weights, as a list."""
     out = []
     for i, X in enumerate(rows):
         found = blake2b(np.ascontiguousarray(X, dtype=dtype), digest_size=32)

@@ -58,8 +58,9 @@ def ahead(
     def begun(number: int, begin: int, end: int) -> Callable[[], NDArray]:
         """Start to read a block in a thread, and return a function that waits for the block and returns it.
 
-        If no thread can start, the returned function reads the block. Buffers are not allocated in the thread, because
-        memory allocators do not return the freed memory of a thread to the system.
+        The block is an array (end − begin, n_features). If no thread can start, the returned function reads the block.
+        Buffers are not allocated in the thread, because memory allocators do not return the freed memory of a thread to
+        the system.
         """
         nonlocal threaded
         if len(buffers[number % 2]) < end - begin:

@@ -109,7 +109,7 @@ class NpzSource(ArraySource):
 
     @cached
     def _array(self) -> NDArray:
-        """Return the array, which an unpickled source loads again."""
+        """Return the array in memory; the first call in an unpickled source loads it from the file."""
         return type(self)(self._files[0].path, self._key, self._vector)._array
 
     def _identity(self) -> bytes:

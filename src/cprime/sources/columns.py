@@ -35,7 +35,7 @@ def kind_of_type(kind: Any) -> Kind:
 
 
 def values_of(column: Any) -> NDArray:
-    """Return the values of a column of numbers; missing ones are NaN."""
+    """Return the values (n,) of a column of numbers, in its numeric type or float64; missing ones are NaN."""
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):  # Converted by text, because Arrow's own conversion is not exact.

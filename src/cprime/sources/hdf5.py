@@ -66,7 +66,7 @@ def open_dataset(dataset: Any) -> Hdf5Source:
 
 
 def open_file(path: str | Path) -> Any:
-    """Open an HDF5 file for reading; raise ValueError if the file is not HDF5."""
+    """Open an HDF5 file for reading, and return the `h5py.File`; raise ValueError if the file is not HDF5."""
     h5py = require("h5py", str(path))
     try:
         return h5py.File(path, "r")

@@ -73,14 +73,14 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
 
 
 def _years(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows whose values are ascending years between 1900 and 2100."""
+    """Return the mask of rows whose values are ascending years between 1900 and 2100: (n,) bool."""
     with np.errstate(invalid="ignore", over="ignore"):
         found = (values == np.rint(values)) & (values >= _YEARS[0]) & (values <= _YEARS[1])
         return np.asarray(found.all(axis=1) & (np.diff(values, axis=1) > 0).all(axis=1))
 
 
 def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows with at least three numbers and equal differences between neighboring numbers."""
+    """Return the mask (n,) of rows with at least three numbers and equal differences between neighboring numbers."""
     D = values.shape[1]
     if D < 3:
         return np.zeros(len(values), dtype=bool)

@@ -259,7 +259,7 @@ class Columns:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
 
     def _take_list(self) -> None:
-        """Set the chosen column of lists of numbers; raise ValueError if other columns are chosen, too."""
+        """Set `_list` to the type of the only chosen column, which has lists; raise ValueError if others are chosen."""
         names = self._stored_columns or []
         found = [(name, kind) for name, kind in zip(names, self._chosen_kinds, strict=True) if isinstance(kind, Lists)]
         name, kind = found[0]
@@ -273,7 +273,10 @@ class Columns:
             self._know_width(kind.width)
 
     def _know_width(self, width: int | None) -> None:
-        """Check and set the number of values per list of the chosen column; width: None if all lists are missing."""
+        """Set the number of values in each list of the chosen column, which becomes the number of features.
+
+        width: this number; None if all lists are missing    Raises ValueError if it is None or out of range.
+        """
         assert self._list is not None
         name = self._stored_columns[0]  # type: ignore[index]
         if width is None:

@@ -24,7 +24,7 @@ class LinesSource(ArrowSource):
     examples: for each column with text in the first lines, the index of a row with text and this text
     """
 
-    _decimal = "."  # the decimal mark, a point or a comma
+    _decimal = "."  # Decimal mark, a point or a comma.
 
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
@@ -35,7 +35,10 @@ class LinesSource(ArrowSource):
 
     @abstractmethod
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
-        """Parse the lines of a piece of the file to an Arrow table of the named columns: numbers, or text if `text`."""
+        """Return an Arrow table of the columns `names`, parsed from lines of a piece of the file.
+
+        content: bytes of the lines    piece: its number    text: whether columns are text, not numbers
+        """
 
     def _count(self) -> None:
         if self._bytes:

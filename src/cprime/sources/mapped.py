@@ -65,7 +65,10 @@ class MappedSource(Source):
                     out[a : a + len(raw)] = self._decode(raw, begin + a)
 
     def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
-        """Read rows that are not contiguous: column by column in Fortran order, else with the bytes between them."""
+        """Read rows begin to end, which are not contiguous in the file, into `out`.
+
+        In Fortran order, columns are read one after the other; otherwise rows, with the bytes between them.
+        """
         down, across = (abs(stride) for stride in self._strides)
         step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
         columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]
@@ -99,7 +102,10 @@ class MappedSource(Source):
         return self._pick(values)
 
     def _slabs(self, file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Read rows begin to end in parts; yield each part's position and bytes (m, row_bytes). Memory is reused."""
+        """Read rows begin to end in parts, and yield for each part its first row − begin, and its bytes (m, row_bytes).
+
+        The array of bytes is reused for the next part.
+        """
         step = max(1, SLAB_BYTES // self._strides[0])
         slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
         behind = self._strides[0] - self._row_bytes

@@ -208,7 +208,10 @@ def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
-    """Unpack a compressed file to a temporary folder and open it. The suffix before .gz or similar is its format."""
+    """Unpack a compressed file to a temporary folder, and return its source.
+
+    The suffix before .gz or similar is the format of the data.    vector: whether arrays may have one axis
+    """
     inner = Path(path.stem).suffix.lower()
     if inner not in _OPENERS or inner in _FOLDERS:
         raise ValueError(

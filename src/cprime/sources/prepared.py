@@ -92,7 +92,7 @@ def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, A
 
 
 def complete_rows(source: Source) -> NDArray[np.int64]:
-    """Return the indices of the rows without missing values, found in one pass."""
+    """Return the ascending indices (m,) of the rows without missing values, found in one pass."""
     found = [begin + np.flatnonzero(~np.isnan(X).any(axis=1)) for begin, X, _ in _blocks(source)]
     return np.concatenate(found).astype(np.int64)
 

@@ -140,7 +140,7 @@ class _Clusters:
 
         C = len(self.of)
         gains = sums_by(others, self.gains[numbers], C) + corrections
-        one = np.empty(C, dtype=np.int64)  # for each other cluster, the index of one of its pairs with a or b
+        one = np.empty(C, dtype=np.int64)  # For each other cluster, the index of one of its pairs with a or b.
         one[others] = numbers
         others = others[one[others] == numbers]
         numbers, gains = one[others], gains[others]

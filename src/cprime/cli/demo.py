@@ -94,7 +94,7 @@ class PatchModel:
 
     @property
     def kl_gaps(self) -> list[float]:
-        """Return the gap between log-likelihood and free energy, L − F, after each iteration."""
+        """Return a list of the gaps L − F of log-likelihood and free energy [nats per point] after each iteration."""
         return [L - F for F, L in zip(self.free_energy, self.log_likelihood, strict=True)]
 
     @property

@@ -159,13 +159,13 @@ def as_of(estimator: Any, source: Source) -> Source:
 
 
 def _stored(path: str, request: Request) -> Source:
-    """Open the data at `path` with all rows and columns, and return the source."""
+    """Open the data at `path` with all rows and columns, and return their source."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}
     if path != STDIN:
         return open_path(path, request.key, **options)
     file, spool = received(sys.stdin.buffer, "stdin", "standard input")
     source = spooled(file, spool, "standard input", lambda file: open_path(file, request.key, **options))
-    source._opened_with = None  # no path to open again, because standard input can be read only once
+    source._opened_with = None  # Standard input cannot be opened again.
     return source
 
 
@@ -247,7 +247,7 @@ def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
 
 
 def centers_in(path: str) -> np.ndarray:
-    """Read the matrix in a file as initial centers (C, D)."""
+    """Return the matrix in a file as initial centers (C, D)."""
     source = opened(path, replace(Request(), columns=None)).source
     X = source.read(0, source.n_rows)
     source.check_finite(X, 0)

@@ -10,7 +10,7 @@ from cprime.cli.panels import Amount, Argument, Bound, Bytes, ColumnNames, Count
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
-MODELS_OF = {  # for each option that only some models have: these models
+MODELS_OF = {  # For each option that only some models have: these models.
     **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
     **dict.fromkeys(("metric", "size_max", "size_min"), ("kmeans",)),
     "n_factors": ("gmm",),

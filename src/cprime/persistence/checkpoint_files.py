@@ -58,7 +58,7 @@ def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all, even if the machine fails meanwhile."""
+    """Write the bytes `content` to a file completely or not at all, even if the machine fails meanwhile."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(content)

@@ -91,7 +91,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # the file FIT marks the folder as a checkpoint
+                if path.name != FIT:  # The file FIT marks the folder as a checkpoint.
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -105,7 +105,10 @@ class Checkpoint:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state and delete all but the newest two; skipped if writing takes over 2 % of the run time."""
+        """Write a new state to the folder, and delete all but the newest two.
+
+        Nothing is written if the writing of states would take more than 2 % of the fit's run time.
+        """
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -363,7 +366,10 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """Check the entries of a fit's description that are used later, and return it; raise ValueError for bad ones."""
+    """Return the description of a fit from a checkpoint after a check of the entries that are used later.
+
+    Raises ValueError if one of them is missing or invalid.
+    """
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):

@@ -151,7 +151,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         return run.error, labels, run.model.centers, points.own_distances(run.model.centers, labels)
 
     def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
-        """Return the labels of the rows X of a tree node; each row descends to the child with the nearer center."""
+        """Return the labels (n,) of the rows X of a tree node; each row descends to the child of nearer center."""
         if cluster_node.left is None:
             return np.full(X.shape[0], cluster_node.label, dtype=np.int32)
         centers = np.vstack([cluster_node.left.center, cluster_node.right.center])

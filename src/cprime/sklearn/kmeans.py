@@ -34,7 +34,7 @@ def is_small(X: Any, n_clusters: int) -> bool:
 
 
 def given_centers(estimator: Any, X: Any) -> NDArray:
-    """Return the initial centers that were passed as `init`, validated, in the data type of the rows X."""
+    """Return the initial centers (C, D) that were passed as `init`, validated, in the data type of the rows X."""
     centers = check_array(estimator.init, dtype=X.dtype, copy=True, order="C")
     estimator._validate_center_shape(X, centers)
     return centers
@@ -222,7 +222,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # for pickling
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # For pickles.
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

@@ -130,7 +130,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return the best of `n_init` sets of initial centers: that of least J of a random sample of the rows."""
+        """Return the best of `n_init` sets of initial centers, (C, D), with the least J of a random sample of rows."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
@@ -147,7 +147,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return best[1]
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Return initial centers, drawn as in scikit-learn from `init_size` random rows."""
+        """Return initial centers (C, D), drawn as in scikit-learn from `init_size` random rows."""
         if self._init_size < X.shape[0]:
             sample = random_state.randint(0, X.shape[0], self._init_size)
             X, weights = X[sample], weights[sample]

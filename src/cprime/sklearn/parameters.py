@@ -47,7 +47,7 @@ class CheckedOnce:
         if not all(kind in _SIMPLE for kind in kinds):
             super()._validate_params()  # type: ignore[misc]
             return
-        seen = (type(self), *kinds, *values)  # with the types, because 1, 1.0 and True are equal
+        seen = (type(self), *kinds, *values)  # With types, because 1, 1.0 and True are equal.
         if seen in _valid:
             return
         super()._validate_params()  # type: ignore[misc]

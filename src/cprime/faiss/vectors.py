@@ -37,7 +37,7 @@ def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
-    """Return the increasing indices of m rows drawn at random from n rows; all n indices if m ≥ n."""
+    """Return the ascending indices (m,) of m rows drawn at random from n rows; all n indices if m ≥ n."""
     if m >= n:
         return np.arange(n)
     generator = np.random.default_rng(seed if seed >= 0 else None)

@@ -132,7 +132,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
-            error.filename = os.fspath(path)  # the error names the caller's path instead of the temporary file
+            error.filename = os.fspath(path)  # The error names the caller's path, not the temporary file.
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise

@@ -54,7 +54,7 @@ def _fields(value: Any) -> tuple[str, ...]:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parse JSON; raise ValueError for a repeated key, a number that is not JSON such as NaN, or too deep nesting."""
+    """Return parsed JSON; raise ValueError for a repeated key, a number such as NaN, or too deep nesting."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError as error:

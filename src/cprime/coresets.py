@@ -214,7 +214,7 @@ def _checked(
     X: ArrayLike, m: int, sample_weight: ArrayLike | None, random_state: Any
 ) -> tuple[NDArray, NDArray[np.float64], np.random.RandomState]:
     """Return the data as a checked array, the weights (n,) and the source of random numbers."""
-    with np.errstate(invalid="ignore"):  # the check for finite numbers sums X, which may give ∞ − ∞
+    with np.errstate(invalid="ignore"):  # Sums of X in this check may give ∞ − ∞.
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)

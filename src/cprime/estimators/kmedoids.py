@@ -21,7 +21,7 @@ from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
 
-# Metrics with a parameter that SciPy computes from the data by default. It must be given, as `predict` has other data.
+# Metrics with a parameter that depends on the data by default. It must be given, because `predict` has other data.
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}
 
 

@@ -58,7 +58,7 @@ class Local(Data):
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # largest |x_d − origin_d| of all rows x checked so far, in any column d
+        self._spread = 0.0  # Largest |x_d − origin_d| of all rows x checked so far, in any column d.
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None

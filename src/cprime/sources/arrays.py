@@ -78,7 +78,7 @@ class ArraySource(Source):
         values, found = self._array, hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := self._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
-            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # faster than a cryptographic hash of the values
+            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # CRC is faster than a cryptographic hash.
         return values.dtype.str.encode() + found.digest()
 
 

@@ -97,7 +97,7 @@ class PartSource(DerivedSource):
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
 
 
-AS_HELD = True  # value of `_weights_spec` if reopening the base source also opens the weights
+AS_HELD = True  # Value of `_weights_spec` if the weights are opened again together with the base source.
 
 
 class MaterializedSource(DerivedSource, ArraySource):

@@ -44,7 +44,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
     if isinstance(data, list):
-        array = np.asarray(data)  # NumPy makes numbers text if there is text among them
+        array = np.asarray(data)  # NumPy converts numbers to text if there is text among them.
         return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
     if library in ("dask", "scipy", "builtins"):
         return data

@@ -165,7 +165,7 @@ class _Clusters:
         places = np.concatenate(self.entries[b])
         rows = places // H
         clusters = self.clusters.take(rows, axis=0)
-        in_a = np.flatnonzero(clusters == a)  # flat indices, at most one in each row
+        in_a = np.flatnonzero(clusters == a)  # Flat indices of shares in cluster a, at most one in each row.
         both = in_a // H
         self.entries[a].append(np.delete(places, both))
         self.n_entries[a] += len(self.entries[a][-1])
@@ -203,7 +203,7 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
     """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
-    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # limited by memory, and by the bits in `_summed`
+    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # `_summed` needs pair and index in 63 bits.
     step = max(1, most // max(1, H * (H - 1) // 2))
     for begin in range(0, len(points.ids) if H > 1 else 0, step):
         rows = slice(begin, begin + step)

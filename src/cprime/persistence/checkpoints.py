@@ -186,7 +186,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # data without column names match a stored fit with column names
+    if description["features"] is None:  # Data without column names match a fit with names.
         description["features"] = before["features"]
     for name in description:
         then = before[name] if name in before else default_of(description["estimator"], name.removeprefix("parameter "))

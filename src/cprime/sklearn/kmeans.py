@@ -86,7 +86,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # scikit-learn's method only draws indices, so it gets these as rows
+    if isinstance(init, str) and init == "random":  # scikit-learn only draws row indices here.
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -222,7 +222,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # For pickles.
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # Pickles contain these.
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

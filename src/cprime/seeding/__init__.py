@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
 
 
 class Start(NamedTuple):
-    """Starting centers (C, D), and the index (N,) of a center near every point, or None if it was not computed."""
+    """Starting centers (C, D), and labels (N,): the index of a center near each point, or None if not computed."""
 
     centers: NDArray
     labels: NDArray[np.int32] | None

@@ -174,9 +174,10 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 
 
 class _ExactDraw:
-    """Draws of rows with probability proportional to w_n d(x_n, nearest chosen center)², the target of the chains.
+    """Draws of rows x_n with probability proportional to w_n d(x_n, nearest chosen center)², for weights w_n.
 
-    These exact draws replace a chain whose proposals all coincide with chosen centers. w_n is the weight of row x_n.
+    AFK-MC² approximates such draws by Metropolis chains. An exact draw replaces a chain whose proposals all coincide
+    with chosen centers.
     closest (n,): squared distance of each row to the nearest of the first n_seen centers; updated only if needed
     """
 
@@ -189,7 +190,7 @@ class _ExactDraw:
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
-        """Draw a row with the first n_centers centers as chosen centers, and return its index.
+        """Draw a row, where the chosen centers are the first n_centers centers, and return the row's index.
 
         Return None if all rows of positive weight coincide with chosen centers.
         """

@@ -21,9 +21,11 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
-_LEAST, PER_CLUSTER = 500, 32  # least number of rows of the sample: in total, and per cluster
-_ITERATIONS = 30  # most iterations of a try
-# Numbers of tries that may fail in a row, on the sample and on all rows: C² divided by `per`, from `least` to `most`.
+# Least number of rows of the sample: in total, and per cluster.
+_LEAST, PER_CLUSTER = 500, 32
+# Maximum number of Lloyd's iterations after a jump that is tried.
+_ITERATIONS = 30
+# Number of consecutive jumps that may fail, on the sample and on all rows: C² / per, but from `least` to `most`.
 _OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 1, "most": 40}
 
 
@@ -68,7 +70,7 @@ def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
 
 
 def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted | None = None) -> Floats:
-    """Return the given centers (C, D), improved by jumps of centers (merge two clusters, split another).
+    """Return new centers (C, D): the given ones, improved by jumps of centers (merge two clusters, split another).
 
     key: counter-based random key, by which a sample of the data is drawn unless `sample` is given
     """
@@ -81,7 +83,8 @@ def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted |
     if len(sample[0]) == data.n_weighted:
         return better
     whole = data.whole()
-    if whole is None:  # jumps that help on the sample may not help on all rows, so compare errors on all rows
+    # Jumps that lower the error of the sample may not lower that of all rows, so errors of all rows are compared.
+    if whole is None:
         errors = data.each(Errors((centers, better)))
         return better if errors[1] < errors[0] else centers
     X, weights = whole

@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key, Purpose
 from cprime.execution.block import ActiveSet, Block
 
-_LEAST = -40.0  # lower bound of the logarithm of an exponential random number, which may be 0
-_BEHIND = 1e4  # added to random keys of rows of zero weight, so that these rows come last, in random order
+# Lower bound of the logarithm of a random number of the exponential distribution, because the number may be 0.
+_LEAST = -40.0
+# This number is added to random keys of rows of zero weight, so that these rows come last, in random order.
+_BEHIND = 1e4
 
 
 @dataclass(frozen=True)
 class SmallestRows:
-    """The rows with the n smallest random keys, or all if there are fewer: row indices and keys, sorted by key."""
+    """Rows with the n smallest random keys, or all rows if there are fewer: their indices and keys, sorted by key."""
 
     n: int
     rows: NDArray[np.int64]
@@ -61,7 +63,7 @@ class FindSmallestKeys:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Number n of rows with positive weight, and the indices of the first `limit` of these rows."""
+    """Number n of rows with positive weight, and indices (min(n, limit),) of the first of these rows, ascending."""
 
     n: int
     rows: NDArray[np.int64]

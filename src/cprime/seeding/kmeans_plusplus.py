@@ -19,10 +19,14 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, rows_at
 
-_MOST_STEPS = 8  # maximum number of centers for which candidate rows are drawn together
-_CENTERS_PER_STEP = 16  # if n centers are chosen, candidates are drawn together for n / 16 more centers, at least one
-_SPARE = 8  # one extra candidate is drawn for this many candidates, to replace rejected ones
-_MOST_BYTES = 2**28  # maximum size in bytes of the distances of all rows to candidates
+# Maximum number of centers for which candidate rows are drawn together.
+_MOST_STEPS = 8
+# After n centers have been chosen, candidates for the next n / 16 centers, at least one, are drawn together.
+_CENTERS_PER_STEP = 16
+# One extra candidate is drawn for this many candidates, to replace rejected ones.
+_SPARE = 8
+# Maximum size in bytes of the distances of all rows to candidates.
+_MOST_BYTES = 2**28
 
 
 def kmeans_plusplus(
@@ -136,7 +140,8 @@ def choose_by_kmeans_plusplus(
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
-            for i in places:  # not a generator expression, in which a KeyboardInterrupt could be lost
+            # A loop replaces a generator expression, in which a KeyboardInterrupt could be lost.
+            for i in places:
                 if closest[proposed[i]] > bars[i]:
                     candidates.append(i)
                     if len(candidates) == n_local_trials:
@@ -174,7 +179,8 @@ def choose_in_problems(
     assert sizes.max() <= most_rows(n_clusters, X.dtype.itemsize, trials), "the memory of a problem limits proposals"
     n_proposed = np.array([_n_proposed(c, trials, n_bytes // trials) for c in range(n_clusters)])
     n_uniform, c = 1, 1
-    while c < n_clusters:  # assumes that half of the candidates drawn together are rejected
+    # The number of random numbers suffices even if half of the candidates drawn together are rejected.
+    while c < n_clusters:
         n_uniform += 2 * int(n_proposed[c])
         c += max(1, _steps_ahead(c, n_bytes) // 2)
     order = np.concatenate([order_of_values(X[offsets[b] : offsets[b + 1]]) for b in range(len(sizes))])
@@ -183,25 +189,28 @@ def choose_in_problems(
 
 
 def most_rows(n_clusters: int, itemsize: int, n_local_trials: int | None = None) -> int:
-    """Return the greatest number of rows of a problem that `choose_in_problems` accepts."""
+    """Return the greatest number of rows of a small problem that `choose_in_problems` accepts.
+
+    itemsize: bytes of a number of the data    n_local_trials: rows tried for each center, None for 2 + ⌊ln C⌋
+    """
     trials = 2 + int(math.log(n_clusters)) if n_local_trials is None else n_local_trials
     return _MOST_BYTES // (_MOST_STEPS * trials * itemsize)
 
 
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
-    """Return the peak memory of k-means++ seeding in bytes, without the memory of the rows."""
+    """Return the peak memory of k-means++ seeding in bytes, in addition to the data; itemsize: bytes of a number."""
     n_trials = 2 + int(math.log(n_clusters))
     n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
-    alive = 1 if n_proposed == n_trials else 2  # while a larger array is allocated, the old one still exists
-    return alive * n_proposed * n_points * itemsize + n_points * (
-        3 * 8 + itemsize
-    )  # per row: index in the order, weighted squared distance and its cumulative sum (8 bytes each), distance
+    # While a larger array of distances is allocated, the old one still exists.
+    alive = 1 if n_proposed == n_trials else 2
+    # A row also has an index, a weighted squared distance and its cumulative sum (8 bytes each), and a distance.
+    return alive * n_proposed * n_points * itemsize + n_points * (3 * 8 + itemsize)
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """Return the number of candidate rows that are drawn together, for one or more centers.
+    """Return the number of candidate rows that k-means++ draws together, for the next center or several next centers.
 
-    n_chosen: number of chosen centers    n_trials: candidates per center
+    n_chosen: number of centers chosen so far    n_trials: candidates per center
     n_bytes: size of the array of distances to one candidate
     """
     steps = _steps_ahead(n_chosen, n_trials * n_bytes)
@@ -209,9 +218,10 @@ def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """Return the number of centers for which candidates are drawn together: few at first, when distances change most.
+    """Return the number of next centers for which candidates are drawn together: few if few centers are chosen.
 
-    n_chosen: number of chosen centers
+    The first centers change the distances most, so that many candidates drawn before would be rejected.
+    n_chosen: number of centers chosen so far
     n_bytes: size of the array of distances to all candidates of one center
     """
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
@@ -220,8 +230,8 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
 def order_of_values(X: Rows) -> NDArray:
     """Return indices (n,) that sort the rows by a fixed random projection of their values.
 
-    In this order, a row of weight 2 is drawn by the same random numbers as a row that occurs twice. The original order
-    of rows has an effect only for different rows of equal projection.
+    Draws in this order do not depend on the original order of rows, except for different rows of equal projection. A
+    row of weight 2 is drawn by the same random numbers as a row that occurs twice.
     """
     with seeded(0) as rng:
         direction = rng.standard_normal((X.shape[1],))

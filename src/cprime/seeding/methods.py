@@ -40,8 +40,9 @@ class Method(Protocol):
 
 
 def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
-    """Return the rows (C, D) whose indices the function `choose` returns for X and the weights of data in memory.
+    """Return starting centers (C, D): the rows of data in memory that a function chooses.
 
+    choose: function of the rows and their weights that returns the indices (C,) of the chosen rows
     name: name of the initialization, for the error message if the data are not in memory
     """
     X, weights = in_memory(data, f"init={name!r}")

@@ -26,11 +26,11 @@ from cprime.seeding.sampling import complete
 
 @dataclass(frozen=True)
 class UpdateNearest:
-    """Job that updates the nearest candidate of every point after new candidates `more` were added.
+    """Job that updates the nearest candidate of every point, and its squared distance, after candidates were added.
 
     The result (m + 1,) for a chunk is Σ w d² (w: weight of a point, d: distance to its nearest candidate), followed by
     the total weight of the points nearest to each of all m candidates.
-    first: number of candidates before `more`
+    more (m − first, D): the added candidates    first: number of candidates before
     """
 
     more: Floats

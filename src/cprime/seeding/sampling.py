@@ -18,7 +18,7 @@ def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
     """
     total = cumulative[-1]
     indices = np.searchsorted(cumulative, uniform * total, side="right")
-    # A uniform number times the total may round up to the total; then the last entry of positive weight is drawn.
+    # If the product of a uniform number and the total is rounded up to the total, the last positive weight is drawn.
     return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
 
 
@@ -52,9 +52,9 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Return the chosen row indices, extended by random rows to n_clusters distinct indices (n_clusters,) int64.
+    """Return n_clusters distinct row indices (n_clusters,) int64: `chosen` (k,), followed by random other rows.
 
-    This is used if all other rows are equal to chosen rows. The result starts with `chosen` (k,).
+    Seeding methods call this function if all rows that are not chosen equal chosen rows.
     """
     if sample_weight is None:
         drawn = draw_distinct(n_rows, n_clusters, None, rng)

@@ -26,10 +26,14 @@ from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, rows_at
 
-_CANDIDATES = 4  # number of candidate rows drawn per center
-_TRIALS = 3  # number of candidates from which greedy sampling chooses a center
-_MOST_CANDIDATES = 2048  # maximum number of candidates in one run of greedy sampling
-_MOST_OFFERED = 16  # cells with over 16 times the mean number of centers, √C, are searched approximately
+# Number of candidate rows drawn per center.
+_CANDIDATES = 4
+# Number of candidates from which greedy sampling chooses a center.
+_TRIALS = 3
+# Maximum number of candidates in one run of greedy sampling.
+_MOST_CANDIDATES = 2048
+# A cell with more than this multiple of the mean number of centers per cell, √C, is searched approximately.
+_MOST_OFFERED = 16
 
 
 def two_level(
@@ -103,7 +107,8 @@ def choose_by_two_levels(
     """
     key = Key(int(rng.randint(2**31)))
     heavy = data.each(SelectWeightedRows(n_clusters)) if data.weighted else None
-    if heavy is not None and heavy.n < n_clusters:  # choose all rows of positive weight, and some of zero weight
+    # If too few rows have positive weight, all of these are chosen, and some of zero weight.
+    if heavy is not None and heavy.n < n_clusters:
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
@@ -127,7 +132,8 @@ def choose_by_two_levels(
     groups, n_chosen = list[NDArray](), list[int]()
     for rows, n_own in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
-            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # time grows with the squared number of candidates of a block
+            # Candidates are divided into blocks, because the time grows with the squared size of a block.
+            n_blocks = -(-len(rows) // _MOST_CANDIDATES)
             groups += np.array_split(rows, n_blocks)
             n_chosen += map(len, np.array_split(np.arange(n_own), n_blocks))
     offsets = np.cumsum([0, *map(len, groups)])
@@ -165,8 +171,10 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
 
 @dataclass(frozen=True)
 class CellSummary(Sums):
-    """Sums over the points of each coarse cell: distortion Σ w_n ‖x_n − center of cell‖², total weight (mass) Σ w_n,
-    and number of points of positive weight (available).
+    """Sums over the points x_n, of weights w_n, of each coarse cell (group of points).
+
+    distortion (n_cells,): Σ w_n ‖x_n − center of cell‖²    mass (n_cells,): Σ w_n
+    available (n_cells,): number of points of positive weight
     """
 
     distortion: NDArray[np.float64]
@@ -176,7 +184,10 @@ class CellSummary(Sums):
 
 @dataclass(frozen=True)
 class NearestCells:
-    """Job that finds the nearest cell of every point, and computes the `CellSummary` of all cells."""
+    """Job that finds the nearest of the cells' centers (n_cells, D) for every point, and sums the points of each cell.
+
+    The nearest cell becomes the active set of the point.
+    """
 
     cells: Floats
 
@@ -223,9 +234,10 @@ class CandidatesByCell:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Job that draws up to limit[i] rows in each cell i with probability ∝ ½ w / mass + ½ w d² / distortion.
+    """Job that draws up to limit[i] distinct rows in each cell i, with probability ∝ ½ w / mass + ½ w d² / distortion.
 
     w and d: weight of a row and its distance to the cell's center    mass, distortion (n_cells,): sums of w and w d²
+    key: counter-based random key    limit (n_cells,): maximum numbers of rows
     """
 
     key: Key
@@ -281,7 +293,7 @@ class Labelled:
 
 
 def _spread(X: Rows) -> float:
-    """Return an estimate of Σ_n ‖x_n − mean‖² [data unit²] from about ten thousand rows."""
+    """Return an estimate of Σ_n ‖x_n − mean‖² over all rows [data unit²], from at most ten thousand of them."""
     rows = X[:: -(-len(X) // 10_000)]
     counts, sums = rows.accumulate(np.zeros((len(rows), 1), dtype=np.int32), n_components=1)
     squared = rows.distances((sums / counts[:, np.newaxis]).astype(rows.dtype))[0]
@@ -304,7 +316,8 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # distribute shares of cells with too few points among others
+    # Centers that a cell with too few points cannot get are distributed among other cells.
+    while (left := n_clusters - share.sum()) > 0:
         has_room = available > share
         ideal = np.where(has_room, wanted, 0.0)
         ideal *= left / ideal.sum()

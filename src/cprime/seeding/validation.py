@@ -52,7 +52,7 @@ def check_count(name: str, value: int) -> None:
 
 
 def rows_at(data: Rows, indices: NDArray) -> NDArray:
-    """Return the rows with these indices as an array, and warn once if some of them are equal."""
+    """Return the rows with the given indices as an array (m, D), and warn if some of these rows are equal."""
     rows = data[indices].dense()
     warn_if_few(len(np.unique(rows, axis=0)), len(rows))
     return rows

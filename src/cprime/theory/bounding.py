@@ -21,30 +21,47 @@ from cprime.theory.verified import UNIT, dual_value, growth, spectral_value, sum
 
 Labels = NDArray[np.intp]
 
-_FEW = 24  # most distinct rows for branch and bound
-_ASSIGNMENTS = 2_000_000  # most assignments of a row to a cluster in it
-_SECONDS = 0.02 / 500**3  # of an iteration of the relaxation, divided by the cube of the number of rows
-_ITERATIONS = 60  # iterations of the relaxation for which the time is to suffice
-_SHARE = 0.5  # share of the time limit for these iterations
-_FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95  # share of a part's time for iterations; the rest is for its verification
-_MATCHED = 0.1  # share of the time limit for the division into parts
-_LEAST_ROWS, _MOST_ROWS = 200, 1500  # rows of a part
-_PER_CLUSTER = 12  # least rows of a part, divided by the number of clusters
-_BYTES = 200  # of memory of the relaxation, divided by the square of the number of rows
-_LARGEST_RATIO = 2.0**64  # of weights, for the exact program in one dimension
-_TWOFOLD = 2.0**-96  # relative rounding error of its sums, which have 104 bits
-_WIDEST = 3000  # most columns or rows for the spectral bound
-_STARTS = 20  # starts of the fit to the solution of the relaxation
-_MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000  # most starts of the fit to the rows, and most starts times N·C·D
+# Branch and bound: maximum number of distinct rows, and of assignments of a row to a cluster that it tries.
+_FEW = 24
+_ASSIGNMENTS = 2_000_000
+# Estimated seconds of an iteration of the semidefinite relaxation, divided by the cube of the number of rows.
+_SECONDS = 0.02 / 500**3
+# The size of parts is such that this number of iterations of the relaxation takes this share of the time limit.
+_ITERATIONS = 60
+_SHARE = 0.5
+# Share of the time for iterations of the relaxation, if there are several parts, or one. The rest is for verification.
+_FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
+# Share of the time limit for the division of rows into parts.
+_MATCHED = 0.1
+# Least and greatest number of rows of a part.
+_LEAST_ROWS, _MOST_ROWS = 200, 1500
+# Least number of rows of a part, divided by the number of clusters.
+_PER_CLUSTER = 12
+# Memory of the relaxation in bytes, divided by the square of the number of rows.
+_BYTES = 200
+# Greatest ratio of two weights for which the exact program in one dimension is used.
+_LARGEST_RATIO = 2.0**64
+# Relative rounding error of the sums in the exact program for one dimension, which have 104 bits.
+_TWOFOLD = 2.0**-96
+# The spectral bound is computed if the number of columns or that of rows is at most this.
+_WIDEST = 3000
+# Number of initializations of the k-means fit to the solution of the relaxation.
+_STARTS = 20
+# The k-means fit to the rows has at most this number of initializations, and of initializations times N·C·D.
+_MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Distinct rows of positive weight of a k-means problem, about their mean, in a unit in which they are about 1.
+    """K-means problem with distinct rows of mean 0, all of positive weight, made from original rows.
 
-    X (n, D): without constant columns    weights (n,), labels (n,): of these rows    n_clusters: C
-    inverse: for each row of positive weight its index in X    positive: mask of these rows among all rows
-    exponent: J of the original rows is J of these times 2^exponent    n_equal: most rows that are equal
+    X (n, D): the distinct rows, without constant columns, divided by a power of 2 so that their largest absolute value
+    is from 1/2 to 1
+    weights (n,): sums of the weights of equal original rows, divided by a power of 2    labels (n,): a good clustering
+    n_clusters: C    positive (N,): mask of the original rows of positive weight
+    inverse: for each original row of positive weight, its index in X
+    exponent: J of the original rows is J of the rows X times 2^exponent
+    n_equal: greatest number of original rows that are equal to one row of X
     """
 
     X: Floats
@@ -58,7 +75,7 @@ class Instance:
 
     @classmethod
     def of(cls, X: Floats, weights: Floats, n_clusters: int, labels: Labels | None, seed: int) -> Self:
-        """Return the instance for rows X (n, D) with weights (n,) >= 0 and the labels (n,) of a good clustering.
+        """Return the instance for original rows X (N, D), weights (N,) >= 0, and labels (N,) of a good clustering.
 
         If labels are None, they are those of the best of several fits, whose random numbers follow from `seed`.
         """
@@ -90,11 +107,12 @@ class Instance:
         return self.X * roots[:, np.newaxis], roots
 
     def unscaled(self, value: float) -> float:
-        """Return a lower bound of J* of the original rows, from one for these rows times roots of weights.
+        """Return a lower bound of the least error J* of the original rows.
 
-        Each entry of these products has a relative error of at most 4 u, and J is the squared distance of all entries
-        to a subspace that depends on the partition only. So the root of J* changes by at most 4 u times the root of the
-        sum of all squares. Weights of equal rows were added, with a relative error that J* shares.
+        value: lower bound of J* for U, the rows X times the roots of their weights
+        Let u be the unit roundoff. Each entry of U has a relative error of at most 4 u, and J is the squared distance
+        of U to a subspace that depends only on the partition. So the root of J* changes by at most 4 u times the root
+        of the sum of the squares of U. Sums of the weights of equal rows have a relative error, which J* also has.
         """
         U, _ = self.rows
         root = sqrt(max(value, 0.0)) * (1 - 4 * UNIT) - 4.5 * UNIT * sqrt(sum_of_squares(U))
@@ -102,9 +120,9 @@ class Instance:
         return ldexp(value, self.exponent)
 
     def labels_of_all(self, X: Floats, labels: Labels) -> Labels:
-        """Return labels of all original rows X from those of the distinct rows.
+        """Return labels (N,) of all original rows X (N, D) from labels (n,) of the distinct rows.
 
-        Rows of weight 0 are assigned to the nearest mean.
+        Rows of weight 0 are assigned to the cluster of nearest mean.
         """
         found = np.empty(len(X), dtype=np.intp)
         found[self.positive] = labels[self.inverse]
@@ -119,7 +137,11 @@ class Instance:
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound of J*: its value, the method, the number of parts, and labels of the instance's rows if found."""
+    """Lower bound of J*, the least k-means error of all clusterings of the original rows.
+
+    value: the bound    method: name of the method    n_parts: number of parts of the rows whose bounds were added
+    labels (n,): a clustering of the distinct rows, if the method found one, else None
+    """
 
     value: float
     method: str
@@ -128,9 +150,10 @@ class Bound:
 
 
 def best_bound(instance: Instance, seconds: float, tol: float, memory: float, key: Key) -> Bound:
-    """Return the best bound of J* that the methods find.
+    """Return the greatest lower bound of J*, the least k-means error, that any of the methods finds.
 
-    seconds: time limit    tol: relative gap to the labels at which a method ends    memory: limit in bytes
+    seconds: time limit    memory: limit in bytes    key: random key
+    tol: a method ends when its bound is below J of the instance's labels by at most this share
     """
     n, C = len(instance.X), instance.n_clusters
     if n <= C:
@@ -151,7 +174,7 @@ def best_bound(instance: Instance, seconds: float, tol: float, memory: float, ke
 
 
 def _fitted(X: Floats, weights: Floats, n_clusters: int, seed: int) -> Labels:
-    """Return the labels of the best of several fits to distinct rows X (n, D) with weights (n,)."""
+    """Return the labels (n,) of the best of several k-means fits to distinct rows X (n, D) with weights (n,)."""
     n = len(X)
     if n <= n_clusters:
         return np.arange(n)
@@ -161,7 +184,7 @@ def _fitted(X: Floats, weights: Floats, n_clusters: int, seed: int) -> Labels:
 
 
 def _fingerprints(X: Floats) -> Floats:
-    """Return a number for each row of X (n, D), which is the same for equal rows and seldom for others."""
+    """Return a number (n,) for each row of X (n, D): equal rows have equal numbers, different rows rarely do."""
     found = np.zeros(len(X))
     for j, column in enumerate(X.T):
         found += sqrt(j + 2) * column
@@ -169,25 +192,29 @@ def _fingerprints(X: Floats) -> Floats:
 
 
 def _scaled(X: Floats) -> tuple[Floats, int]:
-    """Return X divided by a power of 2 so that the largest absolute value is from 1/2 to 1, and the exponent."""
+    """Return X / 2^e and the exponent e, for which the largest absolute value of the result is from 1/2 to 1."""
     exponent = frexp(float(np.abs(X).max()))[1]
     return np.ldexp(X, -exponent), exponent
 
 
 def _on_a_line(instance: Instance) -> Bound | None:
-    """Return J* by the exact program for one dimension; None if there are more dimensions."""
+    """Return the least k-means error as a `Bound`, by the exact program for rows in one dimension.
+
+    Return None if there are more dimensions, or if rounding or very different weights prevent an exact result.
+    """
     x, weights = instance.X[:, 0], instance.weights
     if instance.X.shape[1] > 1 or weights.max() > _LARGEST_RATIO * weights.min():
         return None
     order = np.argsort(x)
-    if not (np.diff(x[order]) > 0).all():  # distinct values may be equal after the mean was subtracted
+    # Distinct values may have become equal when the mean was subtracted.
+    if not (np.diff(x[order]) > 0).all():
         return None
     starts = cut_line(x[order], weights[order], instance.n_clusters)
     labels = np.empty(len(x), dtype=np.intp)
     labels[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
     masses = np.bincount(labels, weights)
     differences = x - (np.bincount(labels, weights * x) / masses)[labels]
-    # The computed means are not exact: the sum of squares about the exact means is less by these corrections.
+    # The computed means have rounding errors. The sum of squares about the exact means is less by offsets² / masses.
     offsets = np.abs(np.bincount(labels, weights * differences)) + growth(len(x)) * np.bincount(
         labels, weights * np.abs(differences)
     )
@@ -198,14 +225,21 @@ def _on_a_line(instance: Instance) -> Bound | None:
 
 
 def _by_enumeration(instance: Instance, deadline: float) -> Bound | None:
-    """Return J* by branch and bound; None if it takes too long."""
+    """Return the least k-means error as a `Bound`, by branch and bound; None if the search takes too long.
+
+    deadline: end of the search, as a value of `time.monotonic`
+    """
     rows = instance.X, instance.weights, instance.labels
     found = best_partition(*rows, instance.n_clusters, _ASSIGNMENTS, deadline)
     return None if found is None else Bound(instance.unscaled(found[0]), "enumeration", labels=found[1])
 
 
 def _rows_of_part(n: int, n_clusters: int, seconds: float, memory: float) -> int:
-    """Return the number of rows of a part for which the iterations of the relaxation take a share of the time."""
+    """Return the number of rows of each part into which n rows are divided for the semidefinite relaxation.
+
+    The result n means that the rows are not divided. Otherwise the relaxations of all parts, one after another, take
+    half of the time limit `seconds`, unless such parts are too small, or too large for the memory [bytes].
+    """
     most = min(_MOST_ROWS, int(sqrt(min(memory / _BYTES, n * n))))
     if n <= most and n**3 * _SECONDS * _ITERATIONS <= _SHARE * seconds:
         return n
@@ -216,7 +250,11 @@ def _rows_of_part(n: int, n_clusters: int, seconds: float, memory: float) -> int
 def _by_relaxation(
     instance: Instance, deadline: float, seconds: float, tol: float, memory: float, key: Key
 ) -> Bound | None:
-    """Return the sum of the bounds of all parts by their relaxations; None if the memory is too small for a part."""
+    """Return the sum of the lower bounds of J* for parts of the rows, each from the semidefinite relaxation of a part.
+
+    Return None if the memory or the time is too small for parts of more than C rows.
+    deadline: end of the computation, as a value of `time.monotonic`    seconds, tol, memory, key: see `best_bound`
+    """
     n, C = len(instance.X), instance.n_clusters
     size = _rows_of_part(n, C, seconds, memory)
     if size <= C:
@@ -249,10 +287,10 @@ def _by_relaxation(
 
 
 def _labels_of(relaxation: Relaxation, instance: Instance, key: Key) -> Labels:
-    """Return the labels of a clustering that is near the solution Z of the relaxation.
+    """Return the labels (n,) of a clustering that is near the solution Z (n, n) of the semidefinite relaxation.
 
-    Z times the rows replaces each row by the mean of its cluster if Z is a partition. k-means of these rows gives the
-    labels from which k-means of the rows themselves starts.
+    If Z is the matrix of a partition, its product with the rows replaces each row by the mean of its cluster. k-means
+    of the product gives the labels from which k-means of the rows themselves starts.
     """
     roots, C = relaxation.roots[:, np.newaxis], instance.n_clusters
     smoothed = (relaxation.Z @ relaxation.U) / roots

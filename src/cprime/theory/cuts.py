@@ -17,14 +17,20 @@ from scipy import sparse
 
 from cprime.theory.mixtures import Floats
 
-_MOST_OF_ROW = 2000  # greatest number of new triangles with the same row i
-_LEAST = 1e-4  # least violation of a new cut, in units of the mean diagonal entry of Y
-_SUPPORT = 1e-3  # least Y_ij / Y_ii for which a triangle with the rows i and j is examined
+# Greatest number of new triangle inequalities that have the same row i.
+_MOST_OF_ROW = 2000
+# Least violation of a new inequality, divided by the mean diagonal entry of the matrix Y of the partition.
+_LEAST = 1e-4
+# Least Y_ij / Y_ii for which triangle inequalities with the rows i and j are examined.
+_SUPPORT = 1e-3
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Pair and triangle inequalities: rows i, j, and k, which is −1 for a pair; all of shape (n_cuts,)."""
+    """Cuts: pair and triangle inequalities between entries of the matrix of a partition.
+
+    i, j, k (n_cuts,): indices of the rows in each inequality; k is −1 for a pair
+    """
 
     i: NDArray[np.intp]
     j: NDArray[np.intp]
@@ -51,13 +57,14 @@ class Cuts:
         return self.i, self.j, self.k
 
     def keys(self, n: int) -> NDArray[np.int64]:
-        """Return a number for each cut (inequality), (n_cuts,); equal cuts of n rows have equal numbers."""
+        """Return a number for each cut (inequality): (n_cuts,). Equal cuts have equal numbers; n: number of rows."""
         return (self.i.astype(np.int64) * n + self.j) * (n + 1) + self.k + 1
 
     def matrix(self, roots: Floats) -> sparse.csr_array:
-        """Return the coefficients of all entries of Z in each cut, (n_cuts, n²), in rows of length 1.
+        """Return the matrix A (n_cuts, n²) of coefficients, where each cut is the inequality <A_row, Z> <= 0.
 
-        A cut is the inequality <row, Z> <= 0.
+        Z (n, n) is the matrix of a partition. Rows of A are divided by their Euclidean lengths.
+        roots (n,): roots of the weights of the n rows of data
         """
         n, m = len(roots), len(self)
         cut = np.arange(m)
@@ -76,9 +83,10 @@ class Cuts:
         return made
 
     def combination(self, factors: Floats, roots: Floats) -> tuple[Floats, Floats, int]:
-        """Return the sum of the cuts' matrices times `factors`, and the same sum of absolute values, both (n, n).
+        """Return Σ f_m A_m and Σ f_m |A_m|, (n, n) each, over the cuts <A_m, Z> <= 0.
 
-        The third value is the greatest number of cuts in which an entry occurs.
+        Also return the greatest number of cuts in which an entry of Z occurs.
+        factors (n_cuts,): f_m    roots (n,): roots of the weights of the n rows of data
         """
         n = len(roots)
         if not len(self):
@@ -89,7 +97,10 @@ class Cuts:
 
 
 def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
-    """Return at most `most` cuts that Z (n, n) violates most and that are not among the known ones."""
+    """Return the new cuts (inequalities) that Z (n, n) violates most, the most violated first.
+
+    roots (n,): roots of the weights    known: cuts that are left out    most: maximum number of cuts in the result
+    """
     n = len(Z)
     Y = Z / np.outer(roots, roots)
     own = Y.diagonal().copy()

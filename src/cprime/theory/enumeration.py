@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from cprime.theory.mixtures import Floats
 from cprime.theory.verified import UNIT
 
-_PER_LOOK = 4096  # assignments between looks at the clock
+_PER_LOOK = 4096  # number of assignments of rows to clusters between two readings of the clock
 
 
 class _OutOfBudgetError(Exception):
-    """Raised when the number of assignments or the time is used up."""
+    """Error that ends the search when the number of assignments or the time is used up."""
 
 
 @dataclass
 class _Budget:
-    """Remaining number of assignments, and the time (of `time.monotonic`) at which the search ends."""
+    """Limits of the search: remaining number of assignments, and its end (a value of `time.monotonic`)."""
 
     remaining: int
     deadline: float
 
     def use_one(self) -> None:
-        """Count an assignment; raise `_OutOfBudgetError` if there are none left or time is over."""
+        """Lower the remaining number of assignments by 1; raise `_OutOfBudgetError` if none is left or time is over."""
         self.remaining -= 1
         if self.remaining < 0 or (self.remaining % _PER_LOOK == 0 and monotonic() > self.deadline):
             raise _OutOfBudgetError
@@ -42,9 +42,10 @@ def best_partition(
 ) -> tuple[float, NDArray[np.intp]] | None:
     """Return a lower bound of J*, equal to it up to rounding, and the labels (n,) of a best partition.
 
+    J* is the least sum of weighted squared distances to the means of n_clusters clusters.
     The result is None if more than `most` assignments of a row to a cluster are necessary, or time is over.
-    X (n, D): taken as exact    weights (n,): positive    labels (n,): a good clustering
-    deadline: a value of `time.monotonic`
+    X (n, D): rows, taken as exact    weights (n,): positive    labels (n,): a good clustering
+    deadline: end of the search, as a value of `time.monotonic`
     """
     order = _order(X, weights)
     rows, masses, known = X[order].tolist(), weights[order].tolist(), labels[order].tolist()
@@ -64,7 +65,10 @@ def best_partition(
 
 
 def _order(X: Floats, weights: Floats) -> NDArray[np.intp]:
-    """Return an order (n,) of the rows in which early assignments are expensive: each is far from those before it."""
+    """Return an order (n,) of the rows in which each row is far from the rows before it.
+
+    Then the first assignments are expensive, so that the search ends early in most branches.
+    """
     distances = weights * np.square(X - np.average(X, axis=0, weights=weights)).sum(axis=1)
     order = [int(distances.argmax())]
     distances = np.full(len(X), inf)
@@ -76,7 +80,10 @@ def _order(X: Floats, weights: Floats) -> NDArray[np.intp]:
 
 
 def _cost(rows: list[list[float]], masses: list[float], labels: list[int]) -> float:
-    """Return the cost of a clustering, in the arithmetic of the search."""
+    """Return the cost of a clustering, Σ w ‖x − mean of cluster‖², computed with the same rounding as in the search.
+
+    rows: points x    masses: weights w    labels: cluster of each point
+    """
     total, means, sums = 0.0, dict[int, list[float]](), dict[int, float]()
     for x, w, c in zip(rows, masses, labels, strict=True):
         mean, mass = means.get(c, x), sums.get(c, 0.0)
@@ -96,9 +103,10 @@ def _search(
     least: list[float],
     budget: _Budget,
 ) -> tuple[float, list[int]]:
-    """Return the least cost of the rows first … n − 1, and the label of each of them.
+    """Return the least cost of a clustering of the rows first … n − 1, and the labels of these rows.
 
-    known: labels of a good clustering of all rows
+    masses: weights of the n rows    known: labels of a good clustering of all rows
+    least: for each i > first, the least cost of the rows i … n − 1 alone    budget: limits of the search
     """
     n = len(rows)
     best, found = _cost(rows[first:], masses[first:], known[first:]), known[first:]
@@ -107,7 +115,7 @@ def _search(
     sums: list[float] = []
 
     def assign(i: int, cost: float) -> None:
-        """Try all clusters for row i and the rows after it; `cost` is that of the rows before it."""
+        """Try all clusters for row i and the rows after it, and store the best clustering; cost: of the rows before."""
         nonlocal best, found
         if i == n:
             if cost < best:
@@ -119,7 +127,8 @@ def _search(
             differences = [a - b for a, b in zip(x, mean, strict=True)]
             options.append((w * sums[c] / (w + sums[c]) * sum(d * d for d in differences), c, differences))
         options.sort(key=lambda option: option[0])
-        if len(means) < n_clusters and cost + least[i + 1] < best:  # a new cluster costs nothing
+        # A row that is alone in a new cluster adds nothing to the cost.
+        if len(means) < n_clusters and cost + least[i + 1] < best:
             budget.use_one()
             means.append(x)
             sums.append(w)
@@ -143,10 +152,11 @@ def _search(
 
 
 def _error(X: Floats, weights: Floats, cost: float) -> float:
-    """Return a bound of the rounding error of the cost of a partition of about this cost.
+    """Return a bound of the rounding error in the computed cost of a partition of the rows X (n, D).
 
-    A mean of at most n rows of length up to R has an error of at most s = (4 n + 16) u R. So the increase w ‖x − mean‖²
-    of the cost by a row has an error of 2 s w ‖x − mean‖ + s² w, and the sum of all follows by Cauchy and Schwarz.
+    A mean of at most n rows of length up to R has an error of at most s = (4 n + 16) u R, where u is the unit roundoff.
+    So the increase w ‖x − mean‖² of the cost by a row has an error of at most 2 s w ‖x − mean‖ + s² w. The bound of
+    the sum of these errors follows by the Cauchy-Schwarz inequality.
     """
     n, D = X.shape
     shift = (4 * n + 16) * UNIT * float(np.sqrt(np.square(X).sum(axis=1).max()))

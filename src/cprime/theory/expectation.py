@@ -29,7 +29,10 @@ Columns = Callable[[Floats, Floats], Floats]
 
 
 class Means(NamedTuple):
-    """Expectations (m,) of m quantities under a density Q, and 95 % intervals (2, m), of width 0 after quadrature."""
+    """Expectations (m,) of m quantities under a density Q, and their 95 % intervals (2, m).
+
+    The intervals have width 0 if the expectations were computed by quadrature.
+    """
 
     values: Floats
     intervals: Floats
@@ -42,7 +45,10 @@ class Quadrature:
     """
 
     def __init__(self, Q: MixtureDensity, model: MixtureDensity, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """Find the breakpoints: those of Q, those of `model`, and changes of the labels (n, m) of rows (n, 1)."""
+        """Find the breakpoints: those of Q and `model`, and the points at which a label changes.
+
+        labels: function of rows (n, 1) that returns labels (n, m)
+        """
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()

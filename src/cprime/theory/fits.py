@@ -174,7 +174,10 @@ def _alternate(
     tol: float,
     reg_covar: float,
 ) -> AssignmentFit:
-    """Alternate assignment and refit until no label changes (hard) or the loss falls by less than tol (soft)."""
+    """Return an `AssignmentFit`, found by alternating assignment of the points and refit of the Gaussians.
+
+    The fit ends if no label changes (hard assignment), if the loss falls by less than tol (soft), or after max_iter.
+    """
     path: list[Gaussians] = [start]
     losses: list[float] = []
     labels = np.full(len(X), -1, dtype=np.intp)
@@ -220,8 +223,9 @@ def _summed(
 def _refit(
     X: Floats, sums: _Statistics, before: Gaussians, weights: str, shape: CovarianceShape, reg_covar: float
 ) -> Gaussians:
-    """Return the Gaussians of maximum likelihood for the `sums` over the points; free mixing weights are refit, too.
+    """Return the Gaussians of maximum likelihood for the `sums` over the points.
 
+    Mixing weights are also refit if they are "free".
     The mean of each component without points is set to a point, a different one for each: the point at which the score
     log α_b P_b(x) of the component is closest to the best score.
     """
@@ -242,9 +246,9 @@ def _refit(
 
 
 def _nearest_by_score(X: Floats, components: Gaussians, empty: NDArray[np.intp]) -> list[int]:
-    """Return, for each component in `empty` (without points), the index of a point; no index is returned twice.
+    """Return the index of a point for each component b in `empty` (without points); no index occurs twice.
 
-    It is the point at which the score log α_b P_b(x) of the component is nearest to the best score.
+    At this point the score log α_b P_b(x) of component b is nearest to the best score of all components.
     """
     least, numbers = np.empty((0, len(empty))), np.empty((0, len(empty)), dtype=np.intp)
     for rows in blocks(len(X), len(components.means) * components.n_features) if len(empty) else ():

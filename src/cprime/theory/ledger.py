@@ -133,7 +133,7 @@ class Ledger:
         return [(name, value) for name, value in named if value is not None]
 
     def _lines(self) -> list[tuple[str, str, str, str, str]]:
-        """Return five texts for each identity: equation, statement, left side, right side, and whether it holds."""
+        """Return five texts for each identity: its number, statement, left side, right side, and whether it is true."""
         return [
             (
                 each.equation,
@@ -177,17 +177,25 @@ class Ledger:
 
 @dataclass
 class _Sums:
-    """Weighted sums over the points x_n, accumulated block by block, from which both sides of the identities follow."""
+    """Sums over the points x_n, with their weights, from which both sides of the identities are computed.
+
+    Let K(n) be the active sets, q the responsibilities in them, and r the exact posteriors.
+    squares: Σ_n ‖x_n − μ‖² with the nearest center μ
+    residual: ‖X − ZU‖² with one-hot assignments Z (N, C) and centers U (C, D)
+    kept_squares: Σ_nc q_nc ‖x_n − μ_c‖²    joint: Σ_nc q_nc log p(c, x_n)    entropy: −Σ_nc q_nc log q_nc
+    log_kept: Σ_n log Σ_{c∈K(n)} p(c, x_n)    log_share: Σ_n log Σ_{c∈K(n)} r_nc
+    log_exponentials: Σ_n log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
+    """
 
     weight: float = 0.0
-    squares: float = 0.0  # Σ_n ‖x_n − μ‖² with the nearest center μ
-    residual: float = 0.0  # ‖X − ZU‖² with one-hot assignments Z (N, C) and centers U (C, D)
-    kept_squares: float = 0.0  # Σ_nc q_nc ‖x_n − μ_c‖² with responsibilities q
-    joint: float = 0.0  # Σ_nc q_nc log p(c, x_n) with responsibilities q
-    entropy: float = 0.0  # −Σ_nc q_nc log q_nc with responsibilities q
-    log_kept: float = 0.0  # Σ_n log Σ_{c∈K(n)} p(c, x_n) with active sets K(n)
-    log_share: float = 0.0  # Σ_n log Σ_{c∈K(n)} r_nc with active sets K(n), exact posteriors r
-    log_exponentials: float = 0.0  # Σ_n log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
+    squares: float = 0.0
+    residual: float = 0.0
+    kept_squares: float = 0.0
+    joint: float = 0.0
+    entropy: float = 0.0
+    log_kept: float = 0.0
+    log_share: float = 0.0
+    log_exponentials: float = 0.0
 
 
 @dataclass
@@ -200,7 +208,10 @@ class _Model:
     mixture: MixtureDensity | None
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
-        """Return log p(c, x_n), (n, C), from rows X or, if components share a variance, from squared distances."""
+        """Return log p(c, x_n) (n, C) for the rows X (n, D).
+
+        squares (n, C): squared distances to the centers, used instead of X if all components have the same variance
+        """
         if self.mixture is not None:
             return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
@@ -291,7 +302,7 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
-    """Compute the sums over all rows from which the identities follow, in blocks, so that no N×C array is needed."""
+    """Return the sums over all rows from which the identities follow; computed in blocks to avoid an N×C array."""
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()

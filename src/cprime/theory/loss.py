@@ -76,17 +76,23 @@ class PartitionLoss:
 
     @property
     def kl(self) -> Floats:
-        """Return KL(Q_b‖P_b), (n_components,): P_b is a component's density, Q_b its part of the data; NaN if empty."""
+        """Return KL(Q_b‖P_b), (n_components,), for each component's density P_b and its part Q_b; NaN if empty."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
 
     @property
     def information_gain(self) -> float:
-        """Return H(w) − H(F(x)|x), by which a partition F of shares w lowers the entropy H of Q [Kearns, eq. 12]."""
+        """Return the information gain H(w) − H(F(x)|x) of a partition F with shares w [Kearns et al., eq. 12].
+
+        It is the entropy of Q minus the mean entropy within the parts of F.
+        """
         return self.partition_entropy - self.assignment_entropy
 
     @property
     def conditional_entropy(self) -> float:
-        """Return the entropy of Q within the parts (shares w) of F: H(Q) − (H(w) − H(F(x)|x)) [Kearns, eq. 12]."""
+        """Return the mean entropy of Q within the parts of a partition F with shares w [Kearns et al., eq. 12].
+
+        It is H(Q) − (H(w) − H(F(x)|x)).
+        """
         return self.entropy - self.information_gain
 
     def __str__(self) -> str:
@@ -211,7 +217,7 @@ def _expectation(
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Wrap a function of an array so that a call with the same array as the last call returns the stored result."""
+    """Return the function with a memory: a call with the same array as the last call returns the stored result."""
     known: list[tuple[Floats, Floats]] = []
 
     def found(X: Floats) -> Floats:
@@ -235,7 +241,8 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    with np.errstate(invalid="ignore"):  # an assignment of probability 0 gives −∞ + ∞ = NaN, which is not used
+    # An assignment of probability 0 gives −∞ + ∞ = NaN, which is not used.
+    with np.errstate(invalid="ignore"):
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 
     def over_F(values: Floats) -> Floats:

@@ -184,7 +184,7 @@ def lower_bound(
 
 
 def _clusters(n_clusters: Any) -> tuple[int, KMeans | None]:
-    """Return C and the fitted model that the argument `n_clusters` gives, None if it is a number."""
+    """Return the number of clusters C, and the fitted `KMeans` if the argument is one, None if it is a number."""
     if not isinstance(n_clusters, KMeans):
         return check_integer(n_clusters, "n_clusters", 1), None
     check_is_fitted(n_clusters)
@@ -209,13 +209,14 @@ def _checked_labels(labels: Any, n: int, n_clusters: int) -> Labels:
 
 
 def _inertia(X: Floats, weights: Floats, labels: Labels) -> float:
-    """Return J of a clustering of X (n, D), with the weighted means of the clusters as centers.
+    """Return the error J of a clustering: Σ_n w_n ‖x_n − μ‖² with the weighted mean μ of each row's cluster.
 
-    weights (n,), labels (n,)
+    X (n, D): rows x_n    weights (n,): w_n    labels (n,): cluster of each row
     """
     X, labels, weights = X[weights > 0], labels[weights > 0], weights[weights > 0]
     _, first, own = np.unique(labels, return_index=True, return_inverse=True)
-    differences = X - X[first][own]  # exactly 0 if all rows of a cluster are equal
+    # Differences from a row of the same cluster are exactly 0 if all rows of the cluster are equal.
+    differences = X - X[first][own]
     places = own[:, np.newaxis].astype(np.int32)
     counts, sums = as_rows(differences).accumulate(places, None, weights, n_components=len(first))
     differences -= (sums / counts[:, np.newaxis])[own]

@@ -320,7 +320,7 @@ class StudentTs:
 
 @singledispatch
 def densities_of(model: Any) -> MixtureDensity | None:
-    """Return the densities of a fitted estimator, or `model` itself if it has densities; None of any other object."""
+    """Return the densities of a fitted estimator, or `model` itself if it has densities; None for other objects."""
     return model if isinstance(model, MixtureDensity) else None
 
 

@@ -23,12 +23,19 @@ def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
 
 
 def log_posterior(log_scores: Floats) -> Floats:
-    """Return the log posteriors log(α_b P_b(x) / Σ_c α_c P_c(x)) of components b, from log α_b P_b(x): both (n, C)."""
+    """Return log(α_b P_b(x) / Σ_c α_c P_c(x)), the log posterior of each component b for each point x: (n, C).
+
+    log_scores (n, C): log α_b P_b(x) for weights α_b and densities P_b
+    """
     return log_scores - logsumexp(log_scores, axis=1, keepdims=True)
 
 
 def log_partition(log_scores: Floats, assignment: str) -> Floats:
-    """Return log probabilities of assignment to each component, (n, C), from log α_b P_b(x); 0 or −∞ if "hard"."""
+    """Return the logarithm of the probability that each point is assigned to each component: (n, C).
+
+    log_scores (n, C): log α_b P_b(x) for weights α_b and densities P_b
+    assignment: "posterior", or "hard" for 0 in the best component and −∞ in all others
+    """
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from cprime.kernels import as_rows
 from cprime.theory.mixtures import Floats
 
-_SWEEPS = 12  # sweeps over random pairs of parts
-_SWAPS = 3  # greatest number of swaps of rows of a cluster between two parts at a time
+# Number of passes over random pairs of parts, in which rows are swapped.
+_SWEEPS = 12
+# Maximum number of swaps of rows of a cluster between two parts in one pass.
+_SWAPS = 3
 
 
 def divide(
     U: Floats, labels: NDArray[np.intp], n_parts: int, rng: np.random.Generator, deadline: float
 ) -> list[NDArray[np.intp]]:
-    """Return the indices of the rows of each part, ascending.
+    """Return n_parts arrays of row indices, ascending: a division of the rows in which parts are small copies of all.
 
-    U (n, D): rows times roots of weights    labels (n,): clusters of a good partition    rng: draws the first division
-    deadline: a value of `time.monotonic`, after which the means are not matched any better
+    U (n, D): rows times roots of weights    labels (n,): clusters of a good partition
+    rng: random numbers, by which the division is drawn before rows are swapped
+    deadline: a value of `time.monotonic`, after which no rows are swapped
     """
     order = np.lexsort((_positions(U, labels), labels))
     part = np.empty(len(U), dtype=np.intp)
@@ -37,7 +40,7 @@ def divide(
 
 
 def _positions(U: Floats, labels: NDArray[np.intp]) -> Floats:
-    """Return the coordinates (n,) of all rows along the longest axis of the scatter within the clusters."""
+    """Return the coordinate (n,) of each row along the direction in which rows vary most within their clusters."""
     counts, sums = as_rows(U).accumulate(labels[:, np.newaxis].astype(np.int32), n_components=int(labels.max()) + 1)
     within = U - (sums / np.maximum(counts, 1)[:, np.newaxis])[labels]
     axis = np.ones(U.shape[1])
@@ -55,7 +58,7 @@ def _match_means(
     rng: np.random.Generator,
     deadline: float,
 ) -> None:
-    """Swap rows of one cluster between parts until the sums over its rows in all parts are about equal.
+    """Swap rows of one cluster between parts until the sums over its rows are approximately equal in all parts.
 
     rows: indices of the rows of the cluster    part (n,): the part of each row, changed in place
     """
@@ -73,7 +76,7 @@ def _match_means(
                 continue
             products = V[left] @ V[right].T
             for _ in range(_SWAPS):
-                # Half of the change of ‖sum of a‖² + ‖sum of b‖² by a swap of the rows i of a and j of b.
+                # A swap of row i of part a and row j of part b changes ‖sum of a‖² + ‖sum of b‖² by 2 · change[i, j].
                 difference = sums[a] - sums[b]
                 gain_left = squares[left] - V[left] @ difference
                 gain_right = squares[right] + V[right] @ difference

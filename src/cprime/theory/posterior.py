@@ -95,14 +95,14 @@ def repulsion_zero() -> float:
 
 
 class CovarianceShape(Protocol):
-    """Shape of the covariances (D, D) in a fit, and the numbers by which an optimizer changes covariances.
+    """Shape of the covariances (D, D) in a fit, and the numbers by which an optimizer represents them.
 
-    E numbers of a component determine the lower triangular factor L of its precision L Lᵀ.
+    E numbers for each component determine the lower triangular factor L of its precision L Lᵀ.
     """
 
     @property
     def is_logarithm(self) -> NDArray[np.bool_]:
-        """Mask (E,) of the numbers that are logarithms of entries on the diagonal of L."""
+        """Return the mask (E,) of the numbers that are logarithms of entries on the diagonal of L."""
 
     def restricted(self, covariance: Floats) -> Floats:
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""
@@ -114,11 +114,17 @@ class CovarianceShape(Protocol):
         """Return the factors L (C, D, D) of precisions L Lᵀ from the numbers (C, E) that represent them."""
 
     def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
-        """Return derivatives by the optimizer's numbers (C, E), from factors L and derivatives by L, both (C, D, D)."""
+        """Return the derivatives of the loss by the optimizer's numbers (C, E).
+
+        factors (C, D, D): factors L of the precisions    by_factors (C, D, D): derivatives of the loss by L
+        """
 
 
 class _Full:
-    """Unrestricted covariances; the numbers are the entries of L, with logarithms in place of the diagonal."""
+    """Unrestricted covariances; an optimizer changes the entries of L, with logarithms of the diagonal ones.
+
+    L is the lower triangular factor of the precision L Lᵀ.
+    """
 
     name = "full"
 
@@ -148,7 +154,7 @@ class _Full:
 
 
 class _Spherical:
-    """Covariances σ² I; the only number of a component is log 1/σ."""
+    """Covariances σ² I; for each component an optimizer changes one number, log 1/σ."""
 
     name = "spherical"
 

@@ -19,25 +19,36 @@ from cprime.theory.cuts import Cuts, violated
 from cprime.theory.mixtures import Floats
 from cprime.theory.verified import Multipliers
 
-_RELAXED = 1.6  # over-relaxation of ADMM
-_PENALTY, _PLANTED = 2.0, 0.5  # first penalty and first eigenvalue, in units of the largest scatter of a cluster
-_CHECKED = 10  # iterations between evaluations of the dual
-_PLAIN, _WITH_CUTS = 40, 10  # evaluations without cuts; evaluations after each addition of cuts
-_ROUNDS = 40  # greatest number of additions of cuts
-_NEW_CUTS = 3000  # greatest number of cuts added at a time
-_INNER = 10  # steps of the projection on the cuts
-_STALLED = 2e-4, 1e-5  # relative increase of the bound, at an evaluation and by a round of cuts, that ends a phase
-_BALANCE = 4.0  # ratio of the residuals beyond which the penalty is changed
-_POWER = 20  # iterations for the largest eigenvalue of the cuts
+# Factor of over-relaxation in ADMM (alternating direction method of multipliers).
+_RELAXED = 1.6
+# First penalty of ADMM, and eigenvalue for the first multipliers, divided by the largest scatter of a cluster.
+_PENALTY, _PLANTED = 2.0, 0.5
+# Number of iterations between two evaluations of the dual.
+_CHECKED = 10
+# Maximum number of evaluations of the dual before cuts (inequalities) are added, and after each addition.
+_PLAIN, _WITH_CUTS = 40, 10
+# Maximum number of additions of cuts, and of cuts that are added at a time.
+_ROUNDS = 40
+_NEW_CUTS = 3000
+# Number of gradient steps of the projection on the set of matrices that satisfy the cuts.
+_INNER = 10
+# The iterations end if the bound increases by less than this share: from one evaluation to the next, and by new cuts.
+_STALLED = 2e-4, 1e-5
+# The penalty is changed if one of the primal and dual residuals exceeds this multiple of the other.
+_BALANCE = 4.0
+# Number of power iterations for the largest eigenvalue of the matrix of cuts.
+_POWER = 20
 
 
 @dataclass
 class Relaxation:
-    """State of ADMM for n rows and C clusters.
+    """Solver of the semidefinite relaxation of k-means for n rows and C clusters, by ADMM.
 
-    U (n, D): rows times roots of weights    roots (n,): roots of weights s    n_clusters: C, at least 2 and below n
-    labels (n,): clusters of a good partition, from which multipliers start
-    bound: best value of the dual so far, without regard to rounding    best: its multipliers    Z (n, n): the iterate
+    ADMM is the alternating direction method of multipliers.
+    U (n, D): rows times roots of weights    roots (n,): roots s of the weights    n_clusters: C, at least 2 and below n
+    labels (n,): clusters of a good partition, from which the first multipliers are computed
+    bound: greatest lower bound (value of the dual) so far, not corrected for rounding errors
+    best: multipliers of this bound    Z (n, n): matrix of the last iteration, which approximates that of a partition
     """
 
     U: Floats
@@ -68,9 +79,10 @@ class Relaxation:
         self.best = Multipliers(B, self._cuts, self._factors)
 
     def solve(self, tol: float, until: float, deadline: float) -> None:
-        """Increase the bound until the relative gap to `inertia` is at most tol, it stalls, or time is over.
+        """Increase `bound`, in place, until it is below `inertia` by at most the share tol, it stalls, or time is over.
 
-        until, deadline: values of `time.monotonic`; the first iterations are made even after `until`
+        inertia is the error J of the given labels.
+        until, deadline: values of `time.monotonic` at which iterations end; the first ones are made even after `until`
         """
         if self._level <= 0:
             return
@@ -88,9 +100,11 @@ class Relaxation:
                 return
 
     def _phase(self, n_checks: int, goal: float, deadline: float, least: float) -> bool:
-        """Iterate until the bound reaches the goal or stalls; return False at the goal and at the deadline.
+        """Iterate until the bound reaches `goal`, stalls, or time is over; return whether more iterations can help.
 
-        least: relative increase of the bound between evaluations, below which this returns
+        The result is False if the bound has reached the goal, or the deadline is over.
+        n_checks: maximum number of evaluations of the bound    least: share of J by which the bound must increase
+        from one evaluation to the next, otherwise it stalls
         """
         for _ in range(n_checks):
             for _ in range(_CHECKED):
@@ -111,7 +125,7 @@ class Relaxation:
         return True
 
     def _step(self) -> tuple[float, float]:
-        """Run one iteration; return the primal and the dual residual, both in units of Z."""
+        """Run one iteration of ADMM; return the primal and the dual residual: norms of changes of matrices like Z."""
         before = self._X
         M = _without(before - self._D + self._gram / self._penalty, self._unit)
         projected = None
@@ -127,9 +141,10 @@ class Relaxation:
         return float(linalg.norm(self.Z - self._X)), float(linalg.norm(self._X - before))
 
     def _project_on_cuts(self, T: Floats) -> Floats:
-        """Return about the nearest matrix to T (n, n) that is >= 0 and satisfies the cuts.
+        """Return approximately the matrix nearest to T (n, n) that is >= 0 and satisfies the cuts (inequalities).
 
-        It is max(T − Aᵀ t, 0), and the multipliers t >= 0 are improved by a few steps of accelerated gradient ascent.
+        It is max(T − Aᵀ t, 0), where A is the matrix of the cuts. The multipliers t >= 0 are improved in place by a few
+        steps of accelerated gradient ascent.
         """
         flat, A, t, momentum = T.ravel(), self._A, self._factors, 1.0
         assert A is not None
@@ -144,7 +159,10 @@ class Relaxation:
         return np.maximum(flat - A.T @ t, 0.0).reshape(T.shape)
 
     def _evaluate(self) -> None:
-        """Compute the value of the dual for the present multipliers, and store these if the value is the best."""
+        """Compute the lower bound of J (value of the dual) for the present multipliers.
+
+        If it is the greatest so far, store it in `bound`, and the multipliers in `best`.
+        """
         n, entries = len(self._D), -self._penalty * self._D
         if self._A is not None:
             entries += self._penalty * (self._A.T @ self._factors).reshape(n, n)
@@ -160,7 +178,10 @@ class Relaxation:
             self.best = Multipliers(entries, self._cuts, self._penalty * self._factors)
 
     def _add_cuts(self) -> bool:
-        """Add the cuts that Z violates most, and remove those without effect; return whether any were added."""
+        """Add the cuts (inequalities) that Z violates most, and return whether there are any.
+
+        Cuts whose multiplier is 0 are removed when new ones are added.
+        """
         new = violated(self.Z, self.roots, self._cuts, _NEW_CUTS)
         if not len(new):
             return False
@@ -186,10 +207,13 @@ def _without(M: Floats, unit: Floats) -> Floats:
 
 
 def _project(M: Floats, k: int, rank: int) -> tuple[Floats, int] | None:
-    """Return the nearest matrix 0 ⪯ Z ⪯ I of trace k to M (n, n), and its rank; None if more than `rank` is needed."""
+    """Return the matrix Z nearest to M (n, n) with 0 ⪯ Z ⪯ I and trace k, and the rank of Z.
+
+    Only the `rank` largest eigenvalues of M are computed. Return None if Z depends on more of them.
+    """
     n = len(M)
     values, vectors = linalg.eigh(M, subset_by_index=[n - rank, n - 1], check_finite=False)
-    # The sum of the shares clip(value − threshold, 0, 1) falls linearly between these breakpoints.
+    # The eigenvalues of Z are clip(value − threshold, 0, 1). Their sum is linear in the threshold between breakpoints.
     breakpoints = np.sort(np.concatenate([values - 1, values]))
     sums = np.clip(values - breakpoints[:, np.newaxis], 0, 1).sum(axis=1)
     last = int(np.flatnonzero(sums >= k)[-1])
@@ -204,7 +228,11 @@ def _project(M: Floats, k: int, rank: int) -> tuple[Floats, int] | None:
 
 
 def _largest_scatter(gram: Floats, members: Floats) -> float:
-    """Return the largest eigenvalue of the scatter matrices of all clusters. members (n, C): unit vectors of roots"""
+    """Return the largest eigenvalue of the scatter matrices of all clusters.
+
+    gram (n, n): products U Uᵀ of the rows times the roots of weights
+    members (n, C): for each cluster, the roots of weights of its rows, 0 for other rows, divided by their length
+    """
     largest = 0.0
     for column in members.T:
         rows = np.flatnonzero(column)
@@ -215,12 +243,13 @@ def _largest_scatter(gram: Floats, members: Floats) -> float:
 
 
 def _planted(gram: Floats, members: Floats, lengths: Floats, level: float) -> Floats:
-    """Return multipliers B (n, n) >= 0 that are optimal if the clusters are far apart: blocks of rank 1.
+    """Return multipliers B (n, n) >= 0 of the semidefinite relaxation, optimal if the clusters are far apart.
 
-    They follow from the optimality conditions of the relaxation at the partition, if the eigenvalue that belongs to it
-    is `level`: (level I + y sᵀ + s yᵀ − G − B) m_c = 0 for the columns m_c of `members` (n, C), with B = 0 inside
-    clusters. `lengths` (C,) are the products sᵀ m_c. Negative numbers, for rows near other clusters, are replaced by 0.
-    (Iguchi, Mixon, Peterson & Villar, "Probably certifying k-means clustering", 2017.)
+    B has blocks of rank 1 for pairs of clusters, and 0 inside clusters. It follows from the optimality conditions
+    (level I + y sᵀ + s yᵀ − G − B) m_c = 0, where G is `gram` (n, n), s the roots of weights, y a vector, and m_c the
+    columns of `members` (n, C): roots of weights of the rows of cluster c, divided by their length. `lengths` (C,) are
+    the products sᵀ m_c. Negative numbers, for rows near other clusters, are replaced by 0. Source: Iguchi, Mixon,
+    Peterson & Villar, "Probably certifying k-means clustering" (2017).
     """
     n, C = members.shape
     own = members.argmax(axis=1)

@@ -197,17 +197,23 @@ def variation_bounds(
     log_shares = np.log(loss.shares)
 
     def log_ratios(X: Floats, log_q: Floats) -> tuple[Floats, Floats]:
-        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), each (n, 2), of components b = 0, 1; Q_b is part b of Q."""
+        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), (n, 2) each, for b = 0, 1: P_b is a density, Q_b a part of Q."""
         log_p = mixture.log_densities(X)
         return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
 
     def overlaps(X: Floats, log_q: Floats) -> Floats:
-        """Return columns (n, 3) whose means are ∫ min(Q_b, P_b), b = 0, 1, and ∫ min(Q_0, Q_1), the overlaps."""
+        """Return values (n, 3) at rows x, whose expectations under Q are three overlaps.
+
+        These are ∫ min(Q_b, P_b) dx for b = 0, 1, and ∫ min(Q_0, Q_1) dx, where Q_b is a part of Q, P_b a density.
+        """
         part, own = log_ratios(X, log_q)
         return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return 0 or 1, (n, 3): whether Q_b > P_b for b = 0, 1, and Q_0 > Q_1; breakpoints are changes of these."""
+        """Return labels 0 or 1 (n, 3) at rows X: whether Q_0 > P_0, Q_1 > P_1 and Q_0 > Q_1.
+
+        Quadrature has a breakpoint where a label changes. Q_b is a part of Q, P_b a density.
+        """
         part, own = log_ratios(X, log_mixture_density(known, X))
         return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
 

@@ -24,15 +24,18 @@ from cprime.theory.cuts import Cuts
 from cprime.theory.mixtures import Floats
 
 UNIT = float(np.finfo(np.float64).eps) / 2  # unit roundoff u: |fl(a ∘ b) − a ∘ b| <= u |a ∘ b|
-_WIDER = 1.01  # factor on bounds of errors, for the rounding errors of these bounds themselves
-_TRIES = 12  # number of shifts, each ten times the last, before the factorization is given up
+# Bounds of rounding errors are multiplied by this factor, because these bounds themselves have rounding errors.
+_WIDER = 1.01
+# Maximum number of trials of a Cholesky factorization, each with a shift of the diagonal ten times the last one.
+_TRIES = 12
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Multipliers of the relaxation: of Z >= 0, and of inequalities between its entries.
+    """Multipliers of the semidefinite relaxation: of Z >= 0, and of inequalities (cuts) between entries of Z.
 
-    entries: B (n, n) >= 0, symmetric    cuts: the inequalities    factors (n_cuts,): their multipliers, >= 0
+    Z (n, n) is the matrix of a partition. entries (n, n): multipliers B >= 0 of Z >= 0, symmetric
+    cuts: the inequalities    factors (n_cuts,): their multipliers, >= 0
     """
 
     entries: Floats
@@ -83,6 +86,7 @@ def greatest_sum(N: Floats, k: int) -> tuple[float, float]:
 def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) -> float:
     """Return a lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if it cannot be verified.
 
+    given: multipliers of the relaxation, from which the bound is computed
     U (n, D): rows times roots of weights; numbers of the order of 1, taken as exact
     roots (n,): roots of the weights, rounded    n_clusters: C, at least 1 and below n
     """
@@ -96,7 +100,8 @@ def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) ->
     weight = float(roots @ roots)
     products = M @ roots
     square = float(roots @ products)
-    ahead = float(linalg.norm(M))  # the eigenvalue of s, which is to be among the C largest ones
+    # y is such that s is an eigenvector of N with this eigenvalue, which is then among the C largest ones.
+    ahead = float(linalg.norm(M))
     y = (products - roots * (square / (2 * weight) + ahead / 2)) / weight
     N = M - np.outer(y, roots) - np.outer(roots, y)
     N = (N + N.T) / 2
@@ -114,7 +119,8 @@ def spectral_value(U: Floats, roots: Floats, n_clusters: int) -> float:
     """Return the spectral lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if not verified.
 
     It is the total scatter minus the C − 1 largest eigenvalues of Uᵀ U (Zha, He, Ding, Gu & Simon, 2001).
-    U (n, D): rows times roots of weights, relative to about their mean    roots (n,)    n_clusters: C >= 1
+    U (n, D): rows, whose weighted mean is nearly 0, times roots of weights    roots (n,): roots of weights
+    n_clusters: C >= 1
     """
     n, D = U.shape
     total, k = sum_of_squares(U), n_clusters - 1

@@ -20,7 +20,8 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import computing
 
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
-_MOST_DESCENTS = 20  # maximum number of runs of k-means of tied Gaussians, each after an update of their covariance
+# Maximum number of runs of k-means of Gaussians that share a covariance, each after an update of this covariance.
+_MOST_DESCENTS = 20
 
 
 def combine(
@@ -110,9 +111,10 @@ def combine(
 
 
 class _Kind(NamedTuple):
-    """Class of estimators that can be combined with each other.
+    """Class of estimators that can be combined with each other, and the functions that check and combine them.
 
-    centers: name of the attribute with the centers    alike: attributes that must be equal in all models
+    estimator: the class    centers: name of the attribute with the centers
+    alike: names of attributes that must be equal in all models
     check: function of a model and its index that raises ValueError for a model that cannot be combined
     combine: function of models, number of clusters, random_state and n_threads that returns the combined model
     """
@@ -125,7 +127,10 @@ class _Kind(NamedTuple):
 
 
 def _checked(models: Any) -> tuple[list[Any], _Kind]:
-    """Return the models as a list, and their kind; raise an error if they cannot be combined with each other."""
+    """Return the models as a list, and the entry of `_KINDS` for their class.
+
+    Raise TypeError, NotFittedError or ValueError if they cannot be combined with each other.
+    """
     if isinstance(models, BaseEstimator) or not isinstance(models, Iterable):
         raise TypeError(f"models must be a sequence of fitted estimators, got {type(models).__name__}.")
     models = list(models)
@@ -231,8 +236,8 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     dtype = np.result_type(*(model.means_ for model in models))
     totals = [float(model.counts_.sum()) for model in models]
     counts = np.concatenate([model.counts_ for model in models])
-    # With free mixing weights, the components of a model's density have the weights π_c N. These differ from `counts_`,
-    # the sums of responsibilities of an E-step after the last M-step.
+    # If mixing weights π_c are free, the components of a model with N points have the weights π_c N.
+    # These differ from `counts_`, which are sums of responsibilities of an E-step after the last M-step.
     if not first.equal_weights_:
         counts = np.concatenate([model.weights * total for model, total in zip(parameters, totals, strict=True)])
     means = np.concatenate([model.centers for model in parameters]).astype(np.float64)
@@ -264,11 +269,11 @@ class _Tied:
     within: Doubles
 
     def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
-        """Return k unions of the components, with one common covariance.
+        """Return k Gaussians that share one covariance; each is the union of some of the components.
 
-        A union has the common weight and mean of its components. The components are divided into unions by k-means of
-        their means, whitened with the common covariance. The unions change this covariance, so both are repeated until
-        no component changes its union.
+        A union has the summed weight and the weighted mean of its components. The components are divided into unions by
+        k-means of their means, whitened with the shared covariance. The shared covariance depends on the unions, so it
+        is computed again, and k-means is repeated, until no component changes its union.
         """
         points = self._whitened(self.within)
         groups = cluster_points(points, self.counts, k, seed, n_threads)

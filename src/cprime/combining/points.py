@@ -16,10 +16,14 @@ from cprime.em.joins import sums_by
 from cprime.estimators import KMeans
 from cprime.kernels import Dense
 
-_DRAWN = 1280  # number of points drawn for each cluster of the result
-_MOST_VALUES = 2**25  # maximum number of drawn points times dimensions
-_LEAST_DRAWN = 4  # least number of points drawn for each center; if this exceeds the maximum, none are drawn
-_STARTS = 4  # number of initializations of k-means on the means of a mixture
+# Number of points drawn for each cluster of the result.
+_DRAWN = 1280
+# Maximum number of drawn points times dimensions.
+_MOST_VALUES = 2**25
+# Least number of points drawn for each center. If this number of points is too large for memory, none are drawn.
+_LEAST_DRAWN = 4
+# Number of initializations of k-means on the means of a mixture.
+_STARTS = 4
 
 
 class Clusters(NamedTuple):

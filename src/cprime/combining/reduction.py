@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from cprime.em.joins import sums_by
 from cprime.kernels import Dense
 
-_NEAR = 16  # number of nearest components with which the join of a component is evaluated
-_VALUES = 2**20  # number of entries of covariance matrices that are computed at a time
+# Number of nearest components with which the join of a component is evaluated.
+_NEAR = 16
+# Maximum number of entries of covariance matrices that are computed at a time.
+_VALUES = 2**20
 _MOST_REGROUPS = 100
 
 Doubles = NDArray[np.float64]
@@ -51,7 +53,7 @@ class Gaussians:
         return self.means @ (axes / np.sqrt(np.maximum(values, least)))
 
     def unite(self, groups: Ids, n_groups: int) -> Self:
-        """Return the union of the components of each group: common weights, means and covariances.
+        """Return one Gaussian for each group, with the weight, mean and covariance of the sum of its components.
 
         groups (n,): group of each component, from 0 to n_groups − 1; no group may be empty
         """
@@ -209,11 +211,12 @@ class _Joins:
         self.whitened = components.whiten()
         self.is_left = np.ones(len(components), dtype=bool)
         self.version = [0] * len(components)
-        self.pairs: list[tuple[int, int]] = []  # joins (i, j), in order: the union of i and j is stored at index j
+        # Joins (i, j) in the order in which they were made. The union of i and j is stored at index j.
+        self.pairs: list[tuple[int, int]] = []
         self._find_near()
 
     def _find_near(self) -> None:
-        """Find the near components of each component that is left, and make the heap of the costs of these pairs."""
+        """Find near components of each component that is left; make a new heap with the costs of these pairs."""
         ids = np.flatnonzero(self.is_left)
         points = np.ascontiguousarray(self.whitened[ids])
         found = Dense(points).nearest(points, min(_NEAR + 1, len(ids)))[0]
@@ -232,7 +235,10 @@ class _Joins:
             yield cost, i, j, self.version[i], self.version[j]
 
     def join_cheapest(self) -> None:
-        """Unite the pair of least cost, and add the costs of the union. Search new pairs if the heap is empty."""
+        """Unite the pair of components of least cost, and add the costs of joins with the union to the heap.
+
+        If the heap is empty, near pairs of the components that are left are searched first.
+        """
         while True:
             if not self.heap:
                 self._find_near()
@@ -241,7 +247,7 @@ class _Joins:
                 break
         self._unite(i, j)
         candidates = np.array(sorted(self.near[i]), dtype=np.int64)
-        # A union inherits the near components of both; only the nearest remain, which limits the number of costs.
+        # A union has the near components of both of its parts. Only the nearest are kept, to limit the number of costs.
         if len(candidates) > 2 * _NEAR:
             distances = np.square(self.whitened[candidates] - self.whitened[i]).sum(axis=1)
             order = np.argsort(distances, kind="stable")
@@ -255,7 +261,10 @@ class _Joins:
                 heapq.heappush(self.heap, entry)
 
     def _unite(self, i: int, j: int) -> None:
-        """Replace component i by its union with j, and remove j; near components of j become near components of i."""
+        """Replace component i by the union of i and j, in place, and remove j.
+
+        The near components of j become near components of the union.
+        """
         one, two = float(self.of.counts[i]), float(self.of.counts[j])
         share, shift = two / (one + two), self.of.means[j] - self.of.means[i]
         covariances = self.of.covariances

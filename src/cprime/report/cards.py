@@ -16,7 +16,8 @@ from cprime.report.evidence import ReportData
 from cprime.report.gap import BoundGap, Estimate
 
 _BY_BARS = 30
-_ROUNDING = 1e-6  # the gap L − F of log-likelihood and free energy counts as zero below this fraction of |L|
+# A gap L − F of log-likelihood L and free energy F below this fraction of |L| is attributed to rounding.
+_ROUNDING = 1e-6
 _RANKED = "clusters, the largest first"
 
 
@@ -96,8 +97,9 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
 
 
 def _loss(found: dict[str, Any]) -> str:
-    """Return a sentence that says how much worse J or F is because of the approximate search.
+    """Return a sentence that says by how much the approximate search raises J (k-means), or lowers F (mixtures).
 
+    J is the sum of squared distances to the centers, F the free energy.
     found: certificate of the fit's search, with estimates and 95 % intervals by name
     """
     if "relative_excess" in found:
@@ -121,7 +123,10 @@ def _certainty(found: Certainty) -> Card:
 
 
 def _convergence(found: ConvergenceHistory) -> list[Card]:
-    """Return the cards of J, if the fit computed it, and of F."""
+    """Return the cards (sections) that show J, if the fit computed it, and F over time.
+
+    J is the sum of squared distances to the centers, F the free energy.
+    """
     bound = _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
     if found.error is None:
         return [bound]

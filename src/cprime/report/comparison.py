@@ -9,8 +9,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime.report.evidence import ReportData, log_sum
 
-_MOST = 12  # maximum number of clusters of each model that are drawn individually
-_SAME = 0.9  # least Jaccard index at which clusters of both models count as the same
+# Maximum number of clusters of each model that are drawn individually.
+_MOST = 12
+# Two clusters of different models count as the same if the Jaccard index of their rows is at least this.
+_SAME = 0.9
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Comparison:
     """Comparison of two models on the same rows.
 
     flows (a, b): weight of the rows that are in a cluster of the first model and in a cluster of the second one
-    left, right: cluster index of each row and of each column of `flows`; a last index −1 stands for all other clusters
+    left (a,), right (b,): cluster of each row and of each column of `flows`; a last entry −1 means all other clusters
     n_left, n_right: numbers of clusters of the models    rand: adjusted Rand index of the examined rows
     same: number of clusters that both models have    error: J per row of both models
     free_energy: F of both models [nats per point], None if one of them has no densities
@@ -36,7 +38,7 @@ class Comparison:
 
 
 def comparison(first: ReportData, second: ReportData) -> Comparison:
-    """Return the comparison of two models. first, second: results of each model for the same rows"""
+    """Return the comparison of two models, whose results for the same rows are `first` and `second`."""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
     rows, columns = first.weights_by_cluster, second.weights_by_cluster
@@ -71,7 +73,7 @@ def _largest(weights: NDArray[np.float64]) -> list[int]:
 
 
 def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
-    """Return, for each of n clusters, its position in `chosen`; clusters not chosen get the last position."""
+    """Return the position of each of n clusters in `chosen`: (n,). Clusters not in it have the last position."""
     out = np.full(n, len(chosen) - 1, dtype=np.intp)
     for place, c in enumerate(chosen):
         if c >= 0:
@@ -80,9 +82,10 @@ def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
 
 
 def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
-    """Return an order (b,) of the second model's clusters, drawn on the right, with few crossings of flows.
+    """Return an order (b,) of the second model's clusters in which few flows cross in the drawing.
 
-    They are sorted by the mean position of the first model's clusters, on the left, from which their rows come.
+    Clusters of the first model are drawn on the left, those of the second model on the right. The latter are sorted by
+    the mean position of the former clusters to which their rows belong.
     flows (a, b): weights of the rows    right (b,): cluster indices; −1, for all other clusters, stays last
     """
     total = flows.sum(axis=0)

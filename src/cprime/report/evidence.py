@@ -17,11 +17,15 @@ from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import Model
 
-_PRODUCTS = 2 * 10**10  # maximum number of multiplications to compare all examined rows with all components
-_VALUES = 2**26  # maximum number of values (rows times features) held in memory
+# Maximum number of multiplications to compare all examined rows with all components.
+_PRODUCTS = 2 * 10**10
+# Maximum number of values (rows times features) in memory.
+_VALUES = 2**26
 _LEAST_ROWS = 10_000
-_LONGEST = 80  # maximum number of characters of a feature name on the page
-_MORE = 2  # number of components stored for each row beyond the C′ active ones
+# Maximum number of characters of a feature name on the page.
+_LONGEST = 80
+# Number of components stored for each row in addition to the C′ active ones.
+_MORE = 2
 
 
 @dataclass(frozen=True)
@@ -77,19 +81,22 @@ class ReportData:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether the model has a variance for each column, so that the units of columns have no effect."""
+        """Return whether each component has its own variance of each column, so that units of columns do not matter."""
         return self.model is not None and self.model.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
-        """Return the unit of distances for each feature (D,): 1, or its standard deviation if `scale_free`."""
+        """Return the number by which each feature is divided before distances are computed: (D,).
+
+        It is the standard deviation of the feature if `scale_free`, otherwise 1.
+        """
         if not self.scale_free:
             return np.ones(len(self.mean))
         return np.sqrt(np.where(self.variances > 0, self.variances, 1))
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Return the squared distance of each row to the center of its cluster, (n,), in squares of `unit`."""
+        """Return the squared distance of each row to the center of its cluster (n,), after division by `unit`."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -103,12 +110,12 @@ class ReportData:
 
     @property
     def fit_sizes(self) -> NDArray[np.float64] | None:
-        """Return the total weight of each component in the fit (C,), or None if the estimator lacks `counts_`."""
+        """Return the total weight of each component's points in the fit (C,); None if the estimator lacks `counts_`."""
         return getattr(self.estimator, "counts_", None)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """Return the total weight of each cluster's points (C,): from the fit, or else estimated from the rows."""
+        """Return the total weight of each cluster's points (C,): from the fit, or estimated from the examined rows."""
         if self.fit_sizes is not None:
             return np.asarray(self.fit_sizes, dtype=np.float64)
         return self.weights_by_cluster * (self.n_points / len(self.rows))
@@ -172,9 +179,9 @@ def products(model: Model | None, C: int, D: int) -> int:
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """Return the increasing indices of the rows to examine: all, or a random sample that is always the same.
+    """Return the indices (n,) of the rows to examine, ascending: all, or a random sample that is always the same.
 
-    products: number of multiplications to compare a row with all components
+    max_rows: number of rows, or "auto"    products: number of multiplications to compare a row with all components
     """
     N = data.n_points
     if isinstance(max_rows, str):

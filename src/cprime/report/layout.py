@@ -17,15 +17,23 @@ from cprime.neighbors import exact_lists
 _FEW = 60
 _NEIGHBORS = 12
 _STEPS = 120
-_EARLY = 40  # number of first steps of t-SNE, in which attraction between neighbors is stronger
+# Number of first steps of t-SNE, in which attraction between neighbors is stronger.
+_EARLY = 40
 _MAJORISATIONS = 120
-_APART = 150  # maximum number of rounds in which overlapping circles are moved apart
-_RANKS = 0.25  # weight of the rank of a coordinate in a position; the coordinate itself has the weight 0.75
-_BEYOND = 0.1  # maximum distance of outliers from the interval of 1 % and 99 % quantiles, relative to its length
-_MARGIN = 8.0  # distance between circles and the edge of the sheet
-_COVERED = 0.3  # fraction of the sheet covered by all circles
-_LARGEST = 0.16  # largest radius, relative to the height of the sheet
-_ROWS = 250  # number of centers whose forces are computed at a time
+# Maximum number of steps in which overlapping circles are moved apart.
+_APART = 150
+# Positions are weighted means of coordinates and their ranks; this is the weight of the rank.
+_RANKS = 0.25
+# Coordinates are clipped to the interval of their 1 % and 99 % quantiles, extended by this fraction of its length.
+_BEYOND = 0.1
+# Least distance between circles and the edge of the sheet.
+_MARGIN = 8.0
+# Fraction of the area of the sheet that all circles cover.
+_COVERED = 0.3
+# Largest radius, divided by the height of the sheet.
+_LARGEST = 0.16
+# Number of centers whose forces are computed at a time.
+_ROWS = 250
 
 
 def layout(
@@ -34,7 +42,7 @@ def layout(
     """Return x, y and radius of a circle for each cluster on a sheet of size width × height: (C, 3).
 
     The areas of the circles are proportional to the sizes. Radii have a lower limit, so that every circle is visible.
-    centers (C, D), in the units used for distances    sizes (C,)
+    centers (C, D): centers, in units in which their distances are meaningful    sizes (C,): sizes of the clusters
     """
     C = len(centers)
     with threadpool_limits(1, user_api="blas"):  # one thread of BLAS is faster for many small products
@@ -65,7 +73,10 @@ def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_distances(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positions (C, 2) with nearly the distances of the centers, by least squares. plane: initial positions"""
+    """Return positions (C, 2) in the plane whose distances are near those of the centers (C, D), by least squares.
+
+    plane (C, 2): initial positions
+    """
     target, C = cdist(centers, centers), len(centers)
     for _ in range(_MAJORISATIONS):
         found = cdist(plane, plane)
@@ -130,9 +141,11 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Return positions (C, 2) that fill a sheet of size width × height along each axis.
+    """Return positions (C, 2) of circles that fill a sheet of size width × height along each axis.
 
-    A position is the weighted mean of a coordinate and its rank, so that outliers compress the others less."""
+    A position is the weighted mean of a coordinate and its rank, so that outliers compress the others less.
+    plane (C, 2): coordinates    radii (C,): radii of the circles
+    """
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -147,7 +160,10 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
 
 
 def _spread_out(place: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Move overlapping circles apart within the sheet, larger ones less; return x, y and radius of each: (C, 3)."""
+    """Return x, y and radius of each circle (C, 3), after overlapping circles are moved apart within the sheet.
+
+    place (C, 2): initial positions    radii (C,): radii; larger circles are moved less
+    """
     place = place + 1e-3 * np.random.default_rng(0).standard_normal(place.shape)
     least = radii[:, np.newaxis] + _MARGIN
     most = np.array([width, height]) - least

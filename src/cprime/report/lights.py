@@ -11,12 +11,17 @@ from cprime.estimators.quality import advice, certificate_text, objective_bound_
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
-_TINY = 1 / 20  # a cluster is tiny if its size is below this fraction of the mean size
-_SAME = 1e-3  # two centers coincide if their distance is at most twice this fraction of the mean spread
-_ALL = 0.99  # fraction of the total variance from which on a column has the state "poor"
+# A cluster is tiny if its size is below this fraction of the mean size.
+_TINY = 1 / 20
+# Two centers coincide if their distance is at most twice this fraction of the mean spread of clusters.
+_SAME = 1e-3
+# If a column has at least this fraction of the total variance, the result of the check is "poor", or "look".
+_ALL = 0.99
 _MOST = 0.9
-_NEAR_OPTIMUM = 0.03  # gap between J and its lower bound up to which J counts as near its least value
-_AS_FITTED = 0.1  # largest relative difference of J per row from that of the fit that counts as equal
+# The error J counts as near its least value if the relative gap to a lower bound is at most this.
+_NEAR_OPTIMUM = 0.03
+# J per row counts as equal to that of the fit if the relative difference is at most this.
+_AS_FITTED = 0.1
 
 
 class State(StrEnum):
@@ -31,7 +36,8 @@ class State(StrEnum):
 class Light:
     """Result of one check of a fitted model.
 
-    name: what was checked    finding: a sentence    remedy: the argument to change, "" if all is well
+    name: what was checked    state: good, look or poor    finding: a sentence on the result
+    remedy: the argument to change, "" if there is no problem
     """
 
     name: str
@@ -41,7 +47,7 @@ class Light:
 
 
 def lights(evidence: ReportData) -> list[Light]:
-    """Return the result of each check that applies to the estimator and to the examined rows."""
+    """Return the results of all checks of a fitted model that apply to the estimator and to the examined rows."""
     found = (
         _converged(evidence.estimator),
         _search(evidence.estimator),
@@ -135,9 +141,9 @@ def _tiny(evidence: ReportData) -> Light:
 
 
 def nearest_pairs(evidence: ReportData) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the index and the distance of the nearest other center for each center, (C,) each.
+    """Return the index of the nearest other center for each center, and the distance to it: (C,) each.
 
-    Both are empty if there is only one center. Distances are in `evidence.unit`.
+    Both are empty if there is only one center. Features are divided by `evidence.unit` before distances are computed.
     """
     centers = np.ascontiguousarray(evidence.centers / evidence.unit)
     nearest = exact_lists(centers, 2)
@@ -166,7 +172,10 @@ def _duplicates(evidence: ReportData) -> Light | None:
 
 
 def _columns(evidence: ReportData) -> Light | None:
-    """Check whether one column has most of the variance, which is a problem if columns have different units."""
+    """Return the result of a check of the columns: poor, or worth a look, if one column has most of the variance.
+
+    This is a problem if columns have different units. Return None if there is only one column, or no variance.
+    """
     total = evidence.variances.sum()
     if len(evidence.names) == 1 or total <= 0:
         return None
@@ -189,7 +198,10 @@ def _columns(evidence: ReportData) -> Light | None:
 
 
 def _collapsed(evidence: ReportData) -> Light | None:
-    """Check for components whose variance is near the lower limit set by the argument reg_covar."""
+    """Return the result of a check of the variances: worth a look if one is near the lower limit `reg_covar`.
+
+    Return None if the estimator has no such limit.
+    """
     floor = getattr(evidence.estimator, "reg_covar", 0.0)
     least = None if evidence.model is None else evidence.model.least_variances
     if least is None or floor <= 0:
@@ -206,7 +218,10 @@ def _collapsed(evidence: ReportData) -> Light | None:
 
 
 def _as_fitted(evidence: ReportData) -> Light | None:
-    """Check whether J per row, the mean squared distance to the centers, is within 10 % of that of the fit."""
+    """Return the result of a check of the rows: good if J per row is within 10 % of that of the fit, else "look".
+
+    J per row is the mean squared distance to the centers. Return None if that of the fit is unknown or 0.
+    """
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:
         return None
@@ -227,7 +242,10 @@ def _as_fitted(evidence: ReportData) -> Light | None:
 
 
 def _optimum(estimator: Any) -> Light | None:
-    """Check how far J may be above its least value of all clusterings, if a lower bound of that value was computed."""
+    """Return the result of a check of the error J: good if it is at most a few percent above a lower bound of J.
+
+    No clustering has a smaller J than the lower bound. Return None if none was computed.
+    """
     text = objective_bound_text(estimator)
     if text is None:
         return None

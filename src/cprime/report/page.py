@@ -33,8 +33,10 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # if there are more cells or columns, z-scores are shown as a picture
-_Z_UNIT = 16  # the page's script receives z-scores as integers, in units of 1/16
+# If a table of z-scores has more cells or columns, it is shown as a picture.
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24
+# The page's script receives z-scores multiplied by this number and rounded to integers.
+_Z_UNIT = 16
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def _map_label(evidence: ReportData, found: Clusters) -> str:
 def _table(
     evidence: ReportData, found: Clusters, features: NDArray[np.intp], are_images: bool
 ) -> list[tuple[int, str, str, str, str]]:
-    """Return a table row for each shown cluster: number, size, share, spread, description."""
+    """Return a row of the page's table for each shown cluster: its index, size, share, spread, and description."""
     total = found.sizes.sum() or 1.0
     return [
         (
@@ -184,7 +186,10 @@ def _table(
 
 
 def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
-    """Return the z-scores for the page: as a table of numbers, or as two pictures, for light and dark mode."""
+    """Return the z-scores, as values that the page's template needs, by name; None if `found` is None.
+
+    Few z-scores are a table of numbers, many are two pictures: one for light mode, one for dark mode.
+    """
     if found is None:
         return None
     m, d = found.z.shape
@@ -229,7 +234,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """Return the data that the page's script needs when the reader points at a cluster or clicks on it.
+    """Return the data, by name, that the page's script shows when the reader points at a cluster or clicks on it.
 
     table: rows of the table of clusters    prints: z-scores in the order of the page
     """

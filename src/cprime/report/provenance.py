@@ -20,7 +20,8 @@ from cprime.kernels import instruction_set
 class Provenance:
     """Information to repeat a fit.
 
-    code: Python code    seed: a sentence on the random numbers    versions, machine: (name, value) pairs
+    code: Python code that repeats the fit    seed: a sentence on the random numbers
+    versions: (package, version) pairs    machine: (property, value) pairs
     made: time of the report
     """
 

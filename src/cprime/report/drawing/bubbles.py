@@ -12,7 +12,10 @@ LEVELS = 7
 
 
 def levels(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the color level 0 … 6 of each value (m,), −1 for NaN, and the six quantiles that separate the levels."""
+    """Return the color level 0 … 6 of each value (m,), −1 for NaN, and six numbers that separate the levels.
+
+    These numbers are quantiles, so that all levels have approximately the same number of values.
+    """
     known = values[np.isfinite(values)]
     if not len(known):
         return np.full(len(values), -1), np.empty(0)
@@ -58,7 +61,10 @@ def bubbles(
 
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
-    """Return SVG of the i-th tile of a sheet, framed, with center (x, y) and the area of a square of side 2 · half."""
+    """Return SVG of the i-th tile (small picture) of a sheet, framed, with center (x, y).
+
+    half: half the side of a square of the tile's area    about: attributes of the frame
+    """
     left, top = i % sheet.columns * sheet.tile_width, i // sheet.columns * sheet.tile_height
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio

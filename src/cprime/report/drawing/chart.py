@@ -40,7 +40,10 @@ def written(value: float) -> str:
 
 
 def labelled(values: Sequence[float]) -> list[str]:
-    """Format increasing axis values as short texts; if two would be equal, as differences from the first value."""
+    """Return short texts of increasing axis values.
+
+    If two texts would be equal, all but the first are differences from the first value.
+    """
     names = [written(value) for value in values]
     if len(set(names)) == len(names):
         return names
@@ -49,7 +52,10 @@ def labelled(values: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Chart area with axes from x[0] to x[1] and from y[0] to y[1]. log_y: whether the y axis is logarithmic"""
+    """Area of a chart, whose axes have the ranges x[0] … x[1] and y[0] … y[1].
+
+    log_y: whether the y axis is logarithmic
+    """
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -87,7 +93,10 @@ class Frame:
 
 
 def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str]) -> Markup:
-    """Return an SVG drawing of a curve y over x with points; `names` are the tooltips of the points."""
+    """Return an SVG drawing of a curve y over x, with points on it.
+
+    label: description for screen readers    x, y (n,)    x_label: name of the x axis    names: tooltips of the n points
+    """
     low, high = float(np.min(y)), float(np.max(y))
     margin = 0.06 * (high - low) or abs(low) * 0.01 or 1.0
     frame = Frame((0.0, float(x.max()) or 1.0), (low - margin, high + margin))
@@ -99,7 +108,10 @@ def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str])
 
 
 def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span: tuple[float, float]) -> Markup:
-    """Return an SVG drawing of adjacent bars over the interval `span`; `names` are the tooltips of the bars."""
+    """Return an SVG drawing of adjacent bars, which divide the interval `span` of the x axis into equal parts.
+
+    label: description for screen readers    x_label: name of the x axis    names: tooltips of the bars
+    """
     frame = Frame(span, (0.0, float(heights.max()) or 1.0))
     edges = np.asarray(frame.across(np.linspace(*span, len(heights) + 1)))
     floor, gap = float(frame.up(0.0)), 0.5 if len(heights) > 60 else 1.0

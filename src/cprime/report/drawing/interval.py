@@ -38,7 +38,10 @@ def interval(label: str, value: float, low: float, high: float, span: tuple[floa
 
 
 def steps(label: str, parts: Sequence[tuple[str, float, str]]) -> Markup:
-    """Return SVG of horizontal bars, one below the other; each of `parts` is (name, length, value as text)."""
+    """Return an SVG drawing of horizontal bars, one below the other.
+
+    label: description for screen readers    parts: (name, length, value as text) of each bar
+    """
     longest = max((length for _, length, _ in parts), default=0.0) or 1.0
     rows = []
     for i, (name, length, words) in enumerate(parts):

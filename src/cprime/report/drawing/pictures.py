@@ -11,8 +11,10 @@ from PIL import Image
 _MOST_BYTES = 260_000  # maximum size of a sheet of tiles in bytes, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
-_LIMIT = 3.0  # z-scores beyond ±3 have the colors of ±3
-_STEPS = 7  # number of colors for positive z-scores, and for negative ones
+# Larger z-scores have the color of this one, smaller ones the color of its negative.
+_LIMIT = 3.0
+# Number of colors for positive z-scores, and for negative ones.
+_STEPS = 7
 _LIGHT = ((11, 83, 148), (246, 244, 239), (178, 74, 10))
 _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 
@@ -35,7 +37,7 @@ class Sheet:
 
 
 def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = None) -> Sheet:
-    """Return a sheet of tiles of shape (m, height, width), gray, or (m, height, width, 3).
+    """Return one picture of m tiles: gray values (m, height, width), or colors (m, height, width, 3).
 
     limits: values drawn as black and as white    columns: tiles per row; None makes the sheet approximately square
     """

@@ -26,7 +26,7 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Concatenate SVG elements to one markup string."""
+    """Return SVG elements, one after the other, as one markup string."""
     return Markup("").join(parts)
 
 
@@ -47,5 +47,5 @@ def text(x: float, y: float, content: str, class_: str = "tick", anchor: str = "
 
 
 def titled(name: str, title: str, **attributes: Any) -> Markup:
-    """Return the SVG element `name` (a shape) with `title` as its tooltip."""
+    """Return an SVG element, such as "circle" (its `name`), with `title` as its tooltip."""
     return element(name, element("title", title), **attributes)

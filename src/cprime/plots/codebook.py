@@ -10,7 +10,8 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-_LEAST_SIDE = 16  # least side of a tile in pixels, so that the white space between tiles looks thin
+# Least side of a tile in pixels, for which the white space between tiles looks thin.
+_LEAST_SIDE = 16
 _GAP = 2
 
 
@@ -142,7 +143,10 @@ class CodebookDisplay:
 
 
 def _columns(count: int, about: float) -> int:
-    """Return the number of columns, from about to 1.5 · about, with the fewest empty places for `count` tiles."""
+    """Return the number of columns of a sheet in which `count` tiles leave the fewest empty places.
+
+    The result is between `about` and 1.5 times `about`.
+    """
     choices = range(max(1, round(about)), max(1, round(1.5 * about)) + 1)
     return min(choices, key=lambda columns: (-count % columns, columns))
 

@@ -210,7 +210,8 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # without missing values (NaN)
+        # Missing values (NaN) add nothing to the squared distances.
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

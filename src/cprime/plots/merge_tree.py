@@ -141,10 +141,11 @@ class MergeTreeDisplay:
         n = self.n_clusters
         clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
         n_leaves = min(max(n_leaves, n or 2), C)
-        one = np.arange(2 * C - 1)  # index of a component in the subtree of each node
+        # For each node of the tree: the index of one component in its subtree, whose color the node gets.
+        one = np.arange(2 * C - 1)
         for i, (a, _) in enumerate(tree.children):
             one[C + i] = one[a]
-        lowest = C if n is None else 2 * C - n  # index of the first node above the cut
+        lowest = C if n is None else 2 * C - n  # index of the first node above the cut of the tree
 
         def color(node: int) -> str:
             return GREY if node >= lowest or n is None else palette[clusters[one[node]] % len(palette)]
@@ -153,7 +154,8 @@ class MergeTreeDisplay:
         lines = [np.column_stack(line) for line in zip(drawn["icoord"], drawn["dcoord"], strict=True)]
         axes.add_collection(LineCollection(lines, colors=drawn["color_list"], linewidths=1.2))
         feet = tree.heights[C - n_leaves - 1] if n_leaves < C else 0.0
-        for x, node in enumerate(drawn["leaves"]):  # a leaf of several components has a larger marker
+        # A leaf of the drawing that contains several components has a larger marker.
+        for x, node in enumerate(drawn["leaves"]):
             axes.plot(5 + 10 * x, 0, "o", color=color(node), markersize=2.5 if node >= C else 1, clip_on=False)
         frame(axes, "", f"{n_leaves} of {C:,} components" if n_leaves == C else f"the last {n_leaves} clusters", "")
         axes.set_ylabel("√(2 ΔJ) (data unit)" if tree.entropy is None else "log(H / ΔH)", fontsize=9)

@@ -14,9 +14,12 @@ from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-_SAME_SCALE = 3  # the axes have the same scale if the ratio of their ranges is at most this number
-_FAR = 1000.0  # distance of four auxiliary points that bound the outer Voronoi cells, relative to the centers' range
-_CORNERS = 73  # number of vertices of an ellipse
+# The axes have the same scale if the ratio of their ranges is at most this number.
+_SAME_SCALE = 3
+# Distance of four auxiliary points that bound the outer Voronoi cells, divided by the range of the centers.
+_FAR = 1000.0
+# Number of vertices of the polygon that is drawn as an ellipse.
+_CORNERS = 73
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,10 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Return height / width of the rectangle of points (n, 2); None if too extreme for axes of equal scale."""
+    """Return height / width of the rectangle that contains points (n, 2).
+
+    Return None if the ratio is above 3 or below 1/3, so that axes of equal scale would waste space.
+    """
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 

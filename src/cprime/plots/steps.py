@@ -19,7 +19,7 @@ _CYCLES = 4
 
 
 class ProjectedGaussians(NamedTuple):
-    """Parameters projected on a plane: centers (C, 2), and covariances (C, 2, 2) or None."""
+    """Parameters of a model, projected on a plane: centers (C, 2), and covariances (C, 2, 2) or None."""
 
     centers: NDArray[np.float64]
     covariances: NDArray[np.float64] | None

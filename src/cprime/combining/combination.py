@@ -50,7 +50,7 @@ def combine(
     -------
     model : KMeans or GaussianMixture
         Fitted, with the parameters of the first model and another number of clusters. `counts_` are sums over the
-        models. Attributes about the course of a fit, such as `labels_`, `history_` and `certificate_`, are absent;
+        models. Attributes that describe a fit, such as `labels_`, `history_` and `certificate_`, are absent;
         `partial_fit` adds them. Clusters have the order of their first parts in the models.
 
     Raises

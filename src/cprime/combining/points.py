@@ -1,7 +1,7 @@
 """k-means of the centers of several models: the points are centers, their weights are sizes of clusters.
 
-k-means is the limit of a mixture of Gaussians with a common variance σ² (Lücke & Forster 2019). Each k-means model has
-a known σ², so it is a density from which points can be drawn. Centers fitted to drawn points are closer to the centers
+k-means is the limit of a mixture of Gaussians with one variance σ² (Lücke & Forster 2019). Each k-means model has a
+known σ², so it is a density from which points can be drawn. Centers fitted to drawn points are closer to the centers
 of a fit to all data than centers fitted to the centers of the models, because clusters of different models overlap.
 """
 

@@ -1,10 +1,10 @@
 """Reduction of a Gaussian mixture to fewer components: greedy joins, then regrouping of all components.
 
-A union of components is one Gaussian with their common weight, mean and covariance ("merge of moments"). First, pairs
-are joined one after the other; the pair is chosen by an upper bound of the increase of the Kullback-Leibler divergence
-(Runnalls 2007). Then each component moves to the union from which its divergence is least, and the unions are computed
-again, until no component moves (Goldberger & Roweis 2004). Each of these steps lowers Σ_i N_i KL(f_i ‖ g_c(i)), where
-N_i is the weight of component f_i, and g_c(i) its union.
+A union of components is one Gaussian with the weight, mean and covariance of their sum ("merge of moments"). First,
+pairs are joined one after the other; the pair is chosen by an upper bound of the increase of the Kullback-Leibler
+divergence (Runnalls 2007). Then each component moves to the union from which its divergence is least, and the unions
+are computed again, until no component moves (Goldberger & Roweis 2004). Each of these steps lowers
+Σ_i N_i KL(f_i ‖ g_c(i)), where N_i is the weight of component f_i, and g_c(i) its union.
 """
 
 import heapq

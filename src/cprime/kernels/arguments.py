@@ -11,10 +11,14 @@ from cprime.kernels.measures import Floats, GaussianParameters, Measure
 
 
 class CoreRows(Protocol):
-    """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use."""
+    """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use.
 
-    takes_gaussians: ClassVar[bool]  # whether kernels compare these rows with Gaussians, and not only with centers
-    searches_cells: ClassVar[bool]  # whether `CenterCells` can search near centers of these rows
+    takes_gaussians: whether kernels compare these rows with Gaussians, and not only with centers
+    searches_cells: whether `CenterCells` can search near centers of these rows
+    """
+
+    takes_gaussians: ClassVar[bool]
+    searches_cells: ClassVar[bool]
 
     @property
     def core(self) -> Any:

@@ -135,7 +135,10 @@ def nearest_bounded_twin(
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:
-    """Return a table of bounds with columns of −∞ appended, to a multiple of 16 columns, as SIMD vectors need it."""
+    """Return a table of bounds with columns of −∞ appended, so that the number of columns is a multiple of 16.
+
+    Then its rows consist of full SIMD vectors.
+    """
     C, R = array.shape
     wide = np.full((C, -(-R // _WIDTH) * _WIDTH), -np.inf, dtype=dtype)
     wide[:, :R] = array

@@ -212,13 +212,13 @@ def respond(
 ) -> Responses:
     """Compute an exact E-step of Gaussians or t distributions over all C components, in blocks that do not grow with N.
 
-    Let r_nc ∝ exp(−cost_nc/2) be the responsibilities, and w_n the sample weights. The result has for every row the
-    component of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), and the mean cost Σ_c r_nc cost_nc (n,). It has for
-    every component the following sums with weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D), and
-    second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for full covariances. If `moments` is false, these
-    sums are empty. For t distributions of ν degrees of freedom, the weights of these sums are w_n r_nc u_nc with
-    u = (ν + D)/(ν + δ), where δ is the squared Mahalanobis distance. Further sums for t distributions are
-    shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
+    Returns a `Responses`. Let r_nc ∝ exp(−cost_nc/2) be the responsibilities, and w_n the sample weights. The result
+    has for every row the component of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), and the mean cost
+    Σ_c r_nc cost_nc (n,). It has for every component the following sums with weights w_n r_nc: counts (C,),
+    first = Σ (x − μ_c) (C, D), and second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for full
+    covariances. If `moments` is false, these sums are empty. For t distributions of ν degrees of freedom, the weights
+    of these sums are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ is the squared Mahalanobis distance. Further sums
+    for t distributions are shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))

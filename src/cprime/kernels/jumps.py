@@ -28,7 +28,8 @@ from cprime.kernels.measures import Floats
 # The shares are those for steps after jumps, and for steps before single jumps are tried.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-# A single jump is undone early if the error exceeds that before the jump by more than this many last decreases.
+# A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
+# step's decrease.
 _PATIENCE = 2.0
 # To cut a cluster in two: number of power iterations for a direction of high variance, number of bins of a histogram
 # along this direction, in which the threshold of the cut is searched, and number of 2-means iterations after the cut.

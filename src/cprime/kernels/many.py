@@ -38,7 +38,8 @@ class LloydRun(NamedTuple):
     it, and Σ w_n over the rows of each center
     errors (T,), n_moved (T,): J = Σ w_n ‖x_n − μ‖² with the nearest centers of each iteration, and number of rows of
     positive weight whose nearest center changed
-    converged: whether the iterations ended because of convergence    settled: whether the last one changed nothing
+    converged: whether the iterations ended because of convergence, and not because of their maximum number
+    settled: whether the last iteration reassigned no row
     """
 
     centers: Floats
@@ -218,7 +219,7 @@ def lloyd_twin(
     n_moved: NDArray,
     n_threads: int,
 ) -> tuple[int, bool]:
-    """Make all Lloyd iterations of one problem in NumPy, and write the results of the last one, as `lloyd` does.
+    """Make all Lloyd iterations of one problem in NumPy; write the fields of a `LloydRun` to the given arrays.
 
     Returns the number of iterations, −1 if a cluster is empty, and whether they have converged.
     """
@@ -271,7 +272,8 @@ def lloyd_many_twin(
         results = labels[problem], squares[problem], np.empty(len(m)), np.empty(max_iter), n_moved
         n, _ = lloyd_twin(X[problem], w, m, max_iter, tol, least_shift, *results, n_threads)
         n_iterations[b] = n
-        if n == 1 or n_moved[n - 1]:  # centers have moved after the last assignment
+        # If the last iteration reassigned rows, centers moved after it, so nearest centers are found again.
+        if n == 1 or n_moved[n - 1]:
             costs = costs_of(X[problem], m).astype(X.dtype)
             labels[problem], squares[problem] = costs.argmin(axis=1), costs.min(axis=1)
 

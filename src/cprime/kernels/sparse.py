@@ -79,7 +79,7 @@ class SparseRows(Rows):
 
     @classmethod
     def from_scipy(cls, X: Any) -> SparseRows:
-        """Make rows of SciPy's CSR array or matrix, without a copy if its columns are sorted and have no duplicates."""
+        """Return the rows of a CSR array or matrix of SciPy; no copy if columns are sorted and have no duplicates."""
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

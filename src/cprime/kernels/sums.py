@@ -1,6 +1,6 @@
 """Sufficient statistics for M-steps: sums over the active sets of points, eq. (6) of Lücke & Forster 2019.
 
-The file also has the order of points by component.
+The file also has functions that sort points by component, and project them on directions.
 """
 
 from typing import Any

@@ -24,7 +24,7 @@ RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 # Maximum number of entries, and of rows, in a block of a table of costs.
 TABLE, _ROWS = 2**22, 2048
-# Up to this number, the least costs of a row are found one after another by minima. To find more, costs are sorted.
+# If at most this number of least costs is needed for each row, they are found one by one; otherwise costs are sorted.
 _ROUNDS = 8
 
 
@@ -117,7 +117,7 @@ class TabulatedCosts(ABC):
 
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
-    """Convert costs to a narrower type.
+    """Return costs converted to a narrower type.
 
     Costs beyond its range become its largest finite number, because an infinite cost means that there is no component.
     """

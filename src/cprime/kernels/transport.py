@@ -24,7 +24,8 @@ Counts = NDArray[np.int64]
 # If only some clusters are candidates of a point, the auction fails if a price exceeds this multiple of the greatest
 # cost, because points then need more candidates. The price of a cluster is a number that is added to its costs.
 _GREATEST_PRICE = 4.0
-# First tolerance ε of the NumPy version, as a multiple of the greatest cost. It is large, so that prices rise fast.
+# First tolerance ε of the NumPy version, as a multiple of the greatest cost.
+# It is large, because prices may have to rise as far as the greatest cost.
 _FIRST = 0.1
 # The auction is repeated with smaller and smaller tolerances ε of cost + price; ε is divided by this number each time.
 _SCALING = 5.0

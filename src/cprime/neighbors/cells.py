@@ -1,4 +1,4 @@
-"""Division of C components into about √C coarse cells: groups of components whose centers are near each other.
+"""Division of C components into roughly √C coarse cells: groups of components whose centers are near each other.
 
 With the cells, a near component of every point is found in O(N √C D), and neighbor lists of the components in
 O(C √C D). No previous assignment and no previous lists are needed.

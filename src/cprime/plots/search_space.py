@@ -156,7 +156,7 @@ class SearchSpaceDisplay:
         return self
 
     def _key(self, axes: Any) -> None:
-        """Write a legend of the colors in one line below the panel `axes`."""
+        """Draw a legend of the colors in one line below a panel (`axes`)."""
         place, beside = (0.0, 0.0), "axes fraction"
         for text, color in (("point", BLACK), ("kept", GREEN), ("looked at", BLUE), ("others", GREY)):
             options = {"xytext": (6, 0) if beside != "axes fraction" else (0, -2), "textcoords": "offset points"}

@@ -49,13 +49,13 @@ _MISSED, _LATE = 0.007, 6
 # Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
 # A center moved by a jump is added to the lists of this number of its new neighbors.
-# Where neighbor lists are mostly random, their first entries are this number of nearest components.
+# Neighbor lists that are mostly random also contain this number of nearest components.
 _NEAR = 8
 # Maximum length of lists that are computed from neighbors of neighbors.
 _MOST_OF_MANY = 65
 # Maximum length of lists computed from all pairs of C components: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
 _MOST_SHARE, _MOST_OF_FEW = 4, 129
-# For active sets of several components: number of first passes that all evaluate neighbors, and period of later ones.
+# If active sets have several components, neighbors are evaluated in the first 6 passes, then in every third pass.
 _EXPLORING, _PERIOD = 6, 3
 # Maximum size in bytes of data whose rows are copied in the order of their components by default.
 LARGEST_COPY = 4 * 2**30
@@ -354,7 +354,10 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return neighbor lists (C, length): the 8 nearest of each given list, and distinct random components."""
+    """Return neighbor lists (C, length) that contain the 8 nearest of each given list, and random components.
+
+    The components of a list are distinct; fewer than `length` are padded with −1.
+    """
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)

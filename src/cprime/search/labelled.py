@@ -38,7 +38,7 @@ class LabelledLookup:
         costs, labels = costs.copy(), own[rows, np.newaxis]
         no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
         cost = components.search_lists(points[rows], no_lists, labels, 1).costs
-        # The component of the label becomes the first one, so its later occurrence is replaced by the former first one.
+        # The component of the label is put first. If it has another place, the former first component takes this place.
         twice = (ids[rows] == labels) & (np.arange(n_kept) > 0)
         ids[rows] = np.where(twice, ids[rows, :1], ids[rows])
         costs[rows] = np.finfo(costs.dtype).max / 16

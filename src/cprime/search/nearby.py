@@ -11,7 +11,7 @@ from cprime.neighbors import CenterIndex
 from cprime.neighbors.components import Components
 from cprime.search.base import Lookup, SearchStats
 
-# Up to this number of components, the evaluation of all is about as fast as a search: a search of cells if costs are
+# Up to this number of components, the evaluation of all is as fast as a search: a search of cells if costs are
 # squared distances, and a walk on the graph of neighbor lists for other costs.
 _FEW, _FEW_OF_WALKS = 4096, 8192
 # Length of neighbor lists, the component itself included.

@@ -214,7 +214,7 @@ def _on_a_line(instance: Instance) -> Bound | None:
     labels[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
     masses = np.bincount(labels, weights)
     differences = x - (np.bincount(labels, weights * x) / masses)[labels]
-    # The computed means have rounding errors. The sum of squares about the exact means is less by offsets² / masses.
+    # Means have rounding errors. With exact means, the sum of squares would be less, by up to Σ offsets² / masses.
     offsets = np.abs(np.bincount(labels, weights * differences)) + growth(len(x)) * np.bincount(
         labels, weights * np.abs(differences)
     )

@@ -115,7 +115,10 @@ def _search(
     sums: list[float] = []
 
     def assign(i: int, cost: float) -> None:
-        """Try all clusters for row i and the rows after it, and store the best clustering; cost: of the rows before."""
+        """Try all clusters for row i and the rows after it, and store the best clustering in `best` and `found`.
+
+        cost: cost of the clustering of the rows before i
+        """
         nonlocal best, found
         if i == n:
             if cost < best:

@@ -45,7 +45,7 @@ class MixtureDensity(Protocol):
         """Return the log density of each component b at each row of X (n, D): log P_b(x_n), (n, C) [nats]."""
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D) from the mixture Σ_b α_b P_b of densities P_b with weights α_b."""
+        """Return independent rows (n, D), drawn from the mixture Σ_b α_b P_b of densities P_b with weights α_b."""
 
     def with_equal_weights(self) -> Self:
         """Return a mixture of the same C densities, each with weight 1/C."""
@@ -255,7 +255,7 @@ class Univariate:
         return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n_samples, 1) from the mixture."""
+        """Return independent rows (n_samples, 1), drawn from the mixture of the densities."""
         rng = check_random_state(random_state)
         component = rng.choice(len(self.distributions), n_samples, p=self.weights)
         draws = np.column_stack([d.rvs(size=n_samples, random_state=rng) for d in self.distributions])
@@ -301,7 +301,10 @@ class StudentTs:
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Draw independent rows (n, D): Gaussian with precision u Σ⁻¹, where u ~ Gamma(ν/2, ν/2) of each row."""
+        """Return independent rows (n, D), drawn from the mixture of t densities.
+
+        Each row is drawn from a Gaussian with precision u Σ⁻¹, where u is a random number of Gamma(ν/2, ν/2).
+        """
         rng, C = check_random_state(random_state), len(self.dof)
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))

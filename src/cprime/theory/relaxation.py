@@ -102,7 +102,7 @@ class Relaxation:
     def _phase(self, n_checks: int, goal: float, deadline: float, least: float) -> bool:
         """Iterate until the bound reaches `goal`, stalls, or time is over; return whether more iterations can help.
 
-        The result is False if the bound has reached the goal, or the deadline is over.
+        The result is False if the bound has reached the goal, or the deadline has passed.
         n_checks: maximum number of evaluations of the bound    least: share of J by which the bound must increase
         from one evaluation to the next, otherwise it stalls
         """
@@ -125,7 +125,10 @@ class Relaxation:
         return True
 
     def _step(self) -> tuple[float, float]:
-        """Run one iteration of ADMM; return the primal and the dual residual: norms of changes of matrices like Z."""
+        """Run one iteration of ADMM; return the primal residual ‖Z − X‖ and the dual residual ‖X − previous X‖.
+
+        X (n, n) is the copy of Z that is >= 0 and satisfies the cuts (inequalities).
+        """
         before = self._X
         M = _without(before - self._D + self._gram / self._penalty, self._unit)
         projected = None

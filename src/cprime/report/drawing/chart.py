@@ -25,7 +25,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def written(value: float) -> str:
-    """Format a number for reading: 1,234, 0.0012, 1.2M."""
+    """Return a number as a text that is easy to read, such as 1,234, 0.0012 or 1.2M."""
     size = abs(value)
     if size == 0:
         return "0"

@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 
 
 def number(value: float) -> str:
-    """Format a coordinate with at most two decimals."""
+    """Return a coordinate as a text with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value == value else "0"
 
 

@@ -60,7 +60,7 @@ def _typical(evidence: ReportData) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: ReportData) -> NDArray[np.int32]:
-    """Return the at most 8 neighbors of each cluster: from the fit's search, or else the nearest centers."""
+    """Return ids (C, G) of at most 8 neighbors of each cluster: from the fit's search, or the nearest centers."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]

@@ -65,7 +65,10 @@ def comparison(first: ReportData, second: ReportData) -> Comparison:
 
 
 def _largest(weights: NDArray[np.float64]) -> list[int]:
-    """Return the indices of the largest clusters, by decreasing size, followed by −1 if there are other clusters."""
+    """Return the indices of at most 13 clusters, by decreasing weight; −1 at the end means all other clusters.
+
+    weights (C,): weight of each cluster
+    """
     order = np.argsort(-weights, kind="stable")
     if len(weights) <= _MOST + 1:
         return [int(c) for c in order]

@@ -49,7 +49,7 @@ _MISSED, _LATE = 0.007, 6
 # Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
 # A center moved by a jump is added to the lists of this number of its new neighbors.
-# Neighbor lists that are mostly random also contain this number of nearest components.
+# If neighbor lists are mostly random, they also contain this number of nearest components.
 _NEAR = 8
 # Maximum length of lists that are computed from neighbors of neighbors.
 _MOST_OF_MANY = 65
@@ -69,7 +69,7 @@ class GraphCellLookup:
 
     The first component is the best one in coarse cells (groups of components) near the point. If points already have
     components, it is the point's own component instead. Neighbors are searched only if active sets are larger than 1.
-    cells: the cells; None if each point already has a component    lists (C, G − 1): neighbors of each component
+    cells: the cells, needed only if points have no components yet    lists (C, G − 1): neighbors of each component
     """
 
     cells: Cells | None

@@ -12,7 +12,7 @@ _LEFT, _RIGHT = 14, 14
 
 
 def interval(label: str, value: float, low: float, high: float, span: tuple[float, float], unit: str) -> Markup:
-    """Draw `value` as a point with its interval from `low` to `high`, on an axis over `span`; return SVG."""
+    """Return an SVG drawing of a point at `value` with its interval from `low` to `high`, on an axis over `span`."""
     scale = (WIDTH - _LEFT - _RIGHT) / ((span[1] - span[0]) or 1.0)
 
     def at(x: float) -> float:

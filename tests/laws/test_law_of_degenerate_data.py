@@ -11,10 +11,12 @@ from scipy.spatial.distance import cdist
 
 import cprime.sklearn
 from cprime import KMeans
+from cprime.search import Papers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
 ]
 
 
@@ -73,6 +75,10 @@ SAME: dict[str, Callable[..., Any]] = {
 SOUND: dict[str, Callable[..., Any]] = {
     "default": partial(KMeans, random_state=0),
     "graph": partial(KMeans, search="graph", random_state=0),
+    "estimated": partial(KMeans, search="estimated", random_state=0),
+    "random lists": partial(
+        KMeans, search=Papers("exact", n_neighbors=8, start="random"), init="random", random_state=0
+    ),
     "cosine": partial(KMeans, metric="cosine", random_state=0),
     "scikit-learn's KMeans": partial(cprime.sklearn.KMeans, random_state=0),
     "scikit-learn's MiniBatchKMeans": partial(cprime.sklearn.MiniBatchKMeans, random_state=0),

@@ -166,39 +166,6 @@ def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkey
     assert 0.9 * recorded[1][-1] <= evaluated <= 1.1 * recorded[1][-1] + of_lists
 
 
-@duplicates
-@not_converged
-@make_any
-@search_any
-@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
-@pytest.mark.parametrize("start", ["two-level", "random"])
-def test_degenerate_data(make, search, start):
-    cases = {
-        "all equal": (np.full((40, 3), 1.1), 7),
-        "few distinct": (np.repeat(clustered(6, 2), 15, axis=0), 12),
-        "C near N": (clustered(40, 3), 39),
-        "C = N": (clustered(40, 3), 40),
-        "G > C": (clustered(100, 2), 5),
-        "one dimension": (clustered(300, 1), 30),
-        "many dimensions": (clustered(60, 2000), 8),
-        "an outlier": (np.vstack([clustered(100, 2), [[1e8, 0]]]), 12),
-        "far from the origin": ((clustered(200, 3) + 1e5).astype(np.float32), 20),
-    }
-    for name, (X, C) in cases.items():
-        for init in ("two-level", "random"):
-            fit = make(C, search, start=start, max_iter=30, n_neighbors=8)
-            fit.set_params(**{start_of(fit): init}).fit(X)
-            assert np.isfinite(centers_of(fit)).all(), name
-            assert np.isfinite(fit.lower_bound_), name
-            assert fit.labels_.shape == (len(X),), name
-            assert fit.labels_.min() >= 0, name
-            assert fit.labels_.max() < C, name
-            if name == "all equal":
-                np.testing.assert_allclose(centers_of(fit), 1.1, rtol=1e-12)
-            if name == "C = N" and make is kmeans and start == "two-level":
-                assert fit.inertia_ == 0
-
-
 @search_any
 def test_empty_clusters_are_repaired(search):
     """Ten of twenty initial centers lie far from all points."""

@@ -9,7 +9,7 @@ from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chose
 from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
 from cprime.em.hard import HardEStep, SetLabels
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
-from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, history, proceed, reached, run, sampler
+from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
@@ -50,7 +50,6 @@ __all__ = [
     "hard_assignment",
     "hard_free_energy",
     "hard_start",
-    "history",
     "is_chosen",
     "jump_between_batches",
     "k_means_step",
@@ -59,6 +58,6 @@ __all__ = [
     "rate",
     "reached",
     "run",
-    "sampler",
+    "sample_rows",
     "soft_assignment",
 ]

@@ -123,39 +123,37 @@ def jump(
     model: its centers are the means of the current clusters    lists (C, G): ids of G neighbors of each center
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: random key for the first directions
     """
-    centers = model.centers
+    centers, C, n_near = model.centers, len(counts), min(N_NEAREST + 1, lists.shape[1])
     directions = _widest(data, model, key)
-    above = data.each(ProjectedSums(centers, directions, 1.0, above=True))
+    halves = data.each(ProjectedSums(centers, directions, 1.0, above=True))  # Σ w and Σ w x above the planes of cuts
+    above, upper = halves[:, 0], halves[:, 1:]
+    gains = np.empty(C)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains of a jump count as 0
-        gains = _cuts(model, counts, sums, above)
-        partners, costs = cheapest_unions(model, counts, sums, _near(centers, lists, data.n_weighted))
+        for part in _blocks(sums):
+            below = counts[part] - above[part]
+            fall = model.union_costs((above[part], upper[part]), (below, sums[part] - upper[part]))
+            gains[part] = np.where((above[part] > 0) & (below > 0) & np.isfinite(fall), fall, 0.0)
+        if data.n_weighted * lists.shape[1] < C * C:  # C² distances would take longer than an E-step along the lists
+            near = lists[:, :n_near]
+        else:  # the lists may lack a center that has just jumped from far away
+            near = Dense(centers).nearest(centers, n_near)[0]
+        partners, costs = cheapest_unions(model, counts, sums, near)
     one, other, cut = best_jumps(gains, partners, costs)
     if not len(one):
         return JumpResult(model, counts, 0.0, one, other, cut, 0)
-    C = len(counts)
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
+    after[cut], after[one] = above[cut], counts[cut] - above[cut]
     new[other] = model.centers_of(after[other], sums[one] + sums[other], centers[other])
-    for ids, (weight, part) in zip((cut, one), _halves(counts, sums, above, cut), strict=True):
-        new[ids], after[ids] = model.centers_of(weight, part, centers[cut]), weight
-    onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
-    onto[one], below[cut] = other, one
-    n_relabelled = data.each(Relabelled(centers, directions, onto, below))
+    new[cut] = model.centers_of(after[cut], upper[cut], centers[cut])
+    new[one] = model.centers_of(after[one], sums[cut] - upper[cut], centers[cut])
+    onto, lower = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
+    onto[one], lower[cut] = other, one
+    n_relabelled = data.each(Relabelled(centers, directions, onto, lower))
     data.commit()
     gain = float((gains[cut] - costs[one]).sum())
     logger.info("jumps moved %d center(s) to clusters that were split: J falls by %.6g", len(one), gain)
     return JumpResult(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
-
-
-def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
-    """Return the ids of the m <= 9 nearest centers of each center, mostly including the center itself: (C, m).
-
-    If the computation of all C² distances would take longer than an E-step along neighbor lists, the ids are read from
-    `lists` (C, G). Otherwise they are computed from the current centers, because the lists may lack a center that has
-    just jumped from far away.
-    """
-    C, n = len(centers), min(N_NEAREST + 1, lists.shape[1])
-    return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
@@ -177,33 +175,6 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
     step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
     for begin in range(0, len(rows), step):
         yield slice(begin, begin + step)
-
-
-def _halves(
-    counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
-) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return the weights (n,) and sums Σ w x (n, D) of the upper halves of n split clusters, then of the lower halves.
-
-    ids: indices of the split clusters, or a slice
-    counts (C,), sums (C, D): weights and sums of whole clusters
-    above (C, 1 + D): weights and sums of the upper halves, which lie on the positive side of the splitting plane
-    """
-    up, upper = above[ids, 0], above[ids, 1:]
-    return (up, upper), (counts[ids] - up, sums[ids] - upper)
-
-
-def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
-    """Return for each cluster by how much the error J falls if it is split in two by a plane: (C,).
-
-    counts (C,), sums (C, D): weights and sums Σ w x of whole clusters
-    above (C, 1 + D): weights and sums of the halves on the positive side of the plane
-    """
-    gains = np.empty(len(counts))
-    for part in _blocks(sums):
-        upper, lower = _halves(counts, sums, above, part)
-        gain = model.union_costs(upper, lower)
-        gains[part] = np.where((upper[0] > 0) & (lower[0] > 0) & np.isfinite(gain), gain, 0.0)
-    return gains
 
 
 def cheapest_unions(

@@ -17,7 +17,7 @@ from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.expectation import ReassignmentSums, Totals
-from cprime.em.hard import ClusterSums, HardEStep, Lazy
+from cprime.em.hard import HardEStep, Lazy
 from cprime.em.jumps import jump
 from cprime.em.repair import SumByComponent, relocate_empty
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
@@ -125,11 +125,23 @@ class _KMeans(FirstStage):
         return kept, None
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
+        """Complete the sums Σ w x of clusters if the pass has only followed reassigned points, and make the M-step."""
         before, wins, weight, J = self.progress, totals.moments, totals.tally.weight, totals.tally.error
-        sums, peak = _all_sums(wins, before, data)
+        counts, sums = wins.counts, wins.sums
+        peak = counts  # largest weight of each cluster since its sum was last computed from all its points
+        if isinstance(sums, ReassignmentSums):
+            assert before.sums is not None
+            assert before.peak is not None
+            peak = np.maximum(before.peak, counts)
+            if ((peak > _HEAVY * counts) & (counts > 0)).any():  # subtracting large sums leaves rounding errors
+                sums, peak = data.each(SumByComponent(len(counts)))[:, 1:].copy(), counts
+            else:
+                sums = before.sums.copy()
+                sums[wins.sums.ids] += wins.sums.sums
+                sums[counts == 0] = 0.0
         unmoved = before.stepped and totals.tally.n_moved == 0
-        settled = unmoved and bool(wins.counts.all())
-        counts, squares, n_relocated = wins.counts, J, 0
+        settled = unmoved and bool(counts.all())
+        squares, n_relocated = J, 0
         if settled:
             new = model.with_variance(J / weight)
         else:
@@ -250,7 +262,11 @@ class Lloyd(_KMeans):
         step = self._step(model, totals, data)
         new = step.new if step.settled else step.new.with_variance(step.squares / weight)
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
-        converged = not step.n_relocated and (step.unmoved or self._still(change, model, new))
+        still = change <= settings.tol
+        if settings.least_shift is not None:
+            shift = np.subtract(new.centers, model.centers, dtype=np.float64)
+            still = float(np.add.reduce(np.square(shift), axis=None)) <= settings.least_shift
+        converged = not step.n_relocated and (step.unmoved or still)
         end = End.CONVERGED if converged else End.MAX_ITER if step.progress.n_steps >= settings.max_iter else None
         after: Any = replace(self, progress=step.progress)
         if end is not None:
@@ -279,16 +295,6 @@ class Lloyd(_KMeans):
         return AllPasses(
             Accept(new, stage, bounds[-1], J, found.counts, end=end), bounds, errors, found.n_moved.tolist()
         )
-
-    def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
-        """Return whether J or, if `least_shift` is given, the centers have changed so little that Lloyd's steps end.
-
-        change: relative change of J    model, new: parameters before and after the step
-        """
-        if self.settings.least_shift is None:
-            return change <= self.settings.tol
-        shift = np.subtract(new.centers, model.centers, dtype=np.float64)
-        return float(np.add.reduce(np.square(shift), axis=None)) <= self.settings.least_shift
 
 
 @dataclass(frozen=True)
@@ -326,25 +332,5 @@ def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
     J: weighted sum of squared distances to the assigned centers, from which σ² is computed by eq. (14)
     weight: Σ w_n
     """
-    variance = model.variance_of(J / weight)
+    variance = max(J / weight / model.n_features, model.variance_floor)
     return model.log_scale_of(variance) - 0.5 / variance * J / weight
-
-
-def _all_sums(wins: ClusterSums, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each cluster's sum Σ w_n x_n (C, D), and its largest weight since the sums were last recomputed (C,).
-
-    wins: sums over the points of each cluster in this pass, or only the change of these sums
-    before: state of the run, with the sums of the previous pass
-    """
-    counts = wins.counts
-    if not isinstance(wins.sums, ReassignmentSums):
-        return wins.sums, counts
-    assert before.sums is not None
-    assert before.peak is not None
-    peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # subtracting large sums leaves rounding errors
-        return data.each(SumByComponent(len(counts)))[:, 1:].copy(), counts
-    sums = before.sums.copy()
-    sums[wins.sums.ids] += wins.sums.sums
-    sums[counts == 0] = 0.0
-    return sums, peak

@@ -12,7 +12,7 @@ of a fit) contains the code specific to k-means or mixtures, a `Search` selects 
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -31,7 +31,7 @@ from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows
 from cprime.model import Model
 from cprime.neighbors import Cells
-from cprime.search import Full, Sample, Search
+from cprime.search import Full, Search
 from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
@@ -78,7 +78,12 @@ class Run:
 
     @property
     def history(self) -> NDArray:
-        return history(self.rows)
+        """Return the convergence history as a structured array, one element per accepted pass.
+
+        Its fields are phase, lower_bound (F), quantization_error (J), n_distances, n_moved (reassigned points) and
+        seconds.
+        """
+        return np.array(list(self.rows), dtype=HISTORY)
 
     @property
     def standing(self) -> Any:
@@ -132,35 +137,29 @@ def run(
     plan: options of the run    key: counter-based random key of all draws
     save: function that is called with the state of the run after every pass
     """
-    if save is not None or plan.callback is not None or logger.isEnabledFor(logging.INFO):
-        return proceed(data, begin(data, start(), plan, key), plan, save)
     # No variable holds the first state, so the memory of the starting parameters is freed during the run.
-    return proceed(data, _after_all_passes(data, begin(data, start(), plan, key), plan), plan)
-
-
-def _after_all_passes(data: Data, run: Run, plan: FitPlan) -> Run:
-    """Make all passes of a stage by one kernel if there is one for these data, and return the state after them.
-
-    The time of each pass in the history is their mean.
-    """
-    start, step = perf_counter(), run.stage.all_passes(run.model, plan.search, data)
-    if step is None:
-        return run
-    seconds = (perf_counter() - start) / len(step.errors)
-    n_distances = data.n_points * run.model.n_components
-    rows = tuple(
-        (run.stage.phase, bound, error, n_distances, n_moved, seconds)
-        for bound, error, n_moved in zip(step.bounds, step.errors, step.n_moved, strict=True)
-    )
-    key = Key(run.key.seed, run.key.run, run.key.iteration + len(rows))
-    return _after(run, step.last, key, run.search, rows)
+    return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
 def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | None = None) -> Run:
     """Continue a run of EM from the given state `run` to its end, and return the final state.
 
     plan: options of the run    save: function that is called with the state of the run after every pass
+    If no function is called between passes, one kernel makes all passes of a stage where this is possible. The time of
+    each pass in the history is then their mean.
     """
+    step, start = None, perf_counter()
+    if save is None and plan.callback is None and not logger.isEnabledFor(logging.INFO):
+        step = run.stage.all_passes(run.model, plan.search, data)
+    if step is not None:
+        seconds = (perf_counter() - start) / len(step.errors)
+        n_distances = data.n_points * run.model.n_components
+        rows = tuple(
+            (run.stage.phase, bound, error, n_distances, n_moved, seconds)
+            for bound, error, n_moved in zip(step.bounds, step.errors, step.n_moved, strict=True)
+        )
+        key = Key(run.key.seed, run.key.run, run.key.iteration + len(rows))
+        run = _after(run, step.last, key, run.search, rows)
     while not run.over:
         run = iterate(data, run, plan)
         if isinstance(run.model, DeferredModel):
@@ -195,7 +194,7 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
         if all_kept:
             data.begin(keep=False)
         else:
-            known, _ = search.learn(known, look, components, found.stats, sampler(data, model), key)
+            known, _ = search.learn(known, look, components, found.stats, partial(sample_rows, data, model), key)
         model = model.with_variance(found.cost / found.weight)  # type: ignore[attr-defined]
     stage = plan.stage.begun(model, data)
     return Run(key, model, Warmup(search.warmup, stage, search.warmup_settles) if search.warmup else stage, known)
@@ -218,7 +217,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     data.commit()
     if stage.phase is None:
         return _after(run, step, key, run.search, run.rows)
-    known, extra = plan.search.learn(known, look, components, stats, sampler(data, run.model), key)
+    known, extra = plan.search.learn(known, look, components, stats, partial(sample_rows, data, run.model), key)
     if step.then is not None:
         step, known = step.then(data, step, plan.search, known, key)
     n_distances, seconds = tally.n_distances + extra, perf_counter() - start
@@ -268,21 +267,17 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
     totals = data.each(run.stage.final(run.model, look, run.key))
     data.commit()
     step = run.stage.measured(run.model, totals)
-    logger.info(
-        plan.title + "final assignment, by all components: %s, %d points reassigned, %.3f s",
-        reached(step.bound, step.error),
-        totals.tally.n_moved,
-        perf_counter() - start,
-    )
+    if logger.isEnabledFor(logging.INFO):
+        logger.info(
+            plan.title + "final assignment, by all components: %s, %d points reassigned, %.3f s",
+            reached(step.bound, step.error),
+            totals.tally.n_moved,
+            perf_counter() - start,
+        )
     return replace(run, model=step.model, bound=step.bound, error=step.error, counts=step.counts), True
 
 
-def sampler(data: Data, model: Model) -> Sample:
-    """Return a function that reads a few rows of the data, which a search uses as a sample; see `_sampled`."""
-    return partial(_sampled, data, model)
-
-
-def _sampled(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
+def sample_rows(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
     """Return a few rows, transformed into the space of the model's components, and their active sets.
 
     numbers: ranks of the rows among those of positive weight
@@ -333,11 +328,3 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
         data.commit()
     prior = None if model.prior is None else data.each(model.prior)
     return model.maximise(data.each(HardMoments(model)), prior)
-
-
-def history(rows: Sequence[tuple]) -> NDArray:
-    """Return the convergence history as a structured array, one element per iteration.
-
-    Its fields are phase, lower_bound (F), quantization_error (J), n_distances, n_moved (reassigned points) and seconds.
-    """
-    return np.array(list(rows), dtype=HISTORY)

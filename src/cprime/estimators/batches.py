@@ -60,7 +60,8 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-    rows = em.history([]) if first else getattr(k_means, "history_", em.history([]))  # none after `combine`
+    none = np.empty(0, dtype=em.HISTORY)
+    rows = none if first else getattr(k_means, "history_", none)  # none after `combine`
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     recent: RecentRows | None = None
     with computing(k_means.n_threads):
@@ -85,7 +86,7 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     row = ("online", bound, step.error, step.n_distances, data.n_weighted, perf_counter() - begin)
     final = "exact" if step.exact else "found"
     measured = {"labels": step.labels, "neighbors": None, "certificate": None, "final_assignment": final}
-    record = FitRecord(np.concatenate([rows, em.history([row])]), False, measured)
+    record = FitRecord(np.concatenate([rows, np.array([row], dtype=em.HISTORY)]), False, measured)
     return KMeansSolution(
         step.model.centers,
         step.model.variance,

@@ -181,7 +181,8 @@ class Mixture(FittedMixture):
         data = self._opened(X, sample_weight, reset=first)
         counts = np.zeros(C) if first else self.counts_
         # An estimator made by `combine` has parameters, but no history.
-        rows = em.history([]) if first else getattr(self, "history_", em.history([]))
+        none = np.empty(0, dtype=em.HISTORY)
+        rows = none if first else getattr(self, "history_", none)
         key = Key(seed_of(self.random_state), iteration=len(rows))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
@@ -192,7 +193,7 @@ class Mixture(FittedMixture):
             tally, bound = totals.tally, em.free_energy(model, totals.tally)
         row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
         measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": "exact"}
-        record = FitRecord(np.concatenate([rows, em.history([row])]), False, measured)
+        record = FitRecord(np.concatenate([rows, np.array([row], dtype=em.HISTORY)]), False, measured)
         self._adopt(self._solution_of(new, n_active, counts=counts, lower_bound=bound, record=record))
         return self
 

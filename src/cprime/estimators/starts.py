@@ -127,7 +127,7 @@ def _measured(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int, lazy:
     if n_certified and not plan.search.exact:
         m = min(n_certified, data.n_weighted)
         numbers = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_weighted, m, replace=False)
-        points, kept = em.sampler(data, fit.model)(np.sort(numbers))
+        points, kept = em.sample_rows(data, fit.model, np.sort(numbers))
         kept, scale = fit.stage.certified(fit.model, kept)
         certificate = certify(points, kept, fit.model.components(), scale)
     fit, exact = em.assigned(data, fit, plan)

@@ -79,7 +79,8 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
         fits = [_mixture_fit(estimator, start.centers, rows, sample_weight)]
     origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
     _log_changes(origin, C_before)
-    former = getattr(estimator, "history_", em.history([]))  # An estimator made by `combine` has no history.
+    none = np.empty(0, dtype=em.HISTORY)
+    former = getattr(estimator, "history_", none)  # An estimator made by `combine` has no history.
     history = np.concatenate([former, *(fit.history_ for fit in fits)])
     kept = {key: value for key, value in vars(estimator).items() if key[-1] != "_"} | size_of(estimator, C)
     fitted = {key: value for key, value in vars(fits[-1]).items() if key[-1] == "_"} | {

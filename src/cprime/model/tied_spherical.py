@@ -28,6 +28,12 @@ from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 
+# Bounds of the rounding error of a sum of squared distances, as shares of the sum: if it is computed in the dtype of
+# the centers, and in float64.
+ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
+OF_DOUBLE = ROUNDING[np.dtype(np.float64)]
+_CANCELLED = 2.0**-20  # a sum of squares computed as a difference, and below this share of the minuend, is imprecise
+
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of n clusters: Σ w (n,) and Σ w x (n, D)
 
 
@@ -142,19 +148,12 @@ class TiedSpherical(Embedded):
             J -= block.weighted_sum(np.square(self.embedded_centers[:, -1], dtype=np.float64)[kept.winners])
         return max(J, 0.0)
 
-    def variance_of(self, mean_square: float) -> float:
-        """Return σ² = mean_square / D, eq. (14) of Lücke & Forster 2019.
-
-        mean_square: mean squared distance of points to their centers [data unit²]
-        """
-        return max(float(mean_square) / self.n_features, self.variance_floor)
-
     def with_variance(self, mean_square: float) -> Self:
         """Return the model with σ² = mean_square / D, eq. (14) of Lücke & Forster 2019.
 
-        mean_square: mean squared distance of points to their nearest centers
+        mean_square: mean squared distance of points to their nearest centers [data unit²]
         """
-        variance = self.variance_of(mean_square)
+        variance = max(float(mean_square) / self.n_features, self.variance_floor)
         return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
@@ -182,8 +181,8 @@ class TiedSpherical(Embedded):
             origin, squares = prior.mean, float(prior.squares)
         centers, shift = means(counts, sums, self.centers, origin)
         centers[: self.n_fixed], shift[: self.n_fixed] = self.centers[: self.n_fixed], 0.0
-        own, double = rounding(squares, self.centers)
-        rest = squares - float(np.add.reduce(counts * shift)) + double
+        own = ROUNDING[self.centers.dtype] * squares
+        rest = squares - float(np.add.reduce(counts * shift)) + OF_DOUBLE * squares
         if squares > 0 and rest < _CANCELLED * squares:  # means moved far: rounding errors matter
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
@@ -216,7 +215,9 @@ class TiedSpherical(Embedded):
         """
         return directions
 
-    def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
+    def exchange_factors(
+        self, counts: NDArray, sums: NDArray | None, weight: float | NDArray
+    ) -> tuple[NDArray, NDArray] | None:
         """Return factors of squared distances for the change of the error J if a point is reassigned and centers move.
 
         Returns two arrays (C,), for a point's own component and for others, or None for no factors. If a point of
@@ -225,9 +226,12 @@ class TiedSpherical(Embedded):
         of the free energy, eq. (15) of Lücke & Forster 2019, together. So a local optimum of exchanges is a local
         optimum of k-means, but not vice versa.
         counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the last pass; sums may be None
-        weight: mean weight of a point
+        weight: mean weight of a point. The factors are finite even if a component has at most one point.
         """
-        return factors_of(counts, weight, self.centers.dtype)
+        dtype = self.centers.dtype
+        inside = counts / np.maximum(counts - weight, 1e-3 * weight)
+        outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
+        return inside.astype(dtype), outside.astype(dtype)
 
     def extrapolated(self, before: Self, share: float) -> Self:
         variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
@@ -316,30 +320,6 @@ class FixedVariance(TiedSpherical):
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]
-
-
-_ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
-_CANCELLED = 2.0**-20  # a sum of squares computed as a difference, and below this share of the minuend, is imprecise
-_OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
-
-
-def rounding(squares: float, centers: Floats) -> tuple[float, float]:
-    """Return two bounds of the rounding error of `squares`, a sum of squared distances from centers [data unit²].
-
-    The first is for a sum computed in the dtype of the centers, the second for float64.
-    """
-    return _ROUNDING[centers.dtype] * squares, _OF_DOUBLE * squares
-
-
-def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """Return the factors M/(M − w) and M/(M + w), (C,) each, for the change of the error if a point is reassigned.
-
-    masses (C,): weight M of each component    weight: weight w of a point
-    The factors are finite even if a component has at most one point.
-    """
-    inside = masses / np.maximum(masses - weight, 1e-3 * weight)
-    outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)
-    return inside.astype(dtype), outside.astype(dtype)
 
 
 def variance_floor(centers: Floats) -> float:

@@ -14,7 +14,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows
 from cprime.model.scatter import Scatter
-from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding
+from cprime.model.tied_spherical import OF_DOUBLE, ROUNDING, Summed, TiedSpherical
 from cprime.sources.kinds import described
 
 _PIECE = 2**16  # number of coordinates of centers that are computed at a time
@@ -43,8 +43,8 @@ class UnitCenters(TiedSpherical):
             centers[rows], lengths = _directions(counts[rows], sums[rows], self.centers[rows])
             shift = np.subtract(centers[rows], self.centers[rows], dtype=np.float64)
             gains[rows] = lengths * _products(shift, shift)
-        own, double = rounding(squares, centers)
-        return replace(self, centers=centers), max(squares - float(np.add.reduce(gains)) + double, own)
+        rest = squares - float(np.add.reduce(gains)) + OF_DOUBLE * squares
+        return replace(self, centers=centers), max(rest, ROUNDING[centers.dtype] * squares)
 
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
@@ -71,7 +71,9 @@ class UnitCenters(TiedSpherical):
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 
-    def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
+    def exchange_factors(
+        self, counts: NDArray, sums: NDArray | None, weight: float | NDArray
+    ) -> tuple[NDArray, NDArray] | None:
         """Return factors of squared distances for the change of the error J if a point is reassigned and centers move.
 
         Returns two arrays (C,), for a point's own component and for others. Let S_b = Σ w x over the points of a
@@ -84,7 +86,7 @@ class UnitCenters(TiedSpherical):
             return None
         lengths = np.sqrt(_products(sums, sums))
         cosines = lengths / np.maximum(counts, weight)
-        return factors_of(lengths, weight * (1 + cosines) / 2, self.centers.dtype)
+        return super().exchange_factors(lengths, None, weight * (1 + cosines) / 2)
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -85,6 +85,21 @@ def step(gm, X):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("family", FAMILIES)
+def test_distances_to_means_are_of_the_observed_values(family, dtype):
+    X = with_gaps(clustered(60, 4, dtype=dtype))
+    gm = mixture(covariance_type=family, max_iter=3).fit(X)
+    labels, distances = gm.nearest(X)
+    np.testing.assert_array_equal(labels, gm.predict(X))
+    expected, covariances = np.zeros(len(X)), matrices(gm)
+    for n, c in enumerate(labels):
+        o = ~np.isnan(X[n])
+        y = X[n, o].astype(np.float64) - gm.means_[c, o]
+        expected[n] = np.sqrt(y @ np.linalg.solve(covariances[c][np.ix_(o, o)], y)) if o.any() else 0.0
+    np.testing.assert_allclose(distances, expected, rtol=1e-3 if dtype == np.float32 else 1e-7, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_densities_are_those_of_what_is_observed(family, dtype):
     X = with_gaps(clustered(40, 4, dtype=dtype))
     gm = mixture(covariance_type=family, max_iter=5).fit(X)

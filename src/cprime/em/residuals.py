@@ -73,9 +73,10 @@ class Residuals:
         first: int | NDArray[np.int64] = 0,
         weights: NDArray[np.float64] | None = None,
     ) -> Rows:
-        """Return the residuals in the given order of rows, or in the original one.
+        """Return the residuals of the rows: the rows minus the sums of their code vectors.
 
-        name, weights: not used    first: index of the first row in the data, or indices of all rows (n,)
+        order: indices of the rows in the order of the result, None for their present order
+        first: index of the first row in the data, or indices of all rows (n,)    name, weights: not used
         """
         if self.codes is None:
             codes = encode_rows(self.codebooks, X)

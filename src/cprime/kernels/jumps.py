@@ -31,8 +31,9 @@ _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.
 _PATIENCE = 2.0
-# To cut a cluster in two: number of power iterations for a direction of high variance, number of bins of a histogram
-# along this direction, in which the threshold of the cut is searched, and number of 2-means iterations after the cut.
+# How a cluster is cut in two: number of power iterations for a direction of high variance.
+# Number of bins of a histogram along this direction; the threshold of the cut is one of their borders.
+# Number of 2-means iterations after the cut.
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6
 
 

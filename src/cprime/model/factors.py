@@ -309,7 +309,8 @@ class Factors(Gaussian):
         costs = FactorCosts(
             self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets, no_offsets
         )
-        X = X if X.observed is None else Dense(self._moved(X, labels) + self.centers[labels])
+        if X.observed is not None:  # expected values do not change the distance of the observed ones
+            X = Dense((self._moved(X, labels) + self.centers[labels]).astype(X.dtype))
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -81,8 +81,10 @@ class PapersCellLookup:
 class CandidateLookup:
     """Search of a block of points among candidates: neighbors of all components in the active set, and random ones.
 
-    lists (C, G − 1): ids of the neighbors of each component    n_explore: number of random components for each point
-    key: counter-based random key    evidence: whether to return sums of distances for estimated neighbor lists
+    lists (C, G − 1): ids of the G − 1 nearest other components of each component
+    n_explore: number of random components for each point    key: counter-based random key
+    evidence: whether to return, for pairs of components, the sum of the distances of one's points to the other. Neighbor
+    lists are estimated from these sums.
     """
 
     lists: NDArray[np.int32]

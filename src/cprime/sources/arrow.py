@@ -116,7 +116,10 @@ class ArrowSource(Source):
         """Count the rows by reading the file. Formats that store the number of rows leave this method empty."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """Return a reading position (cursor) at or before `row`, in the same piece of the file; reuse the open one."""
+        """Return a reading position (cursor) at or before `row`, in the part of the file (row group or batch) with this row.
+
+        The open cursor is returned if it is such a position.
+        """
         piece = self._piece(row)
         cursor = self._open_files
         if cursor is None or cursor.row > row or cursor.row < self._begin(piece):

@@ -124,7 +124,7 @@ def numeric_kinds(table: Any, name: str = "X", remedy: str = NUMERIC_COLUMNS) ->
 
 
 def refuse_nested(table: Any, name: str = "X") -> None:
-    """Raise ValueError, naming the columns and their types, if columns are lists or structures without numbers."""
+    """Raise ValueError, with names and types of the columns, if there are lists or structures that hold no numbers."""
     if not _is_plain(table):
         found = kinds(table)
         _refuse(table, found, [j for j, kind in enumerate(found) if _NESTED.match(str(kind))], name)

@@ -214,7 +214,8 @@ def _on_a_line(instance: Instance) -> Bound | None:
     labels[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
     masses = np.bincount(labels, weights)
     differences = x - (np.bincount(labels, weights * x) / masses)[labels]
-    # Means have rounding errors. With exact means, the sum of squares would be less, by up to Σ offsets² / masses.
+    # Means are rounded, so weighted deviations from them do not sum to exactly 0. With exact means, the sum of squares
+    # would be less by at most Σ_c o_c² / W_c, with the sum o_c of the deviations and the weight W_c of cluster c.
     offsets = np.abs(np.bincount(labels, weights * differences)) + growth(len(x)) * np.bincount(
         labels, weights * np.abs(differences)
     )

@@ -180,7 +180,7 @@ SHAPES: dict[str, Callable[[int], CovarianceShape]] = {shape.name: shape for sha
 def descend(
     X: Floats, weights: Floats, start: Gaussians, shape: CovarianceShape, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
-    """Minimize the weighted mean posterior loss of Gaussians on X by L-BFGS-B, beginning with `start`.
+    """Minimize the posterior loss −Σ_c q_c log p(x | c), averaged over the rows x of X, by L-BFGS-B from `start`.
 
     Return the Gaussians after each step, their losses [nats per point], and whether the optimizer converged.
 

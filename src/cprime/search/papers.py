@@ -83,8 +83,8 @@ class CandidateLookup:
 
     lists (C, G − 1): ids of the G − 1 nearest other components of each component
     n_explore: number of random components for each point    key: counter-based random key
-    evidence: whether to return, for pairs of components, the sum of the distances of one's points to the other. Neighbor
-    lists are estimated from these sums.
+    evidence: whether to return, for pairs of components, the sum of the distances of one's points to the other.
+    Neighbor lists are estimated from these sums.
     """
 
     lists: NDArray[np.int32]

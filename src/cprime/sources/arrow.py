@@ -116,7 +116,7 @@ class ArrowSource(Source):
         """Count the rows by reading the file. Formats that store the number of rows leave this method empty."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """Return a reading position (cursor) at or before `row`, in the part of the file (row group or batch) with this row.
+        """Return a reading position (cursor) at or before `row`, in the row group or batch with this row.
 
         The open cursor is returned if it is such a position.
         """

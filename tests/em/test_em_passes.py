@@ -6,9 +6,8 @@ from em_data import KEY, C, block, kept, model, plain, points, squares
 
 from cprime.em import EStep, ExactEStep, HardEStep, Totals, hard_assignment, soft_assignment
 from cprime.em.expectation import CostPass, CostTally, HardMoments, NearestStart, moved
-from cprime.em.hard import ClusterSums, Lazy
+from cprime.em.hard import ClusterSums, Lazy, SumByComponent
 from cprime.em.k_means import ReassignmentSums
-from cprime.em.repair import SumByComponent
 from cprime.execution import local
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.local import Local

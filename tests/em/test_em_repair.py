@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprime.em import HardEStep
-from cprime.em.repair import FarthestPoints, FindFarthest, relocate_empty
+from cprime.em.hard import FarthestPoints, FindFarthest, relocate_empty
 from cprime.execution import local
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import as_rows

@@ -3,10 +3,21 @@
 The package contains the EM loop, its E-steps, and its stages: the phases of a fit, such as Lloyd's steps of k-means.
 """
 
-from cprime.em.assignment import SampledAssignment, assignment_of, hard_assignment, soft_assignment
 from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chosen
-from cprime.em.expectation import CostPass, DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals
+from cprime.em.expectation import (
+    CostPass,
+    DrawFromAll,
+    EStep,
+    ExactEStep,
+    Label,
+    LogLikelihood,
+    SampledAssignment,
+    Totals,
+    assignment_of,
+    hard_assignment,
+    soft_assignment,
+)
 from cprime.em.hard import HardEStep, SetLabels
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows

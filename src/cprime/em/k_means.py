@@ -17,9 +17,8 @@ from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.expectation import ReassignmentSums, Totals
-from cprime.em.hard import HardEStep, Lazy
+from cprime.em.hard import HardEStep, Lazy, SumByComponent, relocate_empty
 from cprime.em.jumps import jump
-from cprime.em.repair import SumByComponent, relocate_empty
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block

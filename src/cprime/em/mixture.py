@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
-from cprime.em.assignment import SampledAssignment, assignment_of
-from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
+from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, SampledAssignment, Totals, assignment_of
 from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job

@@ -149,8 +149,9 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
 def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Iterator[dict[str, Any]]:
     """Yield the E-step's seconds for chunks of each size, on one core; repetitions use different chunks if possible."""
     model, search, stage = start.fit.model, start.fit.search, start.fit.stage
-    look = start.plan.search.look(search, model.components(), Key(0))
-    job = stage.propose(model, look, Key(0))
+    components = stage.components(model)
+    look = start.plan.search.look(search, components, Key(0))
+    job = stage.propose(model, components, look, Key(0))
     for n in sizes:
         seconds, held = [], []
         for i in range(repetitions + 1):

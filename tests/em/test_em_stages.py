@@ -36,6 +36,11 @@ LOOK = Full().look(None, model().components(), KEY)
 RUNNING = Progress(n_steps=3, stepped=True)
 
 
+def proposed(stage):
+    """Return the job of the next pass of a stage."""
+    return stage.propose(model(), stage.components(model()), LOOK, KEY)
+
+
 def pass_of(parameters=None, n_moved=5, X=None, weight=None):
     """Return the totals of a k-means pass with n_moved reassigned points, and the data after the pass."""
     data = local(points() if X is None else X, weight)
@@ -134,12 +139,12 @@ def test_what_a_pass_of_k_means_is():
     few, many = Progress(sums=np.zeros((C, D)), few=True), Progress(sums=np.zeros((C, D)))
     for progress, incremental, follow in ((few, True, True), (few, False, False), (many, True, False)):
         stage = Lloyd(Settings(10, 0.0, 0.25, incremental=incremental), progress)
-        assert stage.propose(model(), LOOK, KEY).follow is follow
-    assert Lloyd(Settings(10, 0.0, incremental=True), Progress(few=True)).propose(model(), LOOK, KEY).follow is False
+        assert proposed(stage).follow is follow
+    assert proposed(Lloyd(Settings(10, 0.0, incremental=True), Progress(few=True))).follow is False
     lazy = Lloyd(Settings(10, 0.0, 0.25), few)
-    assert lazy.propose(model(), LOOK, KEY).look == Lazy(LOOK, 0.25)
-    assert lazy.final(model(), LOOK, KEY).look is LOOK
-    assert Final(lazy, End.MAX_ITER).propose(model(), LOOK, KEY).look is LOOK
+    assert proposed(lazy).look == Lazy(LOOK, 0.25)
+    assert lazy.final(model(), model().components(), LOOK, KEY).look is LOOK
+    assert proposed(Final(lazy, End.MAX_ITER)).look is LOOK
     found = ActiveSet(np.zeros((2, 1), np.int32))
     assert lazy.certified(model(), found) == (found, None)
 
@@ -232,14 +237,14 @@ def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
     counts = np.array([2.0, 4.0, 6.0, 8.0, 10.0])
     known = Progress(counts=counts, n_weighted=15)
     for stage in (Exchange(Settings(10, 0.0)), Lloyd(Settings(10, 0.0), known)):
-        assert stage.propose(model(), LOOK, KEY).components is None
+        assert proposed(stage).components is None
         assert len(stage.components(model()).snapshot) == 1
     stage = Exchange(Settings(10, 0.0), known)
     expected = factors_of(counts, 2.0, np.float64)
-    components = stage.propose(model(), LOOK, KEY).components
+    components = proposed(stage).components
     np.testing.assert_array_equal((components.inside, components.outside), expected)
     np.testing.assert_array_equal(stage.components(model()).inside, expected[0])
-    assert stage.final(model(), LOOK, KEY).components is None
+    assert stage.final(model(), model().components(), LOOK, KEY).components is None
 
 
 def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10, gain=np.inf):
@@ -272,7 +277,7 @@ def test_a_plain_step_comes_in_between_while_jumps_pay():
     """Jumps continue while the last ones have lowered J by 24 times `tol`, with a plain Lloyd step in between."""
     step = exchanged(lloyd(points(), model().centers)[1] * 0.99, gain=0.025)
     assert (type(step), type(step.stage), step.stage.gain) == (Undo, Exchange, 0.025)
-    assert step.stage.propose(model(), LOOK, KEY).components is None
+    assert proposed(step.stage).components is None
 
 
 @pytest.mark.parametrize(("relative", "goes_on"), [(0.0079, False), (0.0081, True)])
@@ -364,13 +369,14 @@ def test_a_mixture_ends_on_f_or_where_nothing_moves_but_draws_go_on(assignment, 
 
 
 def test_what_a_pass_of_a_mixture_is():
-    kinds = {n: em(n).propose(model(), LOOK, KEY) for n in (1, 2, C)}
+    kinds = {n: proposed(em(n)) for n in (1, 2, C)}
     assert isinstance(kinds[C], ExactEStep)
     assert [kinds[n].n_kept for n in (1, 2)] == [1, 2]
     assert kinds[2].assignment == soft_assignment
-    assert isinstance(em(1).propose(TiedSpherical(points(1), 1.0, 1e-20), LOOK, KEY), EStep)
-    assert isinstance(em(C, assignment="posterior").propose(model(), LOOK, KEY), DrawFromAll)
-    assert em(assignment="hard").propose(model(), LOOK, KEY).assignment == hard_assignment
+    one = TiedSpherical(points(1), 1.0, 1e-20)
+    assert isinstance(em(1).propose(one, one.components(), LOOK, KEY), EStep)
+    assert isinstance(proposed(em(C, assignment="posterior")), DrawFromAll)
+    assert proposed(em(assignment="hard")).assignment == hard_assignment
 
 
 def test_what_counts_of_kept_sets():

@@ -30,7 +30,7 @@ def expected(X, model, n_active, sample_weight=None, assignment="soft", iteratio
     """Return the sufficient statistics of one E-step in one thread."""
     key = Key(0, iteration=iteration)
     look = search.Full().look(None, model.components(), key)
-    step = em.EM(em.MixtureSettings(1, 0.0, n_active, assignment)).propose(model, look, key)
+    step = em.EM(em.MixtureSettings(1, 0.0, n_active, assignment)).propose(model, model.components(), look, key)
     with computing(1):
         totals = step(Block(as_rows(X), sample_weight), None)[1]
     return SimpleNamespace(**(vars(totals.tally) | vars(totals.moments)))

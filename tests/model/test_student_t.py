@@ -215,7 +215,9 @@ def test_tails_that_differ_pull_a_shared_covariance_up(kind):
     block = Block(Dense(model.centers[of] + scale * rng.standard_normal((N, D))))
     stage, bounds = EM(MixtureSettings(9, 0.0, 1)), []
     for _ in range(10):
-        _, totals = stage.propose(model, Full().look(None, model.components(), None), None)(block, None)
+        components = model.components()
+        look = Full().look(None, components, None)
+        _, totals = stage.propose(model, components, look, None)(block, None)
         bounds.append(model.log_scale + totals.tally.log_sum / N)
         model = model.maximise(totals.moments)
     assert (np.diff(bounds) >= -1e-12).all()

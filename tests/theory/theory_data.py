@@ -103,7 +103,7 @@ def e_step(X, model, n_active, weight=None, look=None, before=None):
     """Run a soft E-step in one thread, by default with full search; return active sets and sufficient statistics."""
     key = Key(0)
     look = look or Full().look(None, model.components(), key)
-    step = em.EM(em.MixtureSettings(1, 0.0, n_active)).propose(model, look, key)
+    step = em.EM(em.MixtureSettings(1, 0.0, n_active)).propose(model, model.components(), look, key)
     with computing(1):
         return step(Block(as_rows(X), weight), before)
 

@@ -105,15 +105,15 @@ class _KMeans(FirstStage):
 
     phase: ClassVar[str | None] = "em"
 
-    def propose(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
+    def propose(self, model: TiedSpherical, components: Centers, look: Look, key: Key) -> HardEStep:
         follow = self.settings.incremental and self.progress.few and self.progress.sums is not None
         if self.settings.epsilon:
             look = Lazy(look, self.settings.epsilon)
-        return HardEStep(model, look, follow=follow)
+        return HardEStep(model, look, None if components.inside is None else components, follow)
 
-    def final(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
+    def final(self, model: TiedSpherical, components: Centers, look: Look, key: Key) -> HardEStep:
         """Return the job (function of a block) of the last pass, which assigns points by the final parameters."""
-        return replace(self.propose(model, look, key), look=look, components=None)
+        return replace(self.propose(model, components, look, key), look=look, components=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
         error, weight = totals.tally.error, totals.tally.weight
@@ -181,10 +181,6 @@ class Exchange(_KMeans):
             progress.counts, progress.sums, float(progress.counts.sum()) / progress.n_weighted
         )
         return model.components() if factors is None else Centers(model.components().centers, *factors)
-
-    def propose(self, model: TiedSpherical, look: Look, key: Key) -> HardEStep:
-        components = self.components(model)
-        return replace(super().propose(model, look, key), components=None if components.inside is None else components)
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept | Undo:
         settings, weight = self.settings, totals.tally.weight

@@ -206,7 +206,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     stage, components = run.stage, run.stage.components(run.model)
     known = plan.search.refresh(run.search, components)
     look = plan.search.look(known, components, key)
-    job = stage.propose(run.model, look, key)
+    job = stage.propose(run.model, components, look, key)
     totals = data.each(job)
     step, tally, stats = stage.judge(run.model, totals, data), totals.tally, totals.stats
     del totals  # free memory, because moments are as large as parameters
@@ -263,8 +263,9 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
     if plan.final == "found" or (plan.final == "auto" and not cheap):
         return run, False
     start = perf_counter()
-    look = Full().look(None, run.model.components(), run.key)
-    totals = data.each(run.stage.final(run.model, look, run.key))
+    components = run.model.components()
+    look = Full().look(None, components, run.key)
+    totals = data.each(run.stage.final(run.model, components, look, run.key))
     data.commit()
     step = run.stage.measured(run.model, totals)
     if logger.isEnabledFor(logging.INFO):

@@ -16,6 +16,7 @@ from cprime.execution.base import Job
 from cprime.execution.block import ActiveSet
 from cprime.execution.statistics import Tally
 from cprime.model import Model
+from cprime.neighbors.components import Components
 from cprime.search import Look
 
 logger = logging.getLogger("cprime")
@@ -70,7 +71,7 @@ class EM(FirstStage):
         """
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
-    def propose(self, model: Model, look: Look, key: Key) -> Job[Totals]:
+    def propose(self, model: Model, components: Components, look: Look, key: Key) -> Job[Totals]:
         if self.settings.n_kept == model.n_components > 1 and not self.settings.labelled:
             if self.settings.assignment == "posterior":
                 return DrawFromAll(model, SampledAssignment(key))

@@ -130,9 +130,10 @@ def mixture_step(
     decay: κ of the learning rate min(1, W/n^κ), with weight W of the batch and n of all batches so far
     Returns the model, the new counts, and the sums of the E-step over the batch (tally, moments, search statistics).
     """
-    look = Full().look(None, model.components(), key)
+    components = model.components()
+    look = Full().look(None, components, key)
     prior = stage.begun(model, data).prior
-    totals = data.each(stage.propose(model, look, key))
+    totals = data.each(stage.propose(model, components, look, key))
     weight, seen = totals.tally.weight, float(counts.sum())
     share = float(rate(weight, seen + weight, decay)) if seen else 1.0
     new = totals.moments.scaled(1 / weight)

@@ -96,10 +96,11 @@ class Stage(Protocol):
         """Return the `Components` (centers or densities) with which the next pass compares points."""
         return model.components()
 
-    def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
+    def propose(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
         """Return the job of the next pass, a function that is called with each block of rows.
 
-        look: search that finds the active set of each point    key: counter-based random key
+        components: result of the method `components`    look: search that finds the active set of each point among them
+        key: counter-based random key
         """
         ...
 
@@ -114,7 +115,7 @@ class Stage(Protocol):
         """
         return None
 
-    def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
+    def final(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
         """Return the job (function called with blocks of rows) of the last pass, which uses the final parameters."""
         ...
 
@@ -157,8 +158,8 @@ class Final(Stage):
 
     phase: ClassVar[str | None] = None
 
-    def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        return self.of.final(model, look, key)
+    def propose(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
+        return self.of.final(model, components, look, key)
 
     final = propose
 
@@ -189,11 +190,11 @@ class Warmup(Stage):
 
     phase: ClassVar[str | None] = "warmup"
 
-    def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        return self.before.propose(model, look, key)
+    def propose(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
+        return self.before.propose(model, components, look, key)
 
-    def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        return self.before.final(model, look, key)
+    def final(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
+        return self.before.final(model, components, look, key)
 
     def measured(self, model: Any, totals: Totals) -> Accept:
         return self.before.measured(model, totals)

@@ -243,7 +243,9 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         with computing(self.n_threads):
             model = self._model_of(data)
             stage = em.EM(em.MixtureSettings(1, 0.0, self.n_active_))
-            tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally
+            components = model.components()
+            look = Full().look(None, components, _ANY)
+            tally = data.each(stage.propose(model, components, look, _ANY)).tally
             total, weight = data.each(em.LogLikelihood(model))
             free_energy, log_likelihood = em.free_energy(model, tally), total / weight
             entropy = tally.entropy / tally.weight

@@ -154,11 +154,6 @@ class Gaussian(Family):
         """
         return -0.5 * float(self._offsets.min())
 
-    def _scaled_offsets(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return costs (C,) minus the least offset: of rows equal to the means, and of rows without observed values."""
-        least = self._offsets.min()
-        return self._offsets - least, -2 * log_weights(self.weights, self.centers) - least
-
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return x − μ for each row x (n, D), where μ is the mean of the row's component in `labels` (n,).
 

@@ -103,8 +103,10 @@ class Factors(Gaussian):
 
     @cached
     def _components(self) -> FactorCosts:
+        least = self._offsets.min()
+        empty = -2 * log_weights(self.weights, self.centers) - least  # costs of rows without observed values
         return FactorCosts(
-            self.centers, self.loadings, self.noise_variances, self._inner.roots, *self._scaled_offsets()
+            self.centers, self.loadings, self.noise_variances, self._inner.roots, self._offsets - least, empty
         )
 
     @cached

@@ -104,8 +104,9 @@ class OwnCovariance(Gaussian, ABC):
     @cached
     def gaussians(self) -> GaussianParameters:
         """Parameters of the Gaussians for kernels; costs are −2 log p(c, x) minus a constant for all components."""
-        dtype = self.centers.dtype
-        offsets, empty = self._scaled_offsets()
+        dtype, least = self.centers.dtype, self._offsets.min()
+        offsets = self._offsets - least
+        empty = -2 * log_weights(self.weights, self.centers) - least  # costs of rows without observed values
         exact = Exact(offsets, empty, self.factors[0] if self.full else None)
         return GaussianParameters(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 

@@ -87,7 +87,8 @@ def derived_k_means(
     derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
     model: Any = derived._model(centers, 1.0, variance_floor(centers))
     bound = em.hard_free_energy(model, mean_square, 1.0)
-    derived._adopt(KMeansSolution(centers, model.variance_of(mean_square), counts, inertia, bound))
+    variance = model.with_variance(mean_square).variance
+    derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound))
     return _described(derived, estimator)
 
 

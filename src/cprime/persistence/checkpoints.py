@@ -53,8 +53,7 @@ _UNCOMPARED = ("seed", "instruction_set", "opened", "output")
 class Runs:
     """State of a fit with several initializations.
 
-    run: index of the current initialization    fit: state of the EM loop from it; None before the first pass over the
-    data
+    run: index of the current initialization    fit: state of its EM loop; None before the first pass over the data
     best: final state of the best EM loop from earlier initializations, or None
     found: labels, neighbor lists and certificate (estimated search quality) of `best`
     """
@@ -105,10 +104,7 @@ class Checkpoint:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state to the folder, and delete all but the newest two.
-
-        Nothing is written if the writing of states would take more than 2 % of the fit's run time.
-        """
+        """Write a new state and delete all but the newest two; skipped if writing takes over 2 % of the run time."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -366,10 +362,7 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """Return the description of a fit from a checkpoint after a check of the entries that are used later.
-
-    Raises ValueError if one of them is missing or invalid.
-    """
+    """Return a fit's description after a check of the entries that are used later; raise ValueError for bad ones."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):

@@ -259,10 +259,7 @@ class Source(Columns, ABC):
         return _makers["subset"](self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
-        """Return a source of the same rows with the columns at the given positions among the chosen ones.
-
-        If the chosen column has lists of numbers, these are positions of values in each list.
-        """
+        """Return a source of some of the chosen columns (or of the values in a column of lists), by their positions."""
         if self._list is not None:
             return _makers["part"](self, columns)
         return self.select([self._positions[j] for j in columns.tolist()])

@@ -3,9 +3,8 @@
 from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical
 from cprime.model.factors import Factors, PrincipalComponents
-from cprime.model.full import FullCovariance
 from cprime.model.interface import Model
-from cprime.model.own_covariance import Diag, Spherical
+from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter

@@ -28,8 +28,8 @@ from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
 from cprime.model.factor_steps import FactorRoots, leading, regressed
-from cprime.model.full import FullCovariance
 from cprime.model.interface import Expected, Responsibilities, Weights
+from cprime.model.own_covariance import FullCovariance
 
 _MORE = 4  # the first loadings of H factors are computed from H + _MORE random directions
 _FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it

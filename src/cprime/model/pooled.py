@@ -14,8 +14,7 @@ from cprime._utils.storable import storable
 from cprime.execution.block import ActiveSet, Block
 from cprime.model.base import winner_error
 from cprime.model.covariance import DataScale, pooled, positive, repaired
-from cprime.model.full import FullCovariance
-from cprime.model.own_covariance import Spherical
+from cprime.model.own_covariance import FullCovariance, Spherical
 
 
 @storable("model.PooledSpherical")

@@ -28,9 +28,8 @@ from cprime.kernels import Floats, GaussianParameters, Rows, posterior, scaled_r
 from cprime.model.base import expect_gaussians, new_weights
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
-from cprime.model.full import FullCovariance
 from cprime.model.interface import Expected, Responsibilities, Weights
-from cprime.model.own_covariance import Diag, OwnCovariance, OwnMoments, Spherical
+from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, OwnMoments, Spherical
 
 _FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
 _COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs

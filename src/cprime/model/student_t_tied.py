@@ -22,8 +22,7 @@ from cprime.model.covariance import (
     repaired,
     scaled_along,
 )
-from cprime.model.full import FullCovariance
-from cprime.model.own_covariance import Spherical
+from cprime.model.own_covariance import FullCovariance, Spherical
 from cprime.model.student_t import StudentT
 
 

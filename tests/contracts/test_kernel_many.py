@@ -163,6 +163,8 @@ def test_one_problem_with_an_empty_cluster_has_no_result():
     X = problems([30], 2, np.float64)[0]
     for kind in (Dense, Reference):
         assert kind(X).lloyd(np.vstack([X[:2], [[1e6, 0]]]), 5, 0.0) is None
+        many = lloyd_many(kind(X), np.array([0, 30]), np.vstack([X[:2], [[1e6, 0]]])[np.newaxis], 1, 0.0)
+        assert many.n_iterations.tolist() == [-1]
 
 
 @pytest.mark.parametrize("kind", [Dense, Reference])

@@ -27,12 +27,12 @@ def code_of(dtype: np.dtype) -> int | None:
 
 def is_narrow(dtype: Any) -> bool:
     """Return whether a type is narrower than float32, and kernels can read it."""
-    return isinstance(dtype, np.dtype) and (dtype in _CODES or (dtype.itemsize == 2 and dtype.name == "bfloat16"))
+    return isinstance(dtype, np.dtype) and code_of(dtype) is not None
 
 
 def is_bfloat16(dtype: np.dtype) -> bool:
     """Return whether a type is bfloat16, which other packages add to NumPy."""
-    return dtype.name == "bfloat16"
+    return dtype.itemsize == 2 and dtype.name == "bfloat16"
 
 
 def bits_of(array: NDArray) -> NDArray:

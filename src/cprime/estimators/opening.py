@@ -44,7 +44,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
         X = validated(estimator, X, dtype, make)
         if dtype is None:
             estimator.__dict__.pop("preparation_", None)
-        return local(X, None if sample_weight is None else check_weights(sample_weight, X.given()))
+        return local(X, check_weights(sample_weight, X.given()))
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
@@ -158,13 +158,7 @@ def validated(
     elif needs_nothing:
         wanted = X.dtype
     else:
-        found: list[Kind] = ["unknown"]
-        if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
-            found = kinds(X) if len(getattr(X, "shape", ())) == 2 else found
-        elif isinstance(getattr(X, "dtype", None), np.dtype):
-            found = [kind_of(X.dtype)]
-        # "numeric" is scikit-learn's name for any numeric type. A str names a type that is not numeric, or not known.
-        wanted = "numeric" if str in map(type, found) else precision(found)
+        wanted = _precision_of(X)
     narrow = None if needs_nothing else narrow_type(X)
     with np.errstate(over="ignore", invalid="ignore"):  # Numbers out of range become infinite; `check_numbers` raises.
         if narrow is not None:
@@ -174,6 +168,19 @@ def validated(
             rows = make(X.astype(precision([X.dtype]), copy=False) if wanted == "numeric" else X)
     check_numbers(estimator, rows, spread=reset)
     return rows
+
+
+def _precision_of(X: Any) -> Any:
+    """Return float32 if this can represent all numbers of the types in an array or a table X, otherwise float64.
+
+    If the types are unknown or not numeric, the result is "numeric", scikit-learn's name for any numeric type.
+    """
+    found: list[Kind] = ["unknown"]
+    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
+        found = kinds(X)
+    elif isinstance(getattr(X, "dtype", None), np.dtype):
+        found = [kind_of(X.dtype)]
+    return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
 
 
 def taken(

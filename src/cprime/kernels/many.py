@@ -273,7 +273,7 @@ def lloyd_many_twin(
         n, _ = lloyd_twin(X[problem], w, m, max_iter, tol, least_shift, *results, n_threads)
         n_iterations[b] = n
         # If the last iteration reassigned rows, centers moved after it, so nearest centers are found again.
-        if n == 1 or n_moved[n - 1]:
+        if n > 0 and (n == 1 or n_moved[n - 1]):
             costs = costs_of(X[problem], m).astype(X.dtype)
             labels[problem], squares[problem] = costs.argmin(axis=1), costs.min(axis=1)
 

@@ -134,7 +134,7 @@ def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None, leas
 
 
 def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianParameters:
-    """Check the shapes and types of the parameters of C Gaussians; return these as contiguous arrays of X's dtype."""
+    """Check the arrays of C Gaussians (means, factors, offsets, dof); return them contiguous and of X's dtype."""
     means = matrix(components.means, "means", X, 1)
     C, D = means.shape
     shape = (C, D, D) if np.ndim(components.factors) == 3 else (C, D)
@@ -148,8 +148,8 @@ def gaussians(components: GaussianParameters, X: CoreRows | Floats) -> GaussianP
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Check components (centers or Gaussians); return the tuple of arrays that compiled kernels take.
 
-    The result is (centers, None, None, None), or (means, factors, offsets, dof) for Gaussians and t distributions: the
-    fields of `GaussianParameters`, where dof are degrees of freedom (None for Gaussians).
+    The result is (centers, None, None, None), or (means, factors, offsets, dof) for Gaussians and t distributions, of
+    cost offset + ‖A (x − mean)‖² for a factor A. The last, dof, are degrees of freedom (None for Gaussians).
     """
     if not isinstance(components, GaussianParameters):
         return matrix(components, "centers", X, 1), None, None, None

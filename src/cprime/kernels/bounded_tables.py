@@ -37,7 +37,7 @@ def nearest_bounded_by_tables(
 def _settled(
     X: Rows, centers: Floats, bounds: DistanceBounds, moves: Moves, n_threads: int | None
 ) -> tuple[Floats, int]:
-    """Find the nearest centers of a piece of rows by distance bounds, which are updated in place.
+    """Find the nearest centers of n rows at a time by distance bounds; `bounds`, with the labels, is updated in place.
 
     First the distances to the previous nearest centers are evaluated, then those to other centers that have their own
     bound and are not excluded by it, and at last all distances of rows for which the bounds do not suffice.

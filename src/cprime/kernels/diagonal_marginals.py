@@ -1,8 +1,8 @@
 """Costs of rows with missing values under Gaussians with diagonal covariances, by products of x, x² and the mask.
 
 Let o (n, D) be the mask of observed values, and μ, P the means and precisions (inverse variances) of a component. The
-cost of a row is Σ_d o_d (P_d (x_d − μ_d)² + log 2π − log P_d) − 2 log π for a component of weight π. In moments, a
-missing value has the mean μ_d and the variance 1/P_d.
+cost of a row is Σ_d o_d (P_d (x_d − μ_d)² + log 2π − log P_d) − 2 log π for a component of weight π. A missing value
+adds its expected value 0 to first moments about the mean, and its variance 1/P_d to second moments.
 """
 
 import math
@@ -22,7 +22,7 @@ _LOG_2PI = math.log(2 * math.pi)
 # Limit of Σ_d (μ_d − origin_d)² P_d for a component of mean μ and precisions P, where origin is a place near the rows.
 # Beyond the limit, costs are computed from differences x − μ, because sums over x and x² would lose precision.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
-# Number of rows of one matrix product.
+# Number of rows that are multiplied in one matrix product.
 _ROWS = 512
 # Rows are summed in segments: least number of rows in a segment, and greatest number of segments.
 _SEGMENT, _SEGMENTS = 2**13, 32
@@ -113,7 +113,11 @@ class DiagonalMarginals(TabulatedCosts):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """Recompute the moments of components far from `origin` from differences x − μ, and write them to `sums`."""
+        """Recompute the moments of components far from `origin` (D,), and write them to `sums`.
+
+        They are computed from differences x − μ, because sums of x − origin would lose precision for them.
+        kept, q (n, H): components of each row and their responsibilities
+        """
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return

@@ -1,8 +1,8 @@
 """Nearest of all components, distances to a few candidates, D² sampling, matrix products, and the range of values.
 
 The components that the exact search `nearest` finds are the active sets K(n) of Corollary 1 of Lücke & Forster 2019. If
-one component is found for each row, this is the assignment of k-means, eq. (9.2) of Bishop 2006. D² sampling (Arthur &
-Vassilvitskii 2007) uses the error J after a center is added, and greedy choices within groups.
+one component is found for each row, this is the assignment of k-means, eq. (9.2) of Bishop 2006. `potentials` computes
+the error J after a center is added, for D² sampling (Arthur & Vassilvitskii 2007); `spread_out` is greedy D² sampling.
 """
 
 from typing import Any, NamedTuple

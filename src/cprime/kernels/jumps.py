@@ -24,16 +24,14 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-# Lloyd's steps end when a step decreases the error J by less than a share of J.
-# The shares are those for steps after jumps, and for steps before single jumps are tried.
+# Lloyd's steps end if a step lowers the error J by less than this share of J: after jumps, and before single jumps.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.
 _PATIENCE = 2.0
-# How a cluster is cut in two: number of power iterations for a direction of high variance.
-# Number of bins of a histogram along this direction; the threshold of the cut is one of their borders.
-# Number of 2-means iterations after the cut.
+# A cluster is cut in two at a border between histogram bins along a direction of high variance.
+# These are the numbers of power iterations for the direction, of bins, and of 2-means iterations after the cut.
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6
 
 
@@ -122,7 +120,12 @@ class _Jumps(NamedTuple):
     w: NDArray[np.float64]
 
     def improve(self, centers: Floats, n_tries: int, n_iterations: int) -> tuple[Floats, float]:
-        """Return centers (C, D) improved by rounds of jumps that lower J, and by single jumps; also return J."""
+        """Improve centers (C, D) by rounds of jumps that certainly lower the error J, then by single jumps.
+
+        n_tries: number of consecutive single jumps that may fail
+        n_iterations: number of Lloyd's iterations around a single jump
+        Returns the improved centers (C, D), and their error J.
+        """
         centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
         for _ in range(_ROUNDS):
             moved = self.sure_round(centers, state)
@@ -177,7 +180,10 @@ class _Jumps(NamedTuple):
         return centers, state
 
     def prospects(self, centers: Floats, state: _State) -> _JumpProspects:
-        """Return predicted changes of the error J if a cluster is cut in two, or if its center is removed."""
+        """Return predicted changes of the error J, for every cluster, if it is cut in two or its center is removed.
+
+        centers (C, D)    state: assignment of the points to these centers
+        """
         C = len(centers)
         means = state.recentred(centers.astype(np.float64))
         gains, halves = self.cuts(means.astype(centers.dtype), state)
@@ -194,6 +200,7 @@ class _Jumps(NamedTuple):
     def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
         """Cut each cluster in two, first by a plane orthogonal to a direction of high variance, then by 2-means.
 
+        means (C, D): means of the clusters    state: assignment of the points to the clusters
         Returns the decrease of the error J by the cut of each cluster (C,), and the centers of both parts (C, 2, D).
         """
         C, labels, w = len(means), state.labels, self.w
@@ -238,9 +245,10 @@ class _Jumps(NamedTuple):
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
     def sure_round(self, centers: Floats, state: _State) -> Floats | None:
-        """Return centers (C, D) after one round of jumps that certainly lower the error J; None if there are none.
+        """Return centers (C, D) after all jumps that certainly lower the error J together; None if there are none.
 
-        A jump moves a center to another cluster. No two jumps of a round involve the same cluster.
+        A jump moves a center to another cluster. No two of the jumps involve the same cluster.
+        centers (C, D): centers before the jumps    state: assignment of the points to them
         """
         cut, new = self.prospects(centers, state), centers.copy()
         free, any_ = np.ones(len(centers), dtype=bool), False

@@ -281,9 +281,9 @@ def lloyd_many_twin(
 def _problems(
     X: CoreRows, offsets: NDArray[np.int64], sample_weight: Floats | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Check and return the first row of each of B problems, with N appended (B + 1,), and the rows' weights (N,).
+    """Check and return the first rows of B problems, and the weights (N,) of the rows; None means weights of 1.
 
-    Weights None mean that all are 1.
+    offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, so the last offset is N
     """
     offsets = check.array(offsets, "offsets", np.int64, -1)
     if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) < 1).any():

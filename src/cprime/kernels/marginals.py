@@ -31,7 +31,7 @@ Sums = tuple[Doubles, Doubles, Doubles]
 _LOG_2PI = math.log(2 * math.pi)
 # Maximum number of entries in the matrices of one batch.
 _NUMBERS = 2**20
-# Number of rows in a table of costs, and number of rows whose moments are summed together.
+# Number of rows whose costs are in one table of rows × components; number of rows whose moments are summed together.
 _PIECE, _BLOCK = 2048, 2**15
 
 
@@ -42,7 +42,7 @@ def no_moments(centers: Floats, full: bool) -> Sums:
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Return counts, first moments, and symmetric second moments: (S + Sᵀ)/2 for each given matrix S."""
+    """Make second moments symmetric: return counts, first moments, and (S + Sᵀ)/2 for each second moment S."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 

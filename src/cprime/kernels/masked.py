@@ -278,10 +278,11 @@ class Masked(Dense):
     def _by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
     ) -> Arrays:
-        """Apply one function to complete rows and another to rows with missing values; return results in order of rows.
+        """Apply a function to the complete rows, and another one to rows with missing values.
 
-        Both functions take rows and their indices. Complete rows are computed separately, so that their results do not
-        depend on whether other rows have missing values.
+        Both functions take m rows and their indices (m,), and return arrays of length m. Returns these arrays for all
+        n rows, in the order of the rows. Complete rows are computed separately, so that their results do not depend on
+        whether other rows have missing values.
         """
         complete = self.observed.all(axis=1)
         places, others = np.flatnonzero(complete), np.flatnonzero(~complete)

@@ -72,7 +72,7 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """Return sums of weighted costs and of weights for each pair (c, c̃) of components.
+    """Return, as `Evidence`, sums of weighted costs and of weights for each pair (c, c̃) of components.
 
     The sums of a pair are over the points whose best component is c, and which have c̃ among their candidates. Points
     of weight 0 are left out. The costs in the sum are those of the points under c̃.

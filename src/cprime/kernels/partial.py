@@ -41,11 +41,11 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Return the sums of weighted distances and of weights for each pair (c, c̃) of components.
+        """Add up m weighted distances, and m weights, for each pair (c, c̃) of components; return an instance.
 
-        Each of the m summands belongs to one point of best component c and one of its candidates c̃.
-        pairs (m,): number c · C + c̃ of the summand's pair, in any order
-        sums, weights (m,): weighted distance and weight of each summand
+        Each of the m distances is that of one point, whose best component is c, to one of its candidates c̃.
+        pairs (m,): number c · C + c̃ of each distance's pair, in any order
+        sums, weights (m,): each distance times the weight of its point, and this weight
         """
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)

@@ -16,9 +16,9 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
-# A component, and the positions at which it occurs in an array of ids.
+# Type of a pair: id of a component, and the positions at which it occurs in an array of ids.
 Group = tuple[int, NDArray[np.intp]]
-# A component, the indices of the rows that have nonzero responsibilities for it, and these responsibilities.
+# Type of a triple: id of a component, indices of the rows with nonzero responsibilities for it, these responsibilities.
 Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
@@ -29,9 +29,10 @@ _ROUNDS = 8
 
 
 class TabulatedCosts(ABC):
-    """Base class of components with centers (C, D) whose costs are computed as tables of rows × components.
+    """Base class of C components whose costs are computed as tables of rows × components.
 
-    n_numbers: number of temporary values needed to compute one entry of a table
+    centers (C, D): centers of the components
+    n_numbers: number of temporary values in memory for each entry of a table while it is computed
     """
 
     centers: Floats

@@ -22,19 +22,23 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_DOUBT = 2.0  # number of standard errors by which an estimated decrease of J must exceed the increase
-_LIGHT = 1e-9  # least weight of a cluster in costs of unions, as a share of the greatest weight
-_POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3  # numbers of passes that find the halves of clusters
+# Number of standard errors by which an estimated decrease of J must exceed the increase.
+_DOUBT = 2.0
+# A cluster of less than this share of the greatest weight counts with this share when costs of merges are computed.
+_LIGHT = 1e-9
+# Numbers of passes that find a direction of high variance in each cluster, and then the halves of clusters by 2-means.
+_POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3
 
 
 @dataclass(frozen=True)
 class HalfSums:
-    """Pass that sums w and w x over the points x of weight w in each half of each cluster: (2, m, 1 + D).
+    """Pass that sums w and w x over the points x of weight w in each half of each of m clusters: (2, m, 1 + D).
 
     halves (2, m, D): centers of the two halves; a point belongs to the nearer one, and in a tie to the first
-    folds: None, or the key of random numbers that divide the points into two folds. Row c of the result is then the sum
-    over cluster c in the first fold, row m/2 + c over the same cluster in the second fold.
-    directions (m, D): None, or directions p; then each sum is over both halves, of w p·(x − halves[0])
+    folds: None, or the key of random numbers that divide the points into two folds. Then there are m/2 clusters; c and
+    m/2 + c in the arrays are the points of cluster c in the first and in the second fold.
+    directions (m, D): None, or directions p. The result (1, m, 1 + D) then has the sums of w q and w q x over all points of
+    each cluster, where q = p·(x − halves[0]).
     """
 
     halves: Floats
@@ -97,8 +101,9 @@ class HeldOutGains:
 def jump_between_batches(
     data: Data, model: TiedSpherical, counts: NDArray[np.float64], weights: NDArray[np.float64], key: Key
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64]]:
-    """Make jumps of the centers of online k-means that lower J of the points so far, as far as the last ones show it.
+    """Make jumps of the centers of online k-means that are expected to lower J of all points so far.
 
+    A jump merges two clusters and splits a third. Only the last points are in memory.
     By Ward's formula, the weights and means of clusters give the increase of J if two of them are merged. The decrease
     if a cluster is split is estimated: the last points are divided at random into two folds, the halves of one fold are
     tried on the other, and two standard errors are subtracted, so that few points, such as outliers, move no center.
@@ -116,7 +121,7 @@ def jump_between_batches(
     doubled = data.each(HalfSums(halves, key))
     halves = _centers_of_halves(model, doubled, halves)
     last = doubled[:, :C, 0].sum(axis=0) + doubled[:, C:, 0].sum(axis=0)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values that are not finite count as 0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # gains that are not finite count as 0
         gains, squares, errors = data.each(HeldOutGains(model.centers, halves, key))
         earlier = np.maximum(weights - last, 0.0)
         gains -= _DOUBT * np.sqrt(squares)
@@ -145,7 +150,11 @@ def jump_between_batches(
 def _after_jumps(
     weights: NDArray[np.float64], jumps: NDArray[np.intp], split: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the weights (C,) of clusters after jumps; split: share of the half of a cut cluster that keeps its id."""
+    """Return the weights (C,) of clusters after n jumps, from `weights` (C,) before them.
+
+    jumps (3, n): ids a, b, c of each jump: a was merged into b, then c was split into clusters with the ids c and a
+    split (n,): share of the weight of c that keeps the id c
+    """
     (one, other, cut), after = jumps, weights.copy()
     after[other] += weights[one]
     after[cut], after[one] = weights[cut] * split, weights[cut] * (1 - split)
@@ -153,7 +162,10 @@ def _after_jumps(
 
 
 def _folded(block: Block, kept: ActiveSet, folds: Key | None, C: int) -> NDArray[np.int32]:
-    """Return the cluster of each point (n,), plus C if the point is in the second fold; without folds its cluster."""
+    """Return the cluster c of each point (n,), or c + C if the point is in the second of two random folds.
+
+    folds: key of the random numbers that divide the points into folds; None makes no folds
+    """
     winners = np.ascontiguousarray(kept.winners)
     if folds is None:
         return winners
@@ -161,7 +173,10 @@ def _folded(block: Block, kept: ActiveSet, folds: Key | None, C: int) -> NDArray
 
 
 def _centers_of_halves(model: TiedSpherical, sums: NDArray[np.float64], otherwise: Floats) -> Floats:
-    """Return the centers of halves of clusters (2, m, D) from their sums (2, m, 1 + D); `otherwise` of empty ones."""
+    """Return the centers (2, m, D) of the two halves of m clusters, from sums over their points.
+
+    sums (2, m, 1 + D): weight, and weighted sum of points    otherwise (2, m, D): centers that empty halves get
+    """
     centers = otherwise.copy()
     for half in range(2):
         held = np.flatnonzero(sums[half, :, 0] > 0)
@@ -171,7 +186,11 @@ def _centers_of_halves(model: TiedSpherical, sums: NDArray[np.float64], otherwis
 
 
 def _fold_halves(data: Data, model: TiedSpherical, key: Key) -> Floats:
-    """Cut each cluster of each of two folds in two, by a plane and some iterations of 2-means: (2, 2C, D)."""
+    """Cut each cluster in two, in each of two random folds of the points, by a plane and iterations of 2-means.
+
+    key: random key, also of the folds
+    Returns the centers of the halves (2, 2C, D); c and C + c are cluster c in the first and in the second fold.
+    """
     C, D = model.centers.shape
     generator, centers = key.generator(Purpose.BATCHES), np.tile(model.centers, (2, 1))
     directions = np.tile(model.tangent(generator.standard_normal((C, D)), slice(None)), (2, 1))

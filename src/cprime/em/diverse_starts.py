@@ -29,18 +29,25 @@ from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.random_rows import draw_rows
 
-_LEAST, _PER_COMPONENT = 1000, 20  # least number of rows of the sample: in total, and per component
-_OF_WARD = 1000  # most rows that Ward's agglomeration takes; more rows are clustered by k-means
-_ITERATIONS = 30  # number of Lloyd's iterations
-_PER_COLUMN = 5  # least number of rows per column for whitening
-_CANDIDATES, _SHORT = 10, 5  # numbers of short runs, and of their iterations
-_SMALL = 2**16  # most densities per iteration of a fit with short runs
-_RIDGE = 1e-6  # share of its variance that is added to the variance of each whitened column
+# A starting partition is computed for a sample of the rows. Least number of rows in it: in total, and per component.
+_LEAST, _PER_COMPONENT = 1000, 20
+# Most rows that Ward's agglomeration takes; more rows are clustered by k-means.
+_OF_WARD = 1000
+# Maximum number of Lloyd's iterations for a partition.
+_ITERATIONS = 30
+# Columns are whitened if there are at least this many rows per column; otherwise they are scaled to equal variance.
+_PER_COLUMN = 5
+# Number of short runs of EM, of which the best is continued, and number of iterations of each.
+_CANDIDATES, _SHORT = 10, 5
+# Short runs are made only if an iteration computes at most this many densities.
+_SMALL = 2**16
+# Share of its variance that is added to the variance of each whitened column.
+_RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class PartitionStart:
-    """Initialization by a partition of the points in one of three spaces.
+    """Initialization by a partition of the points, computed in the space of raw, scaled or whitened columns.
 
     method: "ward", "jumps" (k-means with jumps of centers), "lloyd" (k-means from random rows), "lloyd++" (from rows
     chosen by k-means++) or "rows" (random rows are centers)
@@ -54,7 +61,10 @@ class PartitionStart:
     name: ClassVar[str] = "partition"
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
-        """Return the means (C, D) of the parts, and set the active set of each point in `data` to its part."""
+        """Partition the data into C parts; return the centers (C, D) of the parts as starting centers.
+
+        The active set of each point in `data` becomes the part to which the point belongs.
+        """
         N = data.n_weighted
         if n_clusters > N:
             return data.take(np.sort(draw_rows(data, n_clusters, rng))).X.dense()
@@ -75,7 +85,7 @@ class PartitionStart:
         return raw
 
 
-# The starts of init_params="auto" in this order; from the eleventh on, the last ones in turn.
+# Initializations of the successive starts of init_params="auto": first these six, then those of _LATER in turn.
 _FIRST = (
     "kmeans",
     "k-means++",
@@ -95,14 +105,14 @@ _LATER = (
 
 
 def diverse_start(number: int) -> "str | PartitionStart":
-    """Return the initialization of start `number`: a name or a `PartitionStart`."""
+    """Return the initialization of the start with this number (0, 1, …): a method's name or a `PartitionStart`."""
     return _FIRST[number] if number < len(_FIRST) else _LATER[(number - len(_FIRST)) % len(_LATER)]
 
 
 def is_chosen(number: int) -> bool:
-    """Return whether a fit makes several short runs for the start `number`, and continues the best of them.
+    """Return whether the start with this number consists of several short runs, of which the best is continued.
 
-    The first few starts, of different kinds, begin with a single run each.
+    The first six starts, of different kinds, have a single run each.
     """
     return number >= len(_FIRST)
 
@@ -110,9 +120,10 @@ def is_chosen(number: int) -> bool:
 def best_of_short_runs(data: Data, start: Callable[[Key], Model], plan: FitPlan, key: Key) -> Model:
     """Return the parameters of the best of several short runs of EM (Biernacki, Celeux & Govaert 2003).
 
-    start: function that returns the starting parameters for a key    Each of these keys has a number `run` of its own,
-    so the starts are of all kinds. The best run has the fewest collapsed components, then the greatest free energy.
-    Large data get a single start, because the runs would take longer than the rest of the fit.
+    start: function that returns the starting parameters for a random key. The field `run` of the key selects the
+    initialization. Each run has another number, so the runs differ in their initialization.
+    The best run has the fewest collapsed components and, among these, the greatest free energy. For large data, the
+    parameters of a single start are returned, because the runs would take longer than the rest of the fit.
     """
     if data.n_weighted * plan.n_kept > _SMALL:
         return start(key)
@@ -130,7 +141,10 @@ def best_of_short_runs(data: Data, start: Callable[[Key], Model], plan: FitPlan,
 
 
 def _scale(X: NDArray[np.float64], w: NDArray[np.float64], space: str) -> tuple[NDArray, NDArray]:
-    """Return the mean (D,) and a lower triangular matrix (D, D) of which the inverse maps x − mean to the space."""
+    """Return the mean (D,) of rows X, and a lower triangular matrix L (D, D) for scaling: L⁻¹(x − mean).
+
+    w (n,): weights of the rows    space: "raw" (L is the identity), "columns" (scaled to variance 1) or "whitened"
+    """
     (n, D), mean = X.shape, np.average(X, axis=0, weights=w)
     if space == "raw":
         return mean, np.eye(D)
@@ -149,7 +163,10 @@ def _scale(X: NDArray[np.float64], w: NDArray[np.float64], space: str) -> tuple[
 def _clusters(
     rows: Rows, w: NDArray[np.float64], C: int, method: str, rng: np.random.RandomState
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return the centers (C, D) and labels (n,) of a partition of the rows."""
+    """Partition rows into C clusters; return their centers (C, D), and the cluster of each row (n,).
+
+    w (n,): weights of the rows    method: "ward", "jumps", "lloyd", "lloyd++" or "rows", see `PartitionStart`
+    """
     if method == "ward" and C <= len(rows) <= _OF_WARD:
         X = rows.dense().astype(np.float64)
         labels = cluster_of(children_of(ward_joins(X, w).pairs, len(X)), C).astype(np.int32)

@@ -42,13 +42,13 @@ class Assigned(NamedTuple):
 
 
 class Assignment(Protocol):
-    """Function that computes responsibilities q_nc from a block of points, a model and active sets (`kept`)."""
+    """Function of a block of points, a model and active sets (`kept`) that returns responsibilities, as `Assigned`."""
 
     def __call__(self, block: Block, model: Model, kept: ActiveSet) -> Assigned: ...
 
 
 def soft_assignment(block: Block, model: Model, kept: ActiveSet) -> Assigned:
-    """Return the truncated posterior as responsibilities, eq. (5) of Lücke & Forster 2019."""
+    """Return responsibilities, with their sums: the truncated posterior, eq. (5) of Lücke & Forster 2019."""
     assert kept.costs is not None
     if kept.costs.shape[1] == 1:
         return hard_assignment(block, model, kept)
@@ -59,9 +59,9 @@ def soft_assignment(block: Block, model: Model, kept: ActiveSet) -> Assigned:
 
 
 def hard_assignment(block: Block, model: Model, kept: ActiveSet) -> Assigned:
-    """Assign each point to its best component: classification EM, eq. (22) of Lücke & Forster 2019.
+    """Return responsibilities of 1 for the best components: classification EM, eq. (22) of Lücke & Forster 2019.
 
-    The best component of a point is then the only one in its active set K(n), also when the free energy F is computed.
+    The best component is the only one in the active set K(n) of the result, from which the free energy F is computed.
     """
     assert kept.costs is not None
     least = block.weighted_sum(kept.costs[:, 0])

@@ -96,7 +96,7 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
 
 
 def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDArray[np.float64]:
-    """Return the sum of the values (n,) in each group: (n_groups,)."""
+    """Return the sums (n_groups,) of the values in each group; groups (n,): group of each of the values (n,)."""
     sums: Any = np.bincount(groups, weights=values, minlength=n_groups)
     return sums
 
@@ -107,8 +107,10 @@ def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64
     pairs (m, 2): for each join, one component in each of the two clusters
     A node c < C is component c, and node C + i is the result of join i.
     """
-    parent = np.arange(n_components)  # a path of parents leads from a component to the representative of its cluster
-    node = np.arange(n_components)  # the tree's node of each cluster, at the index of its representative
+    # From each component a path of parents leads to the component that represents its cluster.
+    parent = np.arange(n_components)
+    # node[a] is the tree's node of the cluster that component a represents.
+    node = np.arange(n_components)
     children = np.empty((len(pairs), 2), dtype=np.int64)
     for i, (a, b) in enumerate(pairs):
         a, b = _find(parent, a), _find(parent, b)

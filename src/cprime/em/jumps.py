@@ -24,9 +24,12 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_ENOUGH = 32  # number of points per cluster, on average, that are sampled to find the direction of greatest variance
-N_NEAREST = 8  # number of nearest clusters with which a cluster may be merged
-_BLOCK_VALUES = 2**19  # number of values processed at a time, so that temporary arrays fit into the cache
+# Number of points per cluster, on average, that are sampled to find its direction of greatest variance.
+_ENOUGH = 32
+# Number of nearest clusters with which a cluster may be merged.
+N_NEAREST = 8
+# Number of values processed at a time, so that temporary arrays fit into the cache.
+_BLOCK_VALUES = 2**19
 
 
 class JumpResult(NamedTuple):

@@ -29,13 +29,20 @@ from cprime.search import Full, Look, Search
 
 logger = logging.getLogger("cprime")
 
-_EXCHANGE_TOL = 8  # exchange steps end if one lowers J, relatively, by at most this many times `tol`
-_JUMP_TOL = 24  # jumps of centers (three passes) end if they lower J, relatively, by at most this many times `tol`
-_FIRST_JUMPS = 3  # number of exchange steps before the first jumps of centers
-_FEW = 0.25  # if at most this share of points is reassigned, the next pass updates sums for reassigned points only
-_SMALL = 2**25  # all Lloyd steps are made in one call if a step evaluates at most this many differences of numbers
-_FEW_STEPS = 10_000  # largest `max_iter` for which they are made in one call, because their history is allocated first
-_HEAVY = 64.0  # sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor
+# Exchange steps end if one of them lowers J by at most this many times `tol`, as a share of J.
+_EXCHANGE_TOL = 8
+# Jumps of centers, which take three passes, end if they lower J by at most this many times `tol`, as a share of J.
+_JUMP_TOL = 24
+# Number of exchange steps before the first jumps of centers.
+_FIRST_JUMPS = 3
+# If at most this share of points is reassigned, the next pass updates sums for reassigned points only.
+_FEW = 0.25
+# All Lloyd steps are made in one call if a step evaluates at most this many differences of numbers.
+_SMALL = 2**25
+# All Lloyd steps are made in one call only if `max_iter` is at most this, because their history is allocated first.
+_FEW_STEPS = 10_000
+# Sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor.
+_HEAVY = 64.0
 
 
 @storable("em.Settings")
@@ -124,7 +131,11 @@ class _KMeans(FirstStage):
         return kept, None
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
-        """Complete the sums Σ w x of clusters if the pass has only followed reassigned points, and make the M-step."""
+        """Make the M-step after a pass, and return the result of both as `_Step`.
+
+        totals: sums of the pass. If they are only changes by reassigned points, the sums Σ w x of the clusters are
+        first computed from these and the previous sums.
+        """
         before, wins, weight, J = self.progress, totals.moments, totals.tally.weight, totals.tally.error
         counts, sums = wins.counts, wins.sums
         peak = counts  # largest weight of each cluster since its sum was last computed from all its points
@@ -173,7 +184,10 @@ class Exchange(_KMeans):
     gain: float = math.inf
 
     def components(self, model: TiedSpherical) -> Centers:
-        """Return the centers, with the factors of an exchange step once the weights of the clusters are known."""
+        """Return the centers, and the factors of squared distances in an exchange step.
+
+        The first pass has no factors, because they depend on the weights of the clusters.
+        """
         progress = self.progress
         if progress.counts is None:
             return model.components()
@@ -199,7 +213,7 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # the exchange step has computed J at the new centers
+        bound = hard_free_energy(model, J, weight)  # J of an exchange step is already that of the new centers
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol

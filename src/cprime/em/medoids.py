@@ -161,7 +161,10 @@ class Neighbors:
         self.to_first[rows], self.to_second[rows] = pair.T
 
     def exchange(self, component: int, candidate: int, costs: NDArray[np.float64]) -> None:
-        """Replace the medoid of a cluster by the point `candidate`. costs (N,): dissimilarities of all points to it"""
+        """Replace the medoid of cluster `component` by the point `candidate`, and update all arrays in place.
+
+        costs (N,): dissimilarities of all points to the new medoid
+        """
         self.medoids[component] = candidate
         lost = (self.first == component) | (self.second == component)
         best = ~lost & (costs < self.to_first)

@@ -124,7 +124,7 @@ class Stage(Protocol):
         ...
 
     def standing(self, model: Any) -> Any:
-        """Return the parameters of the fit if the run ends now."""
+        """Return the parameters that the fit would return if the run ended now; `model` has the present parameters."""
         return model
 
     def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
@@ -138,7 +138,7 @@ class Stage(Protocol):
 
 
 class FirstStage(Stage, Protocol):
-    """Stage with which a run may begin."""
+    """Stage that can be the first of a run; it may need sums over all data, which `begun` computes."""
 
     def begun(self, model: Any, data: Data) -> Stage:
         """Return this stage with the sums over all data that its M-steps use; a pass computes them if there are any."""

@@ -135,7 +135,7 @@ def nearest_bounded_twin(
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:
-    """Return a table of bounds with columns of −∞ appended, so that the number of columns is a multiple of 16.
+    """Return a table of bounds in a dtype, with columns of −∞ appended up to a multiple of 16 columns.
 
     Then its rows consist of full SIMD vectors.
     """
@@ -160,6 +160,7 @@ def check_state(bounds: DistanceBounds, n: int, n_components: int, dtype: np.dty
     """Raise ValueError if arrays in `bounds` have wrong shapes or types.
 
     The arrays are not converted, because kernels update them in place.
+    n, n_components, dtype: number of rows, number of centers, and type of numbers, for which `bounds` must be made
     """
     if bounds.others.ndim != 2:
         raise ValueError(f"bounds.others must be two-dimensional, got {bounds.others.ndim} dimension(s)")

@@ -53,9 +53,10 @@ def best_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """Find the components of least cost for every row in NumPy, by sorting all costs.
+    """Find the components of least cost for every row of X in NumPy, by sorting all costs.
 
-    Components are written to `kept` (n, H), and their costs to `costs` (n, H).
+    Components are centers `means` (C, D) or, with the parameters `factors` and `offsets`, Gaussians; with `dof`, they
+    are t distributions. Their ids are written to `kept` (n, H), and their costs to `costs` (n, H).
     """
     every = costs_of(X, means, factors, offsets, dof).astype(X.dtype)
     kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
@@ -90,7 +91,7 @@ def assign(
 
     Returns an `AssignResult`. If distances are equal, the center of lower id is taken.
     before (n, 1): ids of the rows' previous nearest centers, used only to count the rows whose center changed; None
-    counts all rows.
+    counts all rows    sample_weight (n,): weights of the rows, None for ones
     """
     centers = check.matrix(centers, "centers", X, 1)
     n, (C, D) = len(X), centers.shape
@@ -197,7 +198,11 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out` (m,)."""
+    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out` (m,).
+
+    squares (L, n): squared distances of n points to L candidates    candidates (m,): rows of `squares` to use, or None
+    closest (n,): squared distance of each point to the nearest center chosen so far
+    """
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
@@ -247,7 +252,11 @@ def spread_out_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Choose rows by greedy D² sampling in NumPy, group by group and choice by choice; write their indices to `out`."""
+    """Choose rows by greedy D² sampling in NumPy, group by group and choice by choice; write their indices to `out`.
+
+    Group g consists of the rows offsets[g] … offsets[g + 1] − 1 of `candidates`, with their weights; n_chosen[g] rows
+    of it are chosen. uniform: random numbers in [0, 1), one row for each choice, one column for each row tried
+    """
     chosen: list[int] = []
     for g, n in enumerate(n_chosen):
         rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))

@@ -89,7 +89,7 @@ def expect_all(
     *,
     n_threads: int | None = None,
 ) -> Expectation:
-    """Compute an exact E-step with one variance σ² over all C components, in blocks whose size does not grow with N.
+    """Compute an exact E-step with one variance σ² over all C centers, in blocks whose size does not grow with N.
 
     Returns an `Expectation`. With distances d_nc, weights w_n and responsibilities r_nc ∝ exp(−d²_nc/2σ²), its
     fields are:
@@ -142,7 +142,7 @@ def expect_all_twin(
 
 
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
-    """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,); d_nc is the distance to center c.
+    """Return log Σ_c exp(−d²_nc/2σ²) for every row: (n,). d_nc is the distance to center c, and σ² the variance.
 
     Up to a constant, this is the log-likelihood of each point, eq. (3) and (16) of Lücke & Forster 2019.
     """
@@ -274,6 +274,8 @@ def respond_twin(
 ) -> None:
     """Compute an exact E-step of Gaussians or t distributions in NumPy, from an (n, C) table of costs.
 
+    The components have `means` (C, D), `offsets` (C,) (costs at the means), factors A of the precisions AᵀA, and
+    degrees of freedom `dof` (None for Gaussians). X (n, D): rows, of weights `sample_weight` (n,)
     For every row, the best component is written to `labels`, log Σ_c exp(−cost/2) to `log_sum`, the mean cost to `mean`
     and, unless None, all responsibilities to `responsibilities` (n, C). Unless None, sums per component are added to
     `counts`, `first` and `second`, and for t distributions to `tails` (2, C); see `Responses` for these sums.

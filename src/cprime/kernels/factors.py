@@ -63,6 +63,7 @@ def factor_costs_twin(
     """Compute the costs of n rows under m factor analyzers each in NumPy, from residuals; write them to `costs` (n, m).
 
     A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
+    ids (n, m): analyzers for each row, −1 for none    means to offsets: the fields of `FactorAnalysers`
     """
     check.ids(len(means), ids=(ids, -1))
     limit = float(np.finfo(X.dtype).max)
@@ -116,8 +117,9 @@ def top_k_factors_twin(
 ) -> None:
     """Find each row's factor analyzers of least cost among its candidates, in NumPy.
 
-    Candidates are the active set `previous` (n, H′) of a row, and the neighbor list of its first component. Component
-    ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
+    Candidates are the active set `previous` (n, H′) of a row, and the neighbor list, in `lists` (C, G), of its first
+    component. Their ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
+    means to offsets: the fields of `FactorAnalysers`, parameters of C factor analyzers
     """
     check.ids(len(lists), lists=(lists, -1))
     check.ids(len(lists), previous=(previous[:, :1], 0))
@@ -183,7 +185,8 @@ def factor_moments_twin(
     """Compute the weighted sums of `factor_moments` in NumPy, component by component.
 
     These are sums over points x of 1, y = x − μ_c, the expected factors z, and their products. The weights are sample
-    weights times responsibilities. The sums are added to the given arrays.
+    weights times responsibilities of the m components `kept` (n, m) of each point. The sums are added in place to
+    `counts` (of 1), `first` (of y, then y²) and `second` (of products with z).
     """
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.ids(C, kept=(kept, 0))

@@ -64,6 +64,8 @@ def jump_by_verbs(
 ) -> float:
     """Improve centers by jumps (moves of a center to another cluster), in place, and return the error J.
 
+    weights (n,): weights of the rows    n_tries: number of consecutive single jumps that may fail
+    n_iterations: number of Lloyd's iterations on the points around each single jump
     This NumPy version calls other kernels of the rows X; its result is the same as that of the compiled version.
     """
     with limited(n_threads):

@@ -100,6 +100,8 @@ def plus_plus_many_twin(
     """Choose starting centers by greedy k-means++ in NumPy, problem by problem; write rows' indices to `chosen` (B, C).
 
     A problem's indices are −1 if its random numbers `uniform` do not suffice, or if too few of its rows differ.
+    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X. order (N,): order of each problem's rows in draws
+    n_trials: number of candidates for a center    n_proposed (C,): numbers of candidates that are drawn together
     """
     for b in range(len(chosen)):
         problem = slice(offsets[b], offsets[b + 1])
@@ -111,9 +113,11 @@ def plus_plus_many_twin(
 def _plus_plus(
     X: Floats, w: NDArray, order: NDArray, uniform: NDArray, n_trials: int, n_proposed: NDArray
 ) -> list[int] | None:
-    """Return the indices of the C rows of one problem that greedy k-means++ chooses.
+    """Return the indices of the C rows of one problem X (n, D) that greedy k-means++ chooses.
 
     Return None if the random numbers `uniform` (U,) do not suffice, or if fewer than C rows differ.
+    w (n,): weights of the rows    order (n,): order of the rows in draws    n_trials: number of candidates for a center
+    n_proposed (C,): number of candidates that are drawn together when c centers have been chosen
     """
 
     def draw(mass: NDArray, numbers: NDArray) -> NDArray:
@@ -188,9 +192,12 @@ def lloyd(
     least_shift: float | None = None,
     n_threads: int | None = None,
 ) -> LloydRun | None:
-    """Make all Lloyd iterations from the given centers (C, D), until convergence or `max_iter` is reached.
+    """Make all Lloyd iterations of rows X from the given centers (C, D), until convergence or `max_iter` is reached.
 
-    Returns a `LloydRun`, or None if a cluster becomes empty. Arguments are those of `lloyd_many`, for one problem.
+    Returns a `LloydRun`, or None if a cluster becomes empty.
+    tol: the run has converged if J changes by at most this share of J, or if no row is reassigned
+    least_shift: if given, the run has converged, in place of the condition on J, if the sum of squared shifts of the
+    centers in an iteration is at most this [data unit²]
     """
     final = check.matrix(centers, "centers", X, 1).copy()
     weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
@@ -219,8 +226,10 @@ def lloyd_twin(
     n_moved: NDArray,
     n_threads: int,
 ) -> tuple[int, bool]:
-    """Make all Lloyd iterations of one problem in NumPy; write the fields of a `LloydRun` to the given arrays.
+    """Make all Lloyd iterations of one problem X (n, D) in NumPy, with at most `max_iter` iterations.
 
+    Results are written to the arrays that are the fields of `LloydRun`: centers, labels, squares, counts, errors and
+    n_moved. At first `centers` contains the initial centers (C, D).    tol, least_shift: conditions of convergence
     Returns the number of iterations, −1 if a cluster is empty, and whether they have converged.
     """
     w = np.ones(len(X)) if sample_weight is None else sample_weight
@@ -262,8 +271,9 @@ def lloyd_many_twin(
 ) -> None:
     """Make Lloyd's iterations of B problems in NumPy; the initial centers (B · C, D) are replaced by the final ones.
 
-    Nearest centers are written to `labels` (N,), squared distances to `squares` (N,), and numbers of iterations to
-    `n_iterations` (B,), where −1 marks problems that are not computed.
+    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X. Nearest centers are written to `labels` (N,), squared
+    distances to `squares` (N,), and numbers of iterations to `n_iterations` (B,), where −1 marks problems that are not
+    computed. tol, least_shift, max_iter: conditions for the end of iterations
     """
     each = centers.reshape(len(n_iterations), -1, X.shape[1])
     for b in np.flatnonzero(n_iterations >= 0):

@@ -132,6 +132,8 @@ def best_in_lists_twin(
 ) -> tuple[NDArray, ...] | None:
     """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
 
+    Candidates are the active set `previous` (n, H′) of a row, the neighbor lists of the components in this set (rows of
+    `lists`), and `extra` (n, E). Components are centers `means`, or Gaussians with `factors`, `offsets` and `dof`.
     If `evidence` is true, return the arrays of `Evidence`: sums of distances, computed in X's dtype, for each pair of
     best component and candidate. Otherwise return None.
     """
@@ -236,10 +238,12 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Reassign each point to the best neighbor of its center in NumPy, as `reassign` describes.
+    """Reassign each point to the best neighbor of its center labels[n], by squared distance times factor, in NumPy.
 
-    The points of a center are processed in parts of 2048. New components are written to `new_labels` (n,), and the
-    squared distances to them to `distances` (n,).
+    lists (C, G): neighbors of each center    inside, outside (C,): factors of squared distances to a point's own center
+    and to others    active (C,): mask of centers whose points are processed, None for all
+    Of each 2048 points of a center, at most the share `share`, but one at least, get a center that is no nearer.
+    New centers are written to `new_labels` (n,), and the squared distances to them to `distances` (n,).
     """
     C = len(centers)
     check.ids(C, lists=(lists, -1))
@@ -312,6 +316,7 @@ def top_k_gaussians_twin(
 ) -> None:
     """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
 
+    previous (n, H′): active sets    lists (C, G): neighbor lists    means, factors, offsets, dof: the components
     Components are written to `kept` (n, H), and their costs to `costs` (n, H). The function calls `best_in_lists_twin`
     with empty neighbor lists, and with the list of each row's first component as extra candidates.
     """
@@ -348,5 +353,5 @@ def changed(
 
 
 def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
-    """Compare the first `n_columns` columns of two arrays in NumPy; write the mask (n,) of unequal rows to `out`."""
+    """Write to `out` the mask (n,) of rows whose first `n_columns` columns differ between `after` and `before`."""
     out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)

@@ -244,8 +244,9 @@ def normalized(
 def normalized_twin(
     X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
 ) -> None:
-    """Write rows divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
+    """Write rows of X divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
 
+    order (n,): index of the row of X that becomes row i, None for the present order
     Rows are first divided by their greatest absolute values to avoid overflow.
     """
     if order is None:

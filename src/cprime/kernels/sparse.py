@@ -25,7 +25,8 @@ from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import LEAST_LENGTH, Rows
 
-_VALUES = 2**22  # maximum number of entries in a block of a table of distances
+# Maximum number of entries in a block of a table of distances.
+_VALUES = 2**22
 # Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
 # The result (−1, False) of `lloyd` means that its caller must make Lloyd iterations one by one.
 _KERNELS = SimpleNamespace(

@@ -77,6 +77,8 @@ def scaled_responsibilities_twin(
 
     q are responsibilities, and u = (ν + D)/(ν + δ) for degrees of freedom ν and squared Mahalanobis distances δ.
     The sums Σ w q and Σ w q log u over rows of sample weight w are added to `tails` (2, C).
+    kept, costs (n, H): components of each row, and their costs, from which δ is computed    offsets (C,): costs at the
+    means    dof (C,): ν    n_features: D
     """
     check.ids(len(dof), kept=(kept, 0))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]

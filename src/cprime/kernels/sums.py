@@ -63,7 +63,8 @@ def accumulate_twin(
 ) -> None:
     """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
 
-    kept (n, H): components of each row. The results are written to `counts` and `sums`.
+    kept, responsibilities (n, H): components of each row, and responsibilities, which multiply the weights
+    The results are written to `counts` and `sums`; if `onto`, they are added to `sums`.
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:
@@ -209,7 +210,7 @@ def along(
 
 
 def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
-    """Write the projections (x_n − m_c)·v_c of points on the directions of their components c to `out` (n,)."""
+    """Write projections (x_n − m_c)·v_c of points X on directions to `out` (n,); c = labels[n], m_c are the centers."""
     check.ids(len(centers), labels=(labels, 0))
     differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
     out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
@@ -274,6 +275,6 @@ def grouped_order(
 
 
 def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
-    """Sort points by component with NumPy's stable sort; write the indices (n,) of the sorted points to `order`."""
+    """Sort points by their components `labels` with NumPy's stable sort; write the indices (n,) to `order`."""
     check.ids(n_components, labels=(labels, 0))
     order[:] = np.argsort(labels, kind="stable")

@@ -84,6 +84,7 @@ def assign_bounded_twin(
 ) -> bool:
     """Assign points to clusters of bounded sizes in NumPy, by an auction in which all prices change at once.
 
+    ids, costs (n, K): candidate clusters of each point, and their costs    lower, upper (C,): bounds of sizes
     The price of a cluster is a number that is added to its costs. Prices (C,) are changed in place. The cluster of each
     point is written to `labels` (n,). Returns False, with undefined labels, if no assignment is within the bounds, or
     if it needs prices above `limit` times the greatest cost; otherwise True.

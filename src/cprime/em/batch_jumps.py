@@ -37,8 +37,8 @@ class HalfSums:
     halves (2, m, D): centers of the two halves; a point belongs to the nearer one, and in a tie to the first
     folds: None, or the key of random numbers that divide the points into two folds. Then there are m/2 clusters; c and
     m/2 + c in the arrays are the points of cluster c in the first and in the second fold.
-    directions (m, D): None, or directions p. The result (1, m, 1 + D) then has the sums of w q and w q x over all points of
-    each cluster, where q = p·(x − halves[0]).
+    directions (m, D): None, or directions p. Then the result (1, m, 1 + D) has the sums of w q and w q x over the
+    points of each cluster, where q = p·(x − halves[0]).
     """
 
     halves: Floats

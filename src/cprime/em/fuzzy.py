@@ -115,7 +115,7 @@ REGULARIZED: dict[str, Callable[[float], Rule]] = {"entropy": Entropy, "quadrati
 def constant_of_start(
     X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
 ) -> float:
-    """Return the regularization constant λ = 2σ² [data unit²] of fuzzy k-means, estimated from the starting centers.
+    """Return the regularization constant λ = 2σ² [data unit²] of fuzzy k-means, estimated from starting centers (C, D).
 
     σ² = J/(DW), eq. (14) of Lücke & Forster    J: weighted sum of squared distances to the nearest center
     W: total weight

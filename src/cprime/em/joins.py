@@ -60,8 +60,9 @@ def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArr
 
 
 def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
-    """Return all joins of Ward's method in the order in which a chain of cheapest partners finds them, not by cost.
+    """Return all joins of Ward's method for C centers of positive weights, in the order in which they are found.
 
+    They are found along a chain of cheapest partners, so they are not sorted by cost.
     Returns pairs (C − 1, 2), the index of one center in each of the two clusters, and increases of J (C − 1,).
     """
     m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))

@@ -160,7 +160,7 @@ def jump(
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
-    """Return a direction of high variance for each cluster, (C, D), by one power iteration from a random direction."""
+    """Return a direction of high variance for each cluster (C, D): random directions after one power iteration."""
     centers = model.centers
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):

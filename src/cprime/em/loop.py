@@ -201,7 +201,10 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
 
 
 def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
-    """Make one pass over the data, and return the state after it. The last pass does not change the parameters."""
+    """Make one pass over the data from the state `run`, and return the state after it.
+
+    The last pass of a run does not change the parameters.    plan: options of the run
+    """
     start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
     known = plan.search.refresh(run.search, components)

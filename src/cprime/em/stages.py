@@ -105,18 +105,21 @@ class Stage(Protocol):
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
-        """Evaluate a pass by its sums `totals`: do the M-step and choose the next stage, or reject the pass."""
+        """Evaluate a pass by its sums `totals`: do the M-step and choose the next stage, or reject the pass.
+
+        model: parameters of the pass    data: all points, of which an empty cluster gets one
+        """
         ...
 
     def all_passes(self, model: Any, search: Search, data: Data) -> AllPasses | None:
-        """Make all passes of this stage by one call of a compiled kernel, which saves the overhead of small passes.
+        """Make all passes of this stage by one call of a compiled kernel, and return their results.
 
-        Returns None if this is not possible, and then changes nothing.
+        This saves the overhead of small passes. Returns None, and changes nothing, if it is not possible.
         """
         return None
 
     def final(self, model: Any, components: Any, look: Look, key: Key) -> Job[Totals]:
-        """Return the job (function called with blocks of rows) of the last pass, which uses the final parameters."""
+        """Return the job (function called with blocks of rows) of the last pass, with the final parameters `model`."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:

@@ -187,8 +187,10 @@ class Embedded(Gaussian):
     """
 
     log_scale: Any
-    embedded_centers: Any  # (C, D'), where D' is the number of coordinates of embedded points
-    steady: ClassVar[bool] = True  # True if embedded points do not change with the parameters of the mixture
+    # Centers in the space of embedded points: (C, D'), where D' is the number of their coordinates.
+    embedded_centers: Any
+    # True if embedded points do not change with the parameters of the mixture.
+    steady: ClassVar[bool] = True
 
     @cached
     def _handicap(self) -> NDArray[np.float64]:

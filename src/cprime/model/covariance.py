@@ -10,9 +10,12 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # to repair a singular covariance, this share of the component's typical variance is added first
-_COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
-_SINGULAR = 4 * np.finfo(np.float64).eps  # a matrix is singular if a conditional variance / variance is at most this
+# To repair a singular covariance, this share of the component's typical variance is added first.
+_JITTER = 1e-10
+# A component has collapsed if its least variance is below this share of the largest one.
+_COLLAPSED = 1e-8
+# A matrix is singular if a conditional variance / variance is at most this.
+_SINGULAR = 4 * np.finfo(np.float64).eps
 
 # Least allowed variance / variance of the data, so that squared distances in standard deviations do not overflow.
 _LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
@@ -114,13 +117,15 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return lower Cholesky factors (C, D, D) of covariances, and the mask (C,) of those singular up to rounding."""
     try:
-        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy's type stubs give no dtype
-    except np.linalg.LinAlgError:  # NumPy does not report which matrix failed, SciPy does
+        # The conversion is for mypy: NumPy's type stubs give no dtype.
+        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        # The matrices that failed are found by SciPy, because NumPy does not report them.
         lower, bad = np.zeros_like(covariances), np.array([dpotrf(each, lower=1)[1] != 0 for each in covariances])
         if bad.any():
             there = ~bad
             lower[there], bad[there] = _factors(covariances[there])
-        else:  # SciPy's LAPACK, which rounds differently, failed for no matrix: find those for which NumPy's fails
+        else:  # no matrix failed in SciPy, which rounds differently, so NumPy factorizes the matrices one by one
             bad[:] = True
             for c in range(len(covariances) if len(covariances) > 1 else 0):
                 lower[c : c + 1], bad[c : c + 1] = _factors(covariances[c : c + 1])

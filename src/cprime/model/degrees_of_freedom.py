@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-LEAST, MOST = 0.1, 1e9  # range of the degrees of freedom ν in M-steps
-_LARGE = 50.0  # for arguments of at least this size, four terms of Stirling's series are exact up to rounding
-_STEPS = 9  # maximum number of Newton steps for ν
-_CLOSE = 1e-12  # Newton steps end once the logarithms of both sides of the equation for ν differ by at most this
+# Range of the degrees of freedom ν in M-steps.
+LEAST, MOST = 0.1, 1e9
+# For arguments of at least this size, four terms of Stirling's series are exact up to rounding.
+_LARGE = 50.0
+# Maximum number of Newton steps for ν.
+_STEPS = 9
+# Newton steps end once the logarithms of both sides of the equation for ν differ by at most this.
+_CLOSE = 1e-12
 
 Doubles = NDArray[np.float64]
 

@@ -21,10 +21,14 @@ from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 from cprime.neighbors.components import Components, Ids
 
-_ROUNDING = 2.0**-27  # largest accepted rounding error of a cost, divided by 1 + cost
-_CLOSED_FORM = 2**36  # maximum number of multiplications by which neighbor lists are computed from divergences
-_PRODUCTS = 2**22  # maximum number of entries of a matrix product (loadings times matrices U) in memory at a time
-_TOGETHER = 64  # number of components that are processed at a time
+# Largest accepted rounding error of a cost, divided by 1 + cost.
+_ROUNDING = 2.0**-27
+# Maximum number of multiplications by which neighbor lists are computed from divergences.
+_CLOSED_FORM = 2**36
+# Maximum number of entries of a matrix product (loadings times matrices U) in memory at a time.
+_PRODUCTS = 2**22
+# Number of components that are processed at a time.
+_TOGETHER = 64
 
 
 def parts(C: int) -> Iterator[slice]:
@@ -33,7 +37,7 @@ def parts(C: int) -> Iterator[slice]:
 
 
 class Terms(NamedTuple):
-    """Precomputed arrays from which the costs of points under G factor analyzers follow; points are minus `origin`.
+    """Precomputed arrays for the costs of points under G factor analyzers; points are given relative to `origin`.
 
     ids: indices of the G components    origin (D,)    precisions (G, D): 1/ψ, inverse noise variances
     directions (G, H, D): U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ, for loadings Λ and noise covariance Ψ = diag ψ
@@ -201,8 +205,9 @@ class FactorCosts(TabulatedCosts, Components):
 
     @plain_products()
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """Return neighbor lists: for each component c, the components c̃ with the least mean cost for points from c.
+        """Return neighbor lists: for each component c, ids of the components c̃ of least mean cost for points from c.
 
+        The shape is (C, min(n_neighbors, C) − 1).    previous: earlier lists, which may be used, or None
         The mean cost is KL(c‖c̃) − log π_c̃ plus a constant (KL: Kullback-Leibler divergence, π: weights). It is
         computed in closed form for all C² pairs. If this needs more than 7·10¹⁰
         multiplications, lists are made from distances of means instead.

@@ -40,7 +40,7 @@ class FactorMoments(Sums):
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
-        """Return moments without points, all 0.
+        """Return the moments of C components in D dimensions without points: zeros.
 
         H: number of directions along which moments are taken, which may differ from the number of factors
         """
@@ -109,9 +109,9 @@ def by_blocks(
     directions_of: Callable[[slice], NDArray[np.float64]],
     roots: NDArray[np.float64],
 ) -> FactorMoments:
-    """Return the moments of a block of rows, computed for some components at a time to limit memory.
+    """Return the moments of factor analyzers from a block of rows, computed for some components at a time.
 
-    shares: responsibilities
+    So little memory is needed.    shares: responsibilities    centers (C, D): means
     directions_of: function of a slice of components that returns their matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D)
     roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ
     """
@@ -137,7 +137,10 @@ def by_blocks(
 
 
 def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Yield slices of `size` of C components, each with the ascending positions in `ids` (n,) of its components."""
+    """Divide C components into slices of `size` components; yield each slice, and where its components occur in `ids`.
+
+    ids (n,): ids of components    The second value has the positions in `ids`, ascending.
+    """
     blocks = ids // np.int32(size)
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))

@@ -9,8 +9,10 @@ from cprime.model.factor_moments import FactorMoments
 
 _LEAST_NOISE = 0.01  # least share of noise in the variance of a coordinate, when loadings are first computed
 _ROUNDED = 16 * np.finfo(np.float64).eps
-_RIDGE = 1e-12  # added to the variances of factors z, so that the regression for a single point is not singular
-_LEAST_WEIGHT = np.finfo(np.float64).tiny  # replaces the weight 0 of components without points
+# Added to the variances of factors z, so that the regression for a single point is not singular.
+_RIDGE = 1e-12
+# Replaces the weight 0 of components without points.
+_LEAST_WEIGHT = np.finfo(np.float64).tiny
 
 Doubles = NDArray[np.float64]
 

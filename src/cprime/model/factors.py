@@ -31,8 +31,10 @@ from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 
-_MORE = 4  # the first loadings of H factors are computed from H + _MORE random directions
-_FAR = 2.0**24  # largest squared distance of means from an origin, in noise variances, for accurate moments about it
+# The first loadings of H factors are computed from H + _MORE random directions.
+_MORE = 4
+# Largest squared distance of means from an origin, in noise variances, for accurate moments about it.
+_FAR = 2.0**24
 
 
 @register
@@ -127,7 +129,7 @@ class Factors(Gaussian):
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
         if roots is not None and self.loadings.nbytes > TOGETHER:
-            self._components.forget()  # free memory, because the search is done and moments are as large
+            self._components.forget()  # frees arrays of the search, which is over; the moments need as much memory
             return by_blocks(block, shares, self.centers, self._components.directions_of, roots)
         directions = self._components.directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
@@ -223,7 +225,7 @@ class Factors(Gaussian):
         The noise Ψ is the variance of the residual plus `reg_covar`; weights are shares of the points. Mean and
         loadings of a component without points are unchanged.
         """
-        self._components.forget()  # free memory: fits do not need them again, and they are as large as parameters
+        self._components.forget()  # frees arrays that are as large as parameters; fits do not need them again
         shift, loadings, noise = moments.buffer(self.n_factors)
 
         def piece(part: slice) -> None:
@@ -311,7 +313,7 @@ class Factors(Gaussian):
         costs = FactorCosts(
             self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets, no_offsets
         )
-        if X.observed is not None:  # expected values do not change the distance of the observed ones
+        if X.observed is not None:  # expected values leave the distance of the observed values unchanged
             X = Dense((self._moved(X, labels) + self.centers[labels]).astype(X.dtype))
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 

@@ -54,19 +54,32 @@ class Model(Protocol):
     they have a method `scaled` and an attribute `counts` (C,) = Σ w_n q_nc (sample weights w, responsibilities q).
     """
 
-    covariance_type: ClassVar[str]  # the family's name
-    exact: ClassVar[bool]  # whether the family has an exact E-step of its own, `expect_all`
-    accelerates: ClassVar[bool]  # whether parameters can be extrapolated (momentum)
-    settles: ClassVar[bool]  # whether, for complete rows, a second M-step with the same responsibilities has no effect
-    in_place: ClassVar[bool]  # whether M-steps of many components reuse the memory of the moments
-    scale_free: ClassVar[bool]  # whether fits do not depend on the units of columns
-    has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
-    full: ClassVar[bool]  # whether a cost takes D² products instead of D
-    finds_variance: ClassVar[bool]  # whether, for equal weights, `with_variance` computes the first σ² from costs
-    attribute_names: ClassVar[tuple[str, ...]]  # keys of the dictionary that `attributes` returns
-    sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
-    options: ClassVar[tuple[str, ...]]  # names of the estimator's arguments for only this family, passed to `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # names in `options` that are also attributes of the model
+    # The family's name.
+    covariance_type: ClassVar[str]
+    # Whether the family has an exact E-step of its own, `expect_all`.
+    exact: ClassVar[bool]
+    # Whether parameters can be extrapolated (momentum).
+    accelerates: ClassVar[bool]
+    # Whether, for rows without missing values, a second M-step with the same responsibilities has no effect.
+    settles: ClassVar[bool]
+    # Whether M-steps of many components reuse the memory of the moments.
+    in_place: ClassVar[bool]
+    # Whether fits do not depend on the units of columns.
+    scale_free: ClassVar[bool]
+    # Whether `covariances_` are matrices.
+    has_matrices: ClassVar[bool]
+    # Whether the cost of a component for a point takes D² multiplications instead of D.
+    full: ClassVar[bool]
+    # Whether, for equal weights, `with_variance` computes the first σ² from costs.
+    finds_variance: ClassVar[bool]
+    # Keys of the dictionary that `attributes` returns.
+    attribute_names: ClassVar[tuple[str, ...]]
+    # Argument `covariance_type` of the scikit-learn mixture for these parameters.
+    sklearn_type: ClassVar[str]
+    # Names of the estimator's arguments for only this family, passed to `starting`.
+    options: ClassVar[tuple[str, ...]]
+    # Names in `options` that are also attributes of the model.
+    followed_options: ClassVar[tuple[str, ...]]
 
     @property
     def centers(self) -> Floats:

@@ -31,9 +31,12 @@ from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, so
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, OwnMoments, Spherical
 
-_FIRST_DOF = 4.0  # first ν if it is estimated; so low that outliers have less weight from the first iteration on
-_COMPUTED = 1e-30, 1e30  # range to which ν is clipped in costs; values beyond it give the same costs
-_NORMAL = 1e6  # from this ν/2 on, the Gamma variable u is drawn from its normal approximation
+# First ν if it is estimated; so low that outliers have less weight from the first iteration on.
+_FIRST_DOF = 4.0
+# Range to which ν is clipped in costs; values beyond it give the same costs.
+_COMPUTED = 1e-30, 1e30
+# From this ν/2 on, the Gamma variable u is drawn from its normal approximation.
+_NORMAL = 1e6
 
 STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type of its Gaussian family
 

@@ -49,7 +49,10 @@ class UnitCenters(TiedSpherical):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Return centers S_c / ‖S_c‖ (n, D), with weighted sums S_c of clusters' points; `otherwise` if S_c = 0."""
+        """Return the centers S_c / ‖S_c‖ (n, D) of n clusters with weighted sums S_c (n, D) of their points.
+
+        otherwise (n, D): centers of clusters with S_c = 0
+        """
         return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
@@ -90,7 +93,7 @@ class UnitCenters(TiedSpherical):
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scalar product a_n·b_n of each pair of rows: (n,)."""
+    """Return the scalar products (n,) of the rows of `a` with the same rows of `b`."""
     return np.einsum("nd,nd->n", a, b)
 
 

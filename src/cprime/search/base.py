@@ -75,8 +75,8 @@ class Look(Protocol):
     ) -> Lookup: ...
 
 
-# Function that maps indices m of points to these points, transformed for comparison with components, and active sets.
-# The indices count only points of positive weight.
+# Type of a function that returns sampled points, transformed for comparison with components, and their active sets.
+# It takes the ranks (m,) of the points among those of positive weight.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
@@ -148,7 +148,7 @@ class Search(Protocol):
 
         An audit compares the search with an exact one for sampled points.
         look: callable that searched the blocks of points in the pass    stats: statistics of the pass
-        sample: function that returns points for an audit
+        components: those of the pass    sample: function that returns points for an audit    key: random key
         """
         ...
 

@@ -29,7 +29,7 @@ from cprime.search.full import FullLookup
 _OTHERS = 3
 # Bounds are used as soon as an iteration reassigns at most this share of the points.
 _FEW_MOVE = 0.15
-# Number of nearest centers of each center whose moves are bounded separately: in at most _LOW dimensions, and in more.
+# Number of nearest centers of a center whose moves get bounds of their own: in up to _LOW dimensions, and in more.
 _FEW, _MANY = 15, 63
 _LOW = 4
 # Upper bounds are multiplied by this number, which exceeds the rounding error of a sum of squares in float64.

@@ -11,12 +11,12 @@ from cprime.neighbors import CenterIndex
 from cprime.neighbors.components import Components
 from cprime.search.base import Lookup, SearchStats
 
-# Up to this number of components, the evaluation of all is as fast as a search: a search of cells if costs are
-# squared distances, and a walk on the graph of neighbor lists for other costs.
+# Up to this number of components all are evaluated, because a search would take as long. First number: if costs are
+# squared distances, which are searched by cells. Second number: for other costs, searched along neighbor lists.
 _FEW, _FEW_OF_WALKS = 4096, 8192
 # Length of neighbor lists, the component itself included.
 _NEIGHBORS = 65
-# A walk stores the best _WIDTH · n_kept components of a row, at least _LEAST_WIDTH.
+# A walk along neighbor lists stores the best _WIDTH · n_kept components found for a row, at least _LEAST_WIDTH.
 _WIDTH, _LEAST_WIDTH = 2, 4
 # Maximum number of neighbor lists that are searched for a row in a walk.
 _ROUNDS = 4

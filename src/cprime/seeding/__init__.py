@@ -133,7 +133,10 @@ def start(
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> Start:
-    """Return the centers that `seed` returns and, if the method computes it, the index of a center near every point."""
+    """Return starting centers for validated data and, if the method finds it, the index of a center near every point.
+
+    Arguments are those of `seed`, which returns only the centers.
+    """
     data = local(X, sample_weight)
     with computing(n_threads):
         chosen = AFKMC2(chain_length) if isinstance(init, str) and init == "afk-mc2" else init

@@ -149,6 +149,7 @@ def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDAr
     """Return the proposal density g_n, (n,) float64: half uniform, half ∝ squared distance to the first center.
 
     The probability of proposing row n, with weight w_n, is w_n g_n.
+    distances (n,): squared distances to the first center    sample_weight (n,): weights, or None
     """
     mass = cumulative_mass(distances, sample_weight)[-1]
     total_weight = len(distances) if sample_weight is None else sample_weight.sum()

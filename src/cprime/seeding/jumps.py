@@ -25,7 +25,7 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 _LEAST, PER_CLUSTER = 500, 32
 # Maximum number of Lloyd's iterations after a jump that is tried.
 _ITERATIONS = 30
-# Number of consecutive jumps that may fail, on the sample and on all rows: C² / per, but from `least` to `most`.
+# Number of consecutive jumps that may fail, on the sample and on all rows: C² / per, clipped to [least, most].
 _OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 1, "most": 40}
 
 
@@ -56,8 +56,8 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
     """Return a sample of rows and their weights: one random row of each of n equal segments of the data.
 
-    n is 32 per cluster, and at least 500. If the data have fewer than 2n rows, all are returned. Rows of zero weight
-    are left out.
+    n is 32 · n_clusters, and at least 500. If the data have fewer than 2n rows, all are returned. Rows of zero weight
+    are left out.    key: counter-based random key
     """
     N, n = data.n_weighted, max(_LEAST, PER_CLUSTER * n_clusters)
     if 2 * n > N:

@@ -109,7 +109,7 @@ def choose_by_kmeans_plusplus(
     n_local_trials: int | None = None,
     n_threads: int | None = None,
 ) -> NDArray:
-    """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
+    """Choose n_clusters = C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
     D² sampling draws rows with probability proportional to weight times squared distance to the nearest chosen center.
     Candidates for several centers are drawn together, so that X is read once for all of them. When a later center is
@@ -117,6 +117,7 @@ def choose_by_kmeans_plusplus(
     candidates are distributed like new draws (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
+    n_local_trials: number of rows tried for each center, None for 2 + ⌊ln C⌋
     """
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))

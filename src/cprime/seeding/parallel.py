@@ -81,6 +81,7 @@ def choose_in_parallel(
 ) -> NDArray[np.int64]:
     """Choose distinct rows as starting centers by k-means||, and return their indices (C,) int64.
 
+    n_rounds: number of rounds, each of which draws candidates in one pass over the data
     oversampling: expected number of new candidates in a round, divided by C
     """
     key = Key(int(rng.randint(2**31)))

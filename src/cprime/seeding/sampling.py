@@ -23,14 +23,14 @@ def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
 
 
 def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> int:
-    """Draw one row with probability proportional to its weight, and return its index."""
+    """Draw one of n_rows rows with probability proportional to `sample_weight` (None: equal); return its index."""
     if sample_weight is None:
         return int(rng.randint(n_rows))
     return int(draw(np.cumsum(sample_weight), rng.uniform(size=1))[0])
 
 
 def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
-    """Draw distinct rows one after another, each with probability proportional to its weight.
+    """Draw n_draws distinct rows of n_rows, each with probability proportional to its weight among those that remain.
 
     Rows of weight zero come last, in random order. Returns indices (n_draws,) int64. The method takes the rows with the
     smallest E_n / w_n, with weights w_n and standard exponential E_n (Efraimidis & Spirakis 2006, algorithm A).

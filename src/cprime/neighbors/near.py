@@ -166,7 +166,7 @@ class OnlineCenterIndex:
 
         winners (m,): indices of the centers that moved    counts (m,): weight of the batch's rows assigned to each
         """
-        # The position remains −1 for a center that equals an earlier center, because only the earlier one is in a cell.
+        # Position of each center in the cells. It is −1 for a center that equals an earlier one, which represents both.
         place = np.full(len(centers), -1, dtype=np.int32)
         place[self.near.order] = np.arange(len(self.near.order), dtype=np.int32)
         places = place[winners]

@@ -72,17 +72,24 @@ class RowSample(NamedTuple):
 class Data(Protocol):
     """All points of the data, in chunks, with the active sets of the points before and after the last pass."""
 
-    sizes: tuple[int, ...]  # Number of points of each chunk.
-    n_points: int  # Number of all points, N.
+    # Number of points of each chunk.
+    sizes: tuple[int, ...]
+    # Number of all points, N.
+    n_points: int
     n_features: int
     dtype: np.dtype
     columns: list[str] | None
     weighted: bool
-    sparse: bool  # Whether rows are sparse.
-    gaps: bool  # Whether values may be missing (NaN).
-    is_local: bool  # Whether the rows are on this machine; only then can active sets be stored in its files.
-    n_bytes: int  # Number of bytes that all rows need if they are in memory together.
-    in_memory: bool  # Whether all rows are one chunk, which stays in memory after the first read.
+    # Whether rows are sparse.
+    sparse: bool
+    # Whether values may be missing (NaN).
+    gaps: bool
+    # Whether the rows are on this machine; only then can active sets be stored in its files.
+    is_local: bool
+    # Number of bytes that all rows need if they are in memory together.
+    n_bytes: int
+    # Whether all rows are one chunk, which stays in memory after the first read.
+    in_memory: bool
 
     @property
     def n_weighted(self) -> int:

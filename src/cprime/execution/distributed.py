@@ -32,11 +32,16 @@ from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 
-_GROUPS_A_THREAD = 4  # Least number of groups of chunks per thread, unless groups are small.
-_LIGHT = 2**20  # Largest size of small groups of chunks [bytes of rows]; each thread gets at least one.
-_SENT = 2**20  # If the job's bytes times the number of groups exceed this, tasks share one copy of the job.
-_FAN_IN = 8  # Number of partial results that one task merges; a power of two.
-_CUT = 8  # Number of passes between writes of active sets to disk; lost results are recomputed from these.
+# Least number of groups of chunks per thread, unless groups are small.
+_GROUPS_A_THREAD = 4
+# Largest size of small groups of chunks [bytes of rows]; each thread gets at least one.
+_LIGHT = 2**20
+# If the job's bytes times the number of groups exceed this, tasks share one copy of the job.
+_SENT = 2**20
+# Number of partial results that one task merges; a power of two.
+_FAN_IN = 8
+# Number of passes between writes of active sets to disk; lost results are recomputed from these.
+_CUT = 8
 
 
 class Distributed(Data):

@@ -63,8 +63,10 @@ class Local(Data):
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
-        self._buffers: list[NDArray] = []  # Memory into which chunks of a file are read; it is reused in all passes.
-        self._heavy: NDArray[np.int64] | None = None  # Count of positive weights in each chunk, computed on first use.
+        # Memory into which chunks of a file are read; it is reused in all passes.
+        self._buffers: list[NDArray] = []
+        # Count of positive weights in each chunk, computed on first use.
+        self._heavy: NDArray[np.int64] | None = None
 
     def prepared(self, prepare: Prepare) -> "Local":
         self._prepare, self._blocks = prepare, {}
@@ -221,7 +223,7 @@ class Local(Data):
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
-                # Present position in the block of each row of the original order.
+                # places[i] is the present position in the block of the row that was originally row i.
                 places = None if block.order is None else np.argsort(block.order)
                 for begin, end in cuts(0, len(block), n_bytes):
                     if places is not None:

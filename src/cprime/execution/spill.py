@@ -16,9 +16,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime.execution.block import Chunk
 
-PREFIX = "spill-"  # Beginning of the names of files, on systems where files must have names.
-_FILE = 2**30  # Least number of bytes of a file; large, so that few files are open.
-_PAGE = 4096  # Alignment of arrays in a file [bytes].
+# Beginning of the names of files, on systems where files must have names.
+PREFIX = "spill-"
+# Least number of bytes of a file; large, so that few files are open.
+_FILE = 2**30
+# Alignment of arrays in a file [bytes].
+_PAGE = 4096
 _ZEROS = bytes(2**20)
 
 

@@ -22,8 +22,10 @@ from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, shor
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LINES = 50  # Number of first lines from which the separator is detected.
-_COMPARED = 1000  # Number of lines that are compared with the first line to decide whether it is a header.
+# Number of first lines from which the separator is detected.
+_LINES = 50
+# Number of lines that are compared with the first line to decide whether it is a header.
+_COMPARED = 1000
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)

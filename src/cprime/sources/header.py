@@ -9,11 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # Number of rows from which on one difference to the first line shows that it is a header.
-_SOME = 10  # Number of rows from which on it counts if a value in the first line is far from all rows.
-_SEVERAL = 6  # Number of columns from which on a row of data is rarely monotonic.
+# From this number of rows on, a single difference of the first line from the rows shows that it is a header.
+_MANY = 100
+# From this number of rows on, weaker evidence for a header counts, such as a first line far from all rows.
+_SOME = 10
+# From this number of columns on, a row of data is so rarely monotonic that a monotonic first line is a difference.
+_SEVERAL = 6
 _YEARS = (1900, 2100)
-_AROUND = ' \t"'  # Characters around the value of a cell.
+_AROUND = ' \t"'  # Characters that may surround the value of a cell and do not belong to it.
 
 
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:

@@ -39,9 +39,12 @@ class Lists:
         return f"lists of {self.dtype}" if self.width is None else f"lists of {self.width} {self.dtype}"
 
 
-Kind = np.dtype | Lists | str  # Type of a column; a str names a type that is not numeric.
-NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # Advice in messages about such columns.
-FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # Advice in messages about NaN.
+# Type of a column; a str names a type that is not numeric.
+Kind = np.dtype | Lists | str
+# Advice in messages about such columns.
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"
+# Advice in messages about NaN.
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
@@ -177,14 +180,18 @@ def log_left_out(name: str, columns: Sequence[str], what: str = "the index") -> 
 class Columns:
     """Base class of `Source` that manages the stored columns, and the choice of columns to read."""
 
-    _index: frozenset[str] = frozenset()  # Names of the columns of a table's index, which are not data by default.
-    _partitions: frozenset[str] = frozenset()  # Names of columns stored in names of folders, not data by default.
+    # Names of the columns of a table's index, which are not data by default.
+    _index: frozenset[str] = frozenset()
+    # Names of columns stored in names of folders, not data by default.
+    _partitions: frozenset[str] = frozenset()
 
     name: str
     _kinds: tuple[Kind, ...]  # stored types of all columns
     _names: tuple[str, ...] | None
-    _chosen: tuple[int, ...] | None = None  # Positions of the chosen columns; None means all.
-    _list: Lists | None = None  # Type of the chosen column, if its values are lists.
+    # Positions of the chosen columns; None means all.
+    _chosen: tuple[int, ...] | None = None
+    # Type of the chosen column, if its values are lists.
+    _list: Lists | None = None
 
     @abstractmethod
     def _copy(self) -> Self:

@@ -46,8 +46,10 @@ _OPENERS = {
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
-_FOLDERS = (".zarr", ".lance")  # Suffixes of folders that hold one data set.
-_IN_MEMORY = "sample_weight"  # Name in messages of weights that are not from a file.
+# Suffixes of folders that hold one data set.
+_FOLDERS = (".zarr", ".lance")
+# Name in messages of weights that are not from a file.
+_IN_MEMORY = "sample_weight"
 # For each (library, class) whose objects are read block by block: module of this package, its function or class.
 _OBJECTS = {
     ("lance", "LanceDataset"): ("lance_dataset", "LanceSource"),

@@ -9,7 +9,7 @@
 
 namespace cprime {
 
-// A floating-point mode includes the flags of exceptions that have occurred.
+// A stored floating-point mode (Arithmetic) also contains the flags of the exceptions that have occurred.
 #if defined(__SSE2_MATH__) || defined(_M_X64)
 using Arithmetic = unsigned;
 inline Arithmetic arithmetic() { return _mm_getcsr(); }

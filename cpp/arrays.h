@@ -17,7 +17,7 @@ namespace cprime {
 
 namespace nb = nanobind;
 
-template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>; // rows contiguous
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>; // each row is contiguous
 template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using OutVector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -28,7 +28,7 @@ inline void require(bool holds, const char *what) {
         throw std::invalid_argument(std::string("array has the wrong shape: ") + what);
 }
 
-// Largest sizes: kernels count in int, and need room for padding after packed arrays.
+// Largest numbers of columns and of components: kernels count these as int, with the padding of packed arrays.
 constexpr std::size_t MOST_COLUMNS = std::size_t(1) << 24, MOST_COMPONENTS = std::size_t(1) << 29;
 
 template <class T> Rows<T> rows(const Matrix<T> &m) {

@@ -18,12 +18,12 @@ constexpr int LEAST_D_OF_KEPT = 128;  // least D in a search of candidate lists 
 inline bool worth_rounding(std::size_t C, int H, int D) { return C * D > 16384 && (H != 1 || C > FEW_CENTERS); }
 
 struct CoarseUnit {
-    CoarseUnit() {} // nothing has to be set up
+    CoarseUnit() {} // sums of products of bytes need no set-up of the processor
 };
 
 typedef std::int32_t int_words __attribute__((vector_size(VECTOR_BYTES)));
 
-// Return sum + the products of the four unsigned bytes of each word and four signed bytes.
+// Return, for each 32-bit word, sum + the dot product of the word's four unsigned bytes and four given signed bytes.
 inline int_words add_products(int_words sum, int_words bytes, std::int32_t signed_bytes) {
 #if defined(CPRIME_EMULATE_VNNI)
     for (int shift = 0; shift < 32; shift += 8)
@@ -34,7 +34,7 @@ inline int_words add_products(int_words sum, int_words bytes, std::int32_t signe
 #endif
 }
 
-// Write the lowest byte of each word.
+// Write the lowest byte of each 32-bit word to `out`, one after the other.
 inline void store_last_bytes(coarse *out, int_words words) {
 #if defined(CPRIME_EMULATE_VNNI)
     for (int i = 0; i < VECTOR_BYTES / 4; ++i)
@@ -57,7 +57,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     constexpr float LEAST = 1e-30f, MOST = std::numeric_limits<float>::max();
     const float *address[COARSE_ROWS];
     vec part[COARSE_ROWS], most[COARSE_ROWS]; // one vector per row
-    // Call see(j, v) for each vector v of x - shift.
+    // Call see(j, v) for the vectors v of x - shift, numbered by j.
     const auto each = [&](const float *x, auto see) {
         const int n_whole = D / V::width, rest = D % V::width;
         for (int j = 0; j < n_whole; ++j)

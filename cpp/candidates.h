@@ -17,7 +17,7 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> inline void column_squares(const T *packed, int D, T *square) {
     using V = simd<T>;
-    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last block accesses a little beyond the end
+    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last block may read and write beyond TILE_ROWS
     typename V::vec sum[blocks][4] = {};
     for (int k = 0; k < D; ++k)
         for (int b = 0; b < blocks; ++b) {
@@ -28,7 +28,8 @@ template <class T> inline void column_squares(const T *packed, int D, T *square)
         V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
 }
 
-// Some points x of a component, packed for matrix products; |x|^2 is an additional dimension.
+// Some points x of a component, packed for matrix products; |x|^2 is an additional dimension. An entry is the row of
+// a point in the list `entries` of the task, in which points are grouped by component.
 template <class T> struct ProductPoints {
     explicit ProductPoints(const Points<T> &X)
         : packed(static_cast<std::size_t>(X.D + 1) * TILE_ROWS + PACK_SLACK<T>), gathered_(X, TILE_ROWS) {}

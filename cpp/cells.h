@@ -11,7 +11,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The n rows from `begin` on, at full precision. Subsets of them are packed into tiles when needed.
+// The rows of one search, from row `begin` on, at full precision. Subsets of them are packed into tiles when needed.
 template <class T> class RowsOfCall {
   public:
     static constexpr bool coarse = false;
@@ -20,7 +20,7 @@ template <class T> class RowsOfCall {
 
     class Some {
       public:
-        // Pack the rows begin + places[i].
+        // Pack n of the rows: those with the indices begin + places[i].
         Some(const RowsOfCall &call, const std::int32_t *places, int n)
             : panels_(call.task_.panels), D_(call.task_.X.D), rows_(n, D_) {
             const Scratch<std::size_t> which(n);
@@ -46,8 +46,8 @@ template <class T> class RowsOfCall {
 };
 
 #if CPRIME_COARSE
-// The n rows from `begin` on, in coarse numbers. All rows are rounded once, at construction; subsets of them are
-// copied.
+// The n rows of one search, from row `begin` on, in coarse (low-precision) numbers. All rows are rounded once, at
+// construction; subsets of them are copied.
 class RoundedRowsOfCall {
   public:
     static constexpr bool coarse = true;
@@ -143,7 +143,7 @@ inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::siz
         nearest_by_differences(nearest, rows, left, first, end);
 }
 
-// Search rows [begin, end). Returns the number of evaluated distances.
+// Find near centers of rows [begin, end) in the cells near each row. Returns the number of evaluated distances.
 template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsTask<T> &task, std::size_t begin,
                                                                     std::size_t end) {
     const NearestTask<T> &nearest = task.nearest;

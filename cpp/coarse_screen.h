@@ -134,7 +134,7 @@ class RoundedRows {
             };
             round_rows([&](int i) { return X[row[i]]; }, n_rows, next, D_, shift, 1, tiles, rows);
             for (int i = 0; i < n_rows; ++i) {
-                // Both numbers already include the loss by underflow.
+                // rows.square and rows.lost already include the error by underflow.
                 const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]);
                 const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
                 bound_row(tiles, i, D_, bound);
@@ -146,7 +146,7 @@ class RoundedRows {
         }
     }
 
-    // Copy n rows of another instance, of which row i is places[i].
+    // Copy n rows of another instance: row i is its row places[i].
     RoundedRows(const RoundedRows &others, const std::int32_t *places, int n)
         : RoundedRows(n, others.D_, others.squares_ != nullptr) {
         const std::size_t tiles = static_cast<std::size_t>(COARSE_ROWS) * depth_;

@@ -64,7 +64,7 @@ inline void distances(const Points<T> &X, const Rows<T> &candidates, const T *pa
         for (int c = 0; c < n_candidates; c += TILE_ROWS) {
             const T *packed = packed_candidates + tile_size * (c / TILE_ROWS);
             const int n_rows = std::min(TILE_ROWS, n_candidates - c);
-            if (n_rows <= TILE_ROWS / 2) // mostly the case in k-means++
+            if (n_rows <= TILE_ROWS / 2) // few candidates, as mostly in k-means++
                 tile<T, Form::difference, TILE_ROWS / 2>(packed, columns, D, nullptr, square);
             else
                 tile<T, Form::difference>(packed, columns, D, nullptr, square);

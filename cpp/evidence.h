@@ -15,7 +15,7 @@
 
 namespace cprime {
 
-// Sums of one best component (`winner`), by evaluated component.
+// Sums over the points with one best component (`winner`): for each evaluated component, of distances and of weights.
 struct EvidenceRow {
     std::int32_t winner;
     std::vector<std::int32_t> ids;

@@ -29,7 +29,8 @@ template <class T> struct FactorCostsTask {
     T *costs; // (N, width)
 };
 
-// Points and candidates like those of TopKTask, for a search among factor analyzers.
+// Points grouped by the best component (factor analyzer) of their active sets, each compared with the neighbors of
+// that component. Members are those of TopKTask.
 template <class T> struct TopKFactorsTask {
     Points<T> X;
     FactorAnalysers<T> factors;
@@ -43,8 +44,8 @@ template <class T> struct TopKFactorsTask {
     T *costs;
 };
 
-// Points and responsibilities like those of MomentsTask, for sums over the points of factor analyzers, of which only
-// means, directions and roots are used.
+// Points and their responsibilities for the components of their active sets, grouped by component, for the sums of an
+// M-step. Only means, directions and roots of the factor analyzers are used. Members are those of MomentsTask.
 template <class T> struct FactorMomentsTask {
     Points<T> X;
     FactorAnalysers<T> factors;

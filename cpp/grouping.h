@@ -27,17 +27,19 @@ std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n,
 
 constexpr std::size_t SHARED = 2048; // points of a segment, which share the packed candidates of their component
 
-// Entries [begin, end) of one component.
+// A part of the entries (points) of one component: those at positions [begin, end) after grouping by component.
 struct Segment {
     int component;
     std::size_t begin, end;
 };
 
-// Return the entries of every component in pieces of at most `length`; if `active` is given, of active components only.
+// Divide the entries of every component into segments of at most `length`; begin: position of each component's first
+// entry; active: mask of the components to divide, or null for all.
 std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length,
                               const std::uint8_t *active = nullptr);
 
-// Call work(s) for every s < n, in tasks of `step` consecutive s, because these write to adjacent memory.
+// Call work(s) for every s < n by several threads. A task has `step` consecutive s, because these write to adjacent
+// memory.
 template <class Work> void for_each(std::size_t n, int n_threads, Work work, std::size_t step = 4) {
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
         for (std::size_t s = i * step; s < std::min(n, (i + 1) * step); ++s)

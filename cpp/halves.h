@@ -84,7 +84,8 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
                 put(m ? (V::load_first(x + from, m) - V::load_first(shift + from, m)) * sign : V::vec{}, side);
             }
         rows.square[i] = V::sum(squares[0] + squares[1]);
-        rows.lost[i] = x ? V::sum(residue[0] + residue[1]) + D * std::numeric_limits<float>::min() : 0; // may underflow
+        // The last term bounds the loss if squares underflow.
+        rows.lost[i] = x ? V::sum(residue[0] + residue[1]) + D * std::numeric_limits<float>::min() : 0;
         rows.scale[i] = 1;
     }
 }

@@ -84,7 +84,7 @@ template <class T> struct AccumulateTask {
     std::size_t n_entries;
 };
 
-// Rows and their responsibilities for the components of their active sets.
+// Rows and their responsibilities for the H components `kept` of their active sets, for sums of all C components.
 template <class T> struct TableSumsTask {
     Points<T> X;
     const Rows<T> *means; // means about which moments are taken, or null for plain sums
@@ -293,7 +293,7 @@ template <class T> struct Kernels {
     // Compute out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
                       T *out, std::size_t begin, std::size_t end);
-    // Return the sum of w min(squares, closest) over [begin, end).
+    // Return the sum of w min(squares, closest) over rows [begin, end), with weights w.
     double (*potential)(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end);
     // Compute out[n] = |x_n - m_c|^2 for rows [begin, end); c is the label of row n.
     void (*own_distances)(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
@@ -301,9 +301,10 @@ template <class T> struct Kernels {
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
     void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end);
-    // Add entries [begin, end) to count and sum (D,).
+    // Add the weights and the weighted rows of entries [begin, end), all of one component, to count and sum (D,).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
-    // Add rows [begin, end) to count (C,), first (C, D) and, if task.means is given, second (C, D).
+    // Add rows [begin, end) to the sums of their components: count (C,), first (C, D), the sums of rows or, if
+    // task.means is given, of differences from the means, and then also second (C, D), of squared differences.
     void (*sum_table)(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
                       double *second);
     // Compute out[n] = (x_n - m_c) v_c for rows [begin, end); c is the label of row n.
@@ -311,9 +312,10 @@ template <class T> struct Kernels {
                   double *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // Compute least and log_sum of an ExpectTask alone, for rows [begin, end).
+    // Compute, of the results of an ExpectTask, only least and log_sum, for rows [begin, end).
     void (*log_sum_exp)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // Add to counts (C,) and sums (C, D) of the components of one panel.
+    // Add the responsibilities, and the rows weighted by them, of a block to counts (C,) and sums (C, D), for the
+    // components of one panel.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
     // Reassign points [begin, end) of the entries, all of one component; `top_k` updates their active sets.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
@@ -329,7 +331,8 @@ template <class T> struct Kernels {
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
     void (*top_k_gaussians)(const TopKGaussiansTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
-    // Add the moments of points to count, first (D,) and second (D,) or (D, D) of one component.
+    // Add rows [begin, end) of a block to the moments of one component about its mean: count, first (D,), and second,
+    // (D,) or (D, D).
     void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second);
     // Compute q u (q: responsibilities, u: weights of t distributions) of rows [begin, end), and add the sums of w q
@@ -338,10 +341,10 @@ template <class T> struct Kernels {
                                     double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
-    // Compute costs for entries [begin, end), all of one component; `top_k_factors` updates active sets by these.
+    // Compute the costs of one component for the points of entries [begin, end); `top_k_factors` also uses such costs.
     void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*top_k_factors)(const TopKFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
-    // Add the moments of points to count, first (2, D) and second (H D + H + H^2) of one factor analyzer.
+    // Add entries [begin, end) to the moments of one factor analyzer: count, first (2, D), and second (H D + H + H^2).
     void (*factor_moments)(const FactorMomentsTask<T> &task, int component, std::size_t begin, std::size_t end,
                            double *count, double *first, double *second);
     // Compute the greatest |x| of rows [begin, end), infinite or NaN if one is, and the greatest |x - origin|.
@@ -349,9 +352,9 @@ template <class T> struct Kernels {
     // Divide rows [begin, end) of an order (null: the order of X) by their lengths.
     void (*normalized)(const Rows<T> &X, const std::int64_t *order, T least, T *out, double *lengths, std::size_t begin,
                        std::size_t end);
-    // Process entries [begin, end) of the task; centers are packed by pack_tiles.
+    // Find the nearest and the second nearest center of entries (rows) [begin, end); packed: centers from pack_tiles.
     void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
-    // Add rows to counts (C,) and sums (C, D) by the labels of entries [begin, end).
+    // Add the weights and weighted rows of entries [begin, end) to counts (C,) and sums (C, D), by their labels.
     void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums);
     // Cut a cluster into two and compute the means (2, D) of the halves; return by how much J falls.

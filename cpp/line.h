@@ -33,7 +33,8 @@ class Line {
         }
     }
 
-    // Restrict another line to runs between some of its places, of which the first is 0 and the last its size.
+    // Copy the running sums of another line at some of its places, between which runs begin and end. The first place
+    // is 0, the last is the size of that line.
     Line(const Line &line, const std::vector<std::int32_t> &places) : linear_(places.size()), squares_(places.size()) {
         for (std::size_t i = 0; i < places.size(); ++i) {
             linear_[i] = line.linear_[places[i]];

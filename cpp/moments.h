@@ -91,7 +91,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
                 const auto difference = V::load(costs + c * stride + v) - V::load(least + v);
                 const auto e = V::exp(difference * T(-0.5));
                 V::store(column + v, e);
-                V::store(over + v, e * V::min(difference, V::fill(std::numeric_limits<T>::max()))); // 0 where infinite
+                // If the difference is infinite, e is 0; without the limit, the product would be NaN.
+                V::store(over + v, e * V::min(difference, V::fill(std::numeric_limits<T>::max())));
             }
             for (int i = 0; i < L; ++i) {
                 total[i] += column[i];

@@ -1,6 +1,6 @@
 // The instruction sets for which kernels are compiled, and the best one that this processor supports.
 #pragma once
-#if defined(__x86_64__) && !defined(_WIN32) // Windows: what asks the processor is not in clang-cl's libraries
+#if defined(__x86_64__) && !defined(_WIN32) // clang-cl's libraries lack the functions that query the processor
 #define CPRIME_ASKS_PROCESSOR 1
 #include <cpuid.h>
 #if defined(__linux__)

@@ -76,7 +76,8 @@ void top_k_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube
                                  kernels<T>().top_k_factors);
 }
 
-// Add sums, weighted by w, to counts (C,), first (C, 2 D) and second (C, H D + H + H^2).
+// Add the moments of all points to those of their components: counts (C,), first (C, 2 D), the sums of y and y^2, and
+// second (C, H D + H + H^2), the sums of z y^T, z and z z^T (y: point minus mean, z: expected factors).
 template <class T>
 void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optional<Cube> roots, Table<std::int32_t> kept,
                     std::optional<Table<double>> responsibilities, std::optional<Vector<double>> sample_weight,

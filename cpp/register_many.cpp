@@ -64,7 +64,8 @@ double pairwise_sum(const double *a, std::size_t n) {
     return total;
 }
 
-// Return the index drawn with probability proportional to weight, from their cumulative sums and a uniform number.
+// Return an index drawn with probability proportional to weight; cumulative: cumulative sums of the weights, uniform:
+// a random number in [0, 1).
 std::size_t drawn(const std::vector<double> &cumulative, double uniform) {
     const auto begin = cumulative.begin(), end = cumulative.end();
     const double total = cumulative.back();
@@ -72,7 +73,7 @@ std::size_t drawn(const std::vector<double> &cumulative, double uniform) {
         std::min(std::upper_bound(begin, end, uniform * total), std::lower_bound(begin, end, total)) - begin);
 }
 
-// Greedy k-means++ of one problem.
+// Greedy k-means++ of one problem: the choice of its starting centers among its rows.
 template <class T> class PlusPlus {
   public:
     PlusPlus(const Points<T> &X, const double *weights, const std::int64_t *order, std::size_t most)

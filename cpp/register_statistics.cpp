@@ -88,7 +88,7 @@ void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::opt
     });
 }
 
-// Return the greatest |x| and the greatest |x - origin|.
+// Return the greatest |x| and the greatest |x - origin| of all numbers x of the rows; origin (D,).
 template <class T> nb::tuple extent(AnyRows<T> X, Vector<T> origin, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);

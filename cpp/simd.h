@@ -203,7 +203,8 @@ template <class T> struct simd {
         vec p = fill(T(inverse_factorial[degree]));
         for (int i = degree - 1; i >= 0; --i)
             p = p * r + T(inverse_factorial[i]);
-        // n at the position of the exponent; unsigned, because it overflows far below `lowest`
+        // The integer n, shifted to the bits of the exponent. It is unsigned, because it overflows for x far below
+        // `lowest`, where the result is 0.
         const ints exponent = ((ints)shifted - (ints)fill(magic)) << mantissa;
         const vec result = (vec)((ints)p + exponent);
         return x < lowest ? vec{} : result;

@@ -25,13 +25,13 @@ namespace cprime {
 namespace {
 
 void (*poll_function)() = nullptr;
-std::size_t n_forks = 0; // how many forks led to this process
+std::size_t n_forks = 0; // number of forks between the first process and this one
 
 struct Job {
     const std::function<void(std::size_t)> *task;
     std::size_t n_tasks;
-    int helpers_wanted;                 // guarded by the pool's mutex
-    std::atomic<int> helpers_inside{0}; // changed only by who holds the pool's mutex
+    int helpers_wanted;                 // accessed only while the pool's mutex is held
+    std::atomic<int> helpers_inside{0}; // changed only while the pool's mutex is held
     std::size_t born = n_forks;
     std::atomic<std::size_t> next{0};
     std::condition_variable left;
@@ -120,7 +120,7 @@ class Pool {
         job.work(mutex_);
         spin([&] { return job.helpers_inside.load(std::memory_order_relaxed) == 0; });
         std::unique_lock<std::mutex> lock(mutex_);
-        const bool forked = job.born != n_forks; // by a signal handler in this thread; other threads are gone
+        const bool forked = job.born != n_forks; // a signal handler forked; the child has no other threads
         if (!forked) {
             std::erase(jobs_, &job);
             helpers_wanted_ -= job.helpers_wanted;
@@ -175,11 +175,11 @@ class Pool {
     std::mutex mutex_;
     std::condition_variable wake_;
     std::vector<Job *> jobs_;
-    std::atomic<int> helpers_wanted_{0}; // of all jobs; changed only by who holds the mutex
+    std::atomic<int> helpers_wanted_{0}; // sum over all jobs; changed only while the mutex is held
     int workers_ = 0;
 };
 
-// Never destroyed: detached workers may outlive static destructors.
+// Memory of the pool, which is never destroyed, because detached workers may run longer than static destructors.
 alignas(Pool) unsigned char place_of_pool[sizeof(Pool)];
 
 Pool &pool = []() -> Pool & {

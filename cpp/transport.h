@@ -313,15 +313,15 @@ template <class T> class Auction {
     std::size_t C_;
     double *prices_;
     std::int32_t *labels_;
-    std::vector<std::int32_t> places_, positions_;   // of each point: among its candidates, and in its cluster
+    std::vector<std::int32_t> places_, positions_;   // of each point's cluster among its candidates; of the point in it
     std::vector<std::vector<std::int32_t>> members_; // points of each cluster
     std::vector<char> queued_;
     std::vector<std::int32_t> queue_, round_;
     std::vector<Regret> regrets_;
-    std::vector<std::int64_t> begins_;       // of each cluster in `rows_`
+    std::vector<std::int64_t> begins_;       // position of each cluster's points in `rows_`
     std::vector<std::int32_t> rows_;         // points that have a cluster as a candidate, by cluster
     bool ascending_ = true;                  // whether the costs of each point ascend
-    double greatest_ = 0, sum_of_least_ = 0; // of all costs
+    double greatest_ = 0, sum_of_least_ = 0; // greatest of all costs; sum of each point's least cost
     double floor_ = 0;                       // lower bound of all prices
     double limit_ = 0;
     double work_ = 0; // number of candidates that may be compared until the auction gives up

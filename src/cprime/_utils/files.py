@@ -221,7 +221,7 @@ def _flush_files(folder: Path) -> None:
     """Wait until all files below a folder are written to the disk. They are flushed in parallel, which is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
-            pass  # The loop raises the errors of the threads.
+            pass  # Fetching the results raises the errors of the threads.
 
 
 def _flush_any(path: Path) -> None:

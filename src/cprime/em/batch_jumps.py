@@ -22,7 +22,7 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-# Number of standard errors by which an estimated decrease of J must exceed the increase.
+# A jump is made if its estimated decrease of J exceeds the increase by more than this number of standard errors.
 _DOUBT = 2.0
 # A cluster of less than this share of the greatest weight counts with this share when costs of merges are computed.
 _LIGHT = 1e-9

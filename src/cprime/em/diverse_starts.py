@@ -41,7 +41,7 @@ _PER_COLUMN = 5
 _CANDIDATES, _SHORT = 10, 5
 # Short runs are made only if an iteration computes at most this many densities.
 _SMALL = 2**16
-# Share of its variance that is added to the variance of each whitened column.
+# For whitening, the variance of each column is increased by this share, so that the covariance is not singular.
 _RIDGE = 1e-6
 
 

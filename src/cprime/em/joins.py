@@ -42,7 +42,7 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
         free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
         rest = ward_joins(centers[heavy], weights[heavy])
         return free.then(Joins(heavy[rest.pairs], rest.changes))
-    if len(light):  # all weights are 0: use equal weights instead
+    if len(light):  # only centers of weight 0: use equal weights instead
         weights = np.ones(len(centers))
     pairs, changes = _chained(centers, weights)
     order = np.argsort(changes, kind="stable")

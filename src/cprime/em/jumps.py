@@ -138,7 +138,7 @@ def jump(
             gains[part] = np.where((above[part] > 0) & (below > 0) & np.isfinite(fall), fall, 0.0)
         if data.n_weighted * lists.shape[1] < C * C:  # C² distances would take longer than an E-step along the lists
             near = lists[:, :n_near]
-        else:  # the lists may lack a center that has just jumped from far away
+        else:  # not along the lists, which may lack a center that has just jumped from far away
             near = Dense(centers).nearest(centers, n_near)[0]
         partners, costs = cheapest_unions(model, counts, sums, near)
     one, other, cut = best_jumps(gains, partners, costs)

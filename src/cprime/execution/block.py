@@ -18,7 +18,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.kernels import DistanceBounds, Floats, Rows, grouped_order
 
-_WITHOUT_WEIGHT = 2**32  # first random stream for rows of zero weight; other rows use streams of smaller numbers
+_WITHOUT_WEIGHT = 2**32  # rows of zero weight use random streams numbered from here on, other rows smaller numbers
 
 
 @storable("block.Kept")

@@ -34,7 +34,7 @@ logger = logging.getLogger("cprime")
 
 # Least number of groups of chunks per thread, unless groups are small.
 _GROUPS_A_THREAD = 4
-# Largest size of small groups of chunks [bytes of rows]; each thread gets at least one.
+# Groups of chunks with at most this number of bytes of rows are small; of these, a thread may get only one.
 _LIGHT = 2**20
 # If the job's bytes times the number of groups exceed this, tasks share one copy of the job.
 _SENT = 2**20
@@ -295,7 +295,7 @@ class Distributed(Data):
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
             return job
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # no size warning
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # no warning of large task graphs
             return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:

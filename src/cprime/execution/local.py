@@ -327,7 +327,7 @@ class Local(Data):
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and their squares in the dtype's range; begin: first row's index."""
-        if self._origin is None or np.isnan(self._origin).any():  # Until every column has a value that is not missing.
+        if self._origin is None or np.isnan(self._origin).any():  # a column had no value yet
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

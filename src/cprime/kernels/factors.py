@@ -63,7 +63,8 @@ def factor_costs_twin(
     """Compute the costs of n rows under m factor analyzers each in NumPy, from residuals; write them to `costs` (n, m).
 
     A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
-    ids (n, m): analyzers for each row, −1 for none    means to offsets: the fields of `FactorAnalysers`
+    ids (n, m): analyzers for each row, −1 for none    The parameters of the analyzers, from `means` to `offsets`, are
+    the fields of `FactorAnalysers`.
     """
     check.ids(len(means), ids=(ids, -1))
     limit = float(np.finfo(X.dtype).max)
@@ -119,7 +120,7 @@ def top_k_factors_twin(
 
     Candidates are the active set `previous` (n, H′) of a row, and the neighbor list, in `lists` (C, G), of its first
     component. Their ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
-    means to offsets: the fields of `FactorAnalysers`, parameters of C factor analyzers
+    The parameters of the C analyzers, from `means` to `offsets`, are the fields of `FactorAnalysers`.
     """
     check.ids(len(lists), lists=(lists, -1))
     check.ids(len(lists), previous=(previous[:, :1], 0))

@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 Sums = tuple[Doubles, Doubles, Doubles]
 
 _LOG_2PI = math.log(2 * math.pi)
-# Maximum number of entries in the matrices of one batch.
+# Maximum number of entries of all matrices (one for each set of missing columns) that are computed together.
 _NUMBERS = 2**20
 # Number of rows whose costs are in one table of rows × components; number of rows whose moments are summed together.
 _PIECE, _BLOCK = 2048, 2**15

@@ -10,11 +10,11 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-# To repair a singular covariance, this share of the component's typical variance is added first.
+# To repair a singular covariance, first this share of the component's mean variance is added to the diagonal.
 _JITTER = 1e-10
-# A component has collapsed if its least variance is below this share of the largest one.
+# A component has collapsed if its least variance is at most this share of the largest least variance of a component.
 _COLLAPSED = 1e-8
-# A matrix is singular if a conditional variance / variance is at most this.
+# A covariance is singular if, for a column, (variance given the columns before it) / variance is at most this.
 _SINGULAR = 4 * np.finfo(np.float64).eps
 
 # Least allowed variance / variance of the data, so that squared distances in standard deviations do not overflow.

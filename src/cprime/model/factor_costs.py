@@ -23,7 +23,7 @@ from cprime.neighbors.components import Components, Ids
 
 # Largest accepted rounding error of a cost, divided by 1 + cost.
 _ROUNDING = 2.0**-27
-# Maximum number of multiplications by which neighbor lists are computed from divergences.
+# If Kullback-Leibler divergences of all pairs take more multiplications, neighbor lists use distances of means instead.
 _CLOSED_FORM = 2**36
 # Maximum number of entries of a matrix product (loadings times matrices U) in memory at a time.
 _PRODUCTS = 2**22

@@ -31,7 +31,7 @@ from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 
-# The first loadings of H factors are computed from H + _MORE random directions.
+# The first loadings of H factors are computed from H plus this number of random directions.
 _MORE = 4
 # Largest squared distance of means from an origin, in noise variances, for accurate moments about it.
 _FAR = 2.0**24

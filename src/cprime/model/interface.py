@@ -54,7 +54,7 @@ class Model(Protocol):
     they have a method `scaled` and an attribute `counts` (C,) = Σ w_n q_nc (sample weights w, responsibilities q).
     """
 
-    # The family's name.
+    # Name of the model family, such as "full" or "diag".
     covariance_type: ClassVar[str]
     # Whether the family has an exact E-step of its own, `expect_all`.
     exact: ClassVar[bool]

@@ -33,7 +33,7 @@ from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, Own
 
 # First ν if it is estimated; so low that outliers have less weight from the first iteration on.
 _FIRST_DOF = 4.0
-# Range to which ν is clipped in costs; values beyond it give the same costs.
+# Range to which ν is clipped when costs are computed; values beyond it would give the same costs.
 _COMPUTED = 1e-30, 1e30
 # From this ν/2 on, the Gamma variable u is drawn from its normal approximation.
 _NORMAL = 1e6

@@ -28,8 +28,8 @@ from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 
-# Bounds of the rounding error of a sum of squared distances, as shares of the sum: if it is computed in the dtype of
-# the centers, and in float64.
+# Upper bounds of the relative rounding error of a sum of squared distances, by the dtype of the centers, in which the
+# sum is computed, and for float64.
 ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
 OF_DOUBLE = ROUNDING[np.dtype(np.float64)]
 _CANCELLED = 2.0**-20  # a sum of squares computed as a difference, and below this share of the minuend, is imprecise

@@ -18,7 +18,7 @@ from cprime.kernels.offered import among_offered, least_offered
 _SQUARED_SUMS = 2.0**480
 # Up to this number of components, neighbor lists are computed from all C² distances or costs.
 EXACT_LISTS = 32768
-# Number of lists that are processed at a time.
+# Number of neighbor lists that are processed at a time.
 _BLOCK = 65536
 # Number of distances or costs that are computed at a time.
 _BLOCK_VALUES = 2**24

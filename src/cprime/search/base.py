@@ -160,7 +160,7 @@ class Search(Protocol):
         ...
 
     def undone(self, state: State) -> State:
-        """Return the search's state for active sets that were restored because the last pass was rejected."""
+        """Return the search's state after the last pass was rejected, and the active sets before it were restored."""
         ...
 
     def agreement(self, state: State) -> float | None:

@@ -134,7 +134,7 @@ class Bounded(BaseSearch):
         assert state.centers is not None
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
-        # The factor keeps these upper bounds valid when they are rounded to the dtype of the centers.
+        # With this factor, `drift` has upper bounds also after it is rounded to the dtype of the centers.
         drift *= 1 + np.finfo(centers.dtype).eps
         lists, squared = _neighbors(centers, state.n_weighted, state.neighbors)
         moves = _moves(centers, lists, squared, drift.astype(centers.dtype))

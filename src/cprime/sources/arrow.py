@@ -88,7 +88,7 @@ class ArrowSource(Source):
         return pa.chunked_array(found).combine_chunks() if found else pa.array([])
 
     def _forward(self, begin: int, end: int) -> Iterator[Any]:
-        """Yield the rows begin to end as batches; raise ValueError if the file ends too soon."""
+        """Yield the rows begin to end as Arrow batches; raise ValueError if the file ends too soon."""
         done = 0
         with reading(self.name, self._format):
             for batch in self._cursor(begin).forward(begin, end):

@@ -25,7 +25,7 @@ WHOLE_BYTES = 512 * 2**20
 CHUNK_ROWS = 2**22
 
 T = TypeVar("T", bound=Callable[..., Any])
-# For methods of `Source`, by name: the function or class that makes the result. Other modules register these here.
+# Maps the name of a method of `Source` to the function or class that makes its result, which another module registers.
 _makers: dict[str, Callable[..., "Source"]] = {}
 
 

@@ -97,7 +97,7 @@ class PartSource(DerivedSource):
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
 
 
-AS_HELD = True  # Value of `_weights_spec` if the weights are opened again together with the base source.
+AS_HELD = True  # Value of `_weights_spec` that means: a reopened base source already has the weights.
 
 
 class MaterializedSource(DerivedSource, ArraySource):

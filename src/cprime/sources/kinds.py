@@ -41,9 +41,9 @@ class Lists:
 
 # Type of a column; a str names a type that is not numeric.
 Kind = np.dtype | Lists | str
-# Advice in messages about such columns.
+# Advice in error messages about columns that are not numeric.
 NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"
-# Advice in messages about NaN.
+# Advice in error messages about missing values.
 FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 

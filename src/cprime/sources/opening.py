@@ -48,7 +48,7 @@ SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
 # Suffixes of folders that hold one data set.
 _FOLDERS = (".zarr", ".lance")
-# Name in messages of weights that are not from a file.
+# Name by which messages refer to weights that are not from a file.
 _IN_MEMORY = "sample_weight"
 # For each (library, class) whose objects are read block by block: module of this package, its function or class.
 _OBJECTS = {

@@ -67,7 +67,7 @@ class SumLabeled:
 
 @dataclass(frozen=True)
 class SetLabels:
-    """Job that makes a given label (N,) the active set of each point."""
+    """Job that sets the active set of each point to its given label (a component); labels (N,)."""
 
     labels: NDArray[np.int32]
 

@@ -107,13 +107,13 @@ class SparseRows(Rows):
 
     @property
     def entries(self) -> tuple[Floats, NDArray[np.int32]]:
-        """Return the values and columns of all entries, row after row."""
+        """Return the values (m,) and the columns (m,) of all m stored numbers, row after row."""
         part = slice(self.begins[0], self.begins[-1])
         return self.values[part], self.columns[part]
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """Return the index of the row to which each entry belongs, in the order of `entries`."""
+        """Return the row index of each of the m stored numbers (m,), in the order of `entries`."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
     def as_type(self, dtype: DTypeLike) -> SparseRows:

@@ -34,7 +34,7 @@ _RESOLUTION = 1e-9
 
 
 class Infeasible(ValueError):
-    """Error that is raised if the candidates of the points allow no assignment within the bounds."""
+    """Error that is raised if the candidates of the points allow no assignment within the bounds of cluster sizes."""
 
 
 def assign_bounded(

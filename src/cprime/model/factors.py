@@ -186,7 +186,7 @@ class Factors(Gaussian):
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
-        """Return the exact E-step of a block of rows, by matrix products of all rows and components.
+        """Return the result of an exact E-step of a block, computed by matrix products of all rows and components.
 
         Rows are relative to one origin, and their moments about it are converted to moments about the means. If
         components are so far apart that this would lose precision, the E-step is computed component by component.

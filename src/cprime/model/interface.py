@@ -135,7 +135,7 @@ class Model(Protocol):
         ...
 
     def components(self) -> Components:
-        """Return the components (centers or Gaussians) with which points are compared that `embed` has transformed."""
+        """Return the components (centers or Gaussians), in the space into which `embed` transforms points."""
         ...
 
     def summarise(self, block: Block, shares: Responsibilities) -> Any:
@@ -150,7 +150,7 @@ class Model(Protocol):
         ...
 
     def expect_all(self, block: Block) -> Expected:
-        """Return the exact E-step of a block over all components; only families that are `exact` have this method."""
+        """Return the result of an exact E-step of a block over all components; only for families that are `exact`."""
         ...
 
     @property
@@ -214,7 +214,7 @@ class Model(Protocol):
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        """Return the shape of the attribute `covariances_` and of precisions; None if the family has no covariances."""
+        """Return the shape of `covariances_`, and of precisions, for C components in D dimensions; None without these."""
         ...
 
     @classmethod

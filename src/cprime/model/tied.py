@@ -120,7 +120,7 @@ class Tied(Embedded):
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=buffer))
 
     def expect_all(self, block: Block) -> Expected:
-        """Return the exact E-step of a block over all components; rows are whitened in pieces, to limit memory."""
+        """Return the result of an exact E-step of a block; rows are whitened in pieces, to limit memory."""
 
         def respond() -> Iterator[Responses]:
             step = rows_of_piece(self.n_features)

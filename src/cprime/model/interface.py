@@ -214,7 +214,7 @@ class Model(Protocol):
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        """Return the shape of `covariances_`, and of precisions, for C components in D dimensions; None without these."""
+        """Return the shape of `covariances_` and precisions of C components and D columns; None if there are none."""
         ...
 
     @classmethod

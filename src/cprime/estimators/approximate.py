@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return the index of each row's best component, (n,), according to the approximate search structure `nearby`."""
+    """Return the index of each row's best component, (n,), as the approximate search structure `nearby` finds it."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
@@ -45,11 +45,11 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     Returns
     -------
     certificate : dict
-        Entries as in `certificate_`: `n_points`, the size of the sample; `agreement`, the share of rows for which
-        the approximate search finds the best of all components; and the loss by the other rows. For k-means the
-        loss is `relative_excess`, the share by which J exceeds J of an exact search; for a mixture it is
-        `shortfall`, the difference of F to an exact search [nats per row]. Each value `name` has a 95 % interval
-        `name_interval`.
+        Entries as in `certificate_`. `n_points` is the size of the sample. `agreement` is the share of rows for
+        which the approximate search finds the best of all components. The loss caused by the other rows is, for
+        k-means, `relative_excess`: the share by which J (the sum of squared distances) exceeds J of an exact search.
+        For a mixture it is `shortfall`: by how much the free energy F is below F of an exact search [nats per row].
+        The entries `agreement_interval` and so on are the 95 % intervals of these values.
 
     Examples
     --------
@@ -69,5 +69,5 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         points = model.embed(data.take(np.sort(rows)).X)
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-        )  # If C′ = C, active sets contain all components: only the best component is compared.
+        )  # If C′ = C, every active set contains all components, so only the single best component is checked.
         return full.certify(points, kept, nearby.components, self._scale(model))

@@ -140,8 +140,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the parameters and other results of a fit that ends with the state `run`.
 
         n_active: C′, the size of active sets
-        measured: fitted attributes that a last pass computes, such as labels and certificate, by their names without
-        the underscore at the end; empty if the fit still runs
+        measured: dictionary of fitted attributes that the last pass computes, with keys such as "labels" (no underscore
+        at the end); empty if the fit still runs
         data: data for steps that follow the EM loop, such as bounding the sizes of clusters; None if the fit still runs
         """
         raise NotImplementedError
@@ -214,7 +214,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
-        if name_of(init) is None:  # `init` is a function. It gets a random state of its own, which it may store.
+        if name_of(init) is None:  # `init` is a function, which may store its random state: it gets one of its own.
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
@@ -232,8 +232,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         Returns
         -------
         bounds : Bounds
-            The four values per unit of weight, in nats. Two passes compare all N points with all C components, which
-            takes 2·N·C evaluations.
+            The four values per unit of weight, in nats. Two passes compare all N points with all C components, so
+            2·N·C densities are evaluated.
 
         References
         ----------

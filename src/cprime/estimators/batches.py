@@ -34,7 +34,8 @@ class _Update(NamedTuple):
     """Result of a batch: the parameters after it, and values that were computed with the centers before it.
 
     model: new centers and variance    counts (C,): total weight of the points of each cluster so far
-    labels (n,): cluster of each row    error: J of the batch    weight: total weight of its rows
+    labels (n,): cluster of each row    weight: total weight of the rows of the batch
+    error: J of the batch, the weighted sum of squared distances to the nearest centers
     n_distances: number of evaluated distances    exact: whether rows were compared with all centers
     """
 
@@ -61,7 +62,7 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
     none = np.empty(0, dtype=em.HISTORY)
-    rows = none if first else getattr(k_means, "history_", none)  # none after `combine`
+    rows = none if first else getattr(k_means, "history_", none)  # An estimator made by `combine` has no history.
     key = Key(seed_of(k_means.random_state), iteration=len(rows))
     recent: RecentRows | None = None
     with computing(k_means.n_threads):
@@ -155,7 +156,7 @@ class RecentRows(NamedTuple):
     shares: NDArray[np.float64]
 
     def joined(self, data: Data, labels: Any) -> "RecentRows":
-        """Return an instance with these rows and, after them, the rows of positive weight of a batch.
+        """Return new `RecentRows`: the rows of this instance, followed by the rows of positive weight of a batch.
 
         data: the batch    labels (n,): cluster of each row of the batch, also of those without weight
         """
@@ -169,7 +170,7 @@ class RecentRows(NamedTuple):
         return RecentRows(last, weights, np.concatenate([self.labels, last_labels]), self.n_fitted, self.shares)
 
     def without_rows(self) -> "RecentRows":
-        """Return an instance that stores no rows, but the same `shares` of the clusters in the weight of all rows."""
+        """Return new `RecentRows` that store no rows, but have the `shares` (C,) of the clusters of this instance."""
         return RecentRows(None, self.weights[:0], self.labels[:0], 0, self.shares)
 
     def data(self) -> Data:
@@ -181,24 +182,27 @@ class RecentRows(NamedTuple):
         return data
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored arrays by name, for the attribute `recent_` and for model files; `of` reads them."""
+        """Return a dict of the stored arrays by name: the value of the attribute `recent_`, also in model files.
+
+        `RecentRows.of` is the inverse.
+        """
         parts = {"data": self.X.data, "indices": self.X.indices, "indptr": self.X.indptr} if issparse(self.X) else {}
         parts |= {} if parts or self.X is None else {"X": self.X}
         return parts | {name: value for name, value in self._asdict().items() if name != "X"}
 
     @classmethod
     def empty(cls, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return an instance that stores no rows.
+        """Return `RecentRows` that store no rows; the `shares` are those of `counts`.
 
-        counts (C,): total weight of the rows of each cluster so far, from which the `shares` follow
+        counts (C,): total weight of the rows of each cluster so far
         """
         return cls(None, np.zeros(0), np.zeros(0, dtype=np.int32), 0, counts / counts.sum())
 
     @classmethod
     def of(cls, k_means: Any, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return the rows stored in the estimator's attribute `recent_`; an instance without rows if there are none.
+        """Return the `RecentRows` that the estimator's attribute `recent_` describes; without it, ones without rows.
 
-        counts (C,): total weight of the rows of each cluster so far
+        counts (C,): total weight of the rows of each cluster so far, used if there is no such attribute
         """
         given = getattr(k_means, "recent_", None)
         if given is None:
@@ -213,11 +217,11 @@ class RecentRows(NamedTuple):
 def _reviewed(
     k_means: Any, data: Data, step: _Update, before: NDArray[np.float64] | None, key: Key
 ) -> tuple[_Update, RecentRows]:
-    """Fit all rows so far again or make jumps of centers if there are enough rows; otherwise store those of the batch.
+    """Improve the centers after a batch by a fit of the stored rows, or by jumps of centers, if these rows suffice.
 
+    If they do not suffice, the rows of the batch are stored with them. With MANY or more clusters no rows are stored,
+    because they would take much memory. Returns `step` with the improved parameters, and the stored rows.
     step: result of the batch    before (C,): counts of the clusters before the batch; None for the first batch
-    Returns the result with the new parameters, and the rows that are stored for the next fit or jumps. With MANY or
-    more clusters no rows are stored, because they would take much memory.
     """
     C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay
     stores = C < MANY

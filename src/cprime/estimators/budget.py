@@ -1,4 +1,4 @@
-"""The argument `max_memory`: choose chunks so that a fit stays within the limit, or raise before anything is read."""
+"""The argument `max_memory`: choose chunks so that a fit stays within it, or raise an error before data are read."""
 
 import copy
 from collections.abc import Iterator
@@ -91,10 +91,10 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
 
 
 def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
-    """Return the bytes that a fit needs, with chunks no smaller than the limit requires.
+    """Return the bytes that a fit needs with the largest chunks by which it stays within a limit.
 
-    rows: description of the data
-    limit: maximum [bytes]: chunks are halved until the fit is within it, or they are smallest. 0 keeps the chunks.
+    Chunks are halved until the fit is within the limit, or until they have their smallest size.
+    rows: description of the data, with its present chunks    limit: limit [bytes]; 0 keeps the present chunks
     """
     for candidate in chunked(rows):
         n_bytes = sum(needed(estimator, candidate).values())

@@ -58,7 +58,7 @@ def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | Non
     Columns are selected by name if both X and the training data have names. Otherwise X must have all n_features
     columns of the training data, or only the requested columns; then X is returned unchanged. Raises ValueError if
     X lacks a name, or has another number of columns.
-    columns: indices in the training data    names: column names of these, or None
+    columns: indices in the training data    names: names of all columns of the training data, or None
     name: name of the argument X, for the message
     """
     X = plain(X)

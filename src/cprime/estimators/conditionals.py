@@ -30,9 +30,10 @@ def marginal(self: Any, columns: Any) -> Any:
 
     Returns
     -------
-    mixture : GaussianMixture, or StudentTMixture of one
-        Mixture of these columns, in this order, with the same number of components. It predicts, scores and
-        samples, and can be saved. It lacks the attributes that describe a fit, such as `labels_` and `history_`.
+    mixture : GaussianMixture or StudentTMixture
+        Mixture of the same class, of these columns in this order, with the same number of components. It predicts,
+        scores and samples, and can be saved. It lacks the attributes that describe a fit, such as `labels_` and
+        `history_`.
 
     Raises
     ------

@@ -131,7 +131,10 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the ids of components that the user has given as `fixed`; raise ValueError if they are invalid."""
+    """Return a tuple of the ids of components that a fit must not change: the mixture's argument `fixed`.
+
+    Raises ValueError if they are invalid.
+    """
     C, kinds = mixture.n_components, ("full", "diag", "spherical")
     ids = np.asarray(mixture.fixed)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):

@@ -1,4 +1,7 @@
-"""Functions that read k-means and mixture estimators, or derive others from them, although attribute names differ."""
+"""Functions that read fitted estimators or derive others from them, the same for k-means and mixtures.
+
+They hide that attributes have different names, such as `cluster_centers_` and `means_`.
+"""
 
 import copy
 from typing import Any
@@ -52,8 +55,8 @@ def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
 def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
     """Return a dict of the constructor arguments that change the number of components to `n_components`.
 
-    If `n_active` of a mixture is an integer that is not less, the dict sets it to `n_components`, and `search` to
-    "auto".
+    If `n_active` of a mixture is an integer of at least `n_components`, the dict also sets `n_active` to
+    `n_components` and `search` to "auto".
     """
     if hasattr(estimator, "n_clusters"):
         return {"n_clusters": n_components}
@@ -79,7 +82,7 @@ def without_names(estimator: Any) -> Any:
 def derived_k_means(
     estimator: Any, centers: NDArray, counts: NDArray[np.float64], inertia: float, mean_square: float
 ) -> Any:
-    """Return a fitted `KMeans` with the constructor arguments of a fitted one, but with other centers and no labels.
+    """Return a fitted `KMeans` with the constructor arguments of `estimator`, but with other centers and no labels.
 
     centers (C, D)    counts (C,): total weight of each cluster    inertia: J [data unit²]
     mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
@@ -93,7 +96,7 @@ def derived_k_means(
 
 
 def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -> Any:
-    """Return a fitted mixture with the constructor arguments of a fitted one, but with the parameters of `model`.
+    """Return a fitted mixture with the constructor arguments of `estimator`, but with the parameters of `model`.
 
     model: parameters of the same model family    counts (C,): total weight of the points of each component
     """

@@ -127,9 +127,9 @@ class FittedMixture(DensityMixin, Clusterer):
         return family.from_attributes(given, means, weights, reg_covar)
 
     def _say_truncated(self, method: str) -> None:
-        """Log that a method uses only C′ < C components of each row, if this is so because n_active is "auto".
+        """Log a warning if n_active="auto" means that a method uses only C′ < C components of each row.
 
-        Each text is logged only once.    method: name of the method, for the text
+        The same warning is logged only once.    method: name of the method, for the text
         """
         C = len(self.means_)
         if self.n_active_ < C and self.n_active == "auto":

@@ -206,7 +206,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
             begin = start(X, C, self.init, random_state=random_state, **options).centers
             if isinstance(rule, fuzzy.Power) and not is_given(self.init):
                 begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
-            if rule is None:  # The first start determines the constant λ for all starts.
+            if rule is None:  # λ is estimated from the centers of the first start, and kept for all others.
                 constant = fuzzy.constant_of_start(X, begin, weights, self.n_threads)
                 rule = fuzzy.REGULARIZED[str(self.regularizer)](constant)
             given: dict[str, Any] = {"n_active": n_active, "max_iter": self.max_iter, "tol": tol, "callback": callback}

@@ -51,7 +51,7 @@ class SumColumns:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """Return the same data, in which column means replace missing values when distances to centers are computed.
+    """Return the data in a form in which distances to centers are computed with column means for missing values.
 
     The rows still mark missing values as such. If no value is missing, the returned data are read as complete rows.
     names (D,): column names, or None    Raises ValueError if a column has no observed value of positive weight.

@@ -200,7 +200,7 @@ class KMeans(FittedKMeans, Clusterer):
     4.0
     """
 
-    # If not None, a fit ends once Σ_c ‖shift of center c‖² is at most this [data unit²], and `tol` is not used.
+    # Largest Σ_c ‖shift of center c‖² at which a fit ends [data unit²]; None if the argument `tol` decides instead.
     _least_shift: float | None = None
     _takes_sparse = True
 
@@ -344,8 +344,9 @@ class KMeans(FittedKMeans, Clusterer):
         `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
 
         If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
-        are fitted. After every 20 rows per cluster, centers jump to where those rows show that J falls. Fewer rows are
-        stored, but none for 16,384 clusters or more. Given centers, `partial_fit` is MacQueen's algorithm.
+        are fitted as by `fit`. Then, after every 20 rows per cluster, centers jump to other clusters if this lowers J
+        of these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
+        exchange="auto", `partial_fit` is MacQueen's algorithm.
 
         Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
         least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point

@@ -285,7 +285,7 @@ class _Fits:
 
         The problems in the mask have no valid centers. The mask is None if all problems have valid centers.
         X: rows of these problems    offsets (b + 1,): problem i has the rows offsets[i] … offsets[i + 1] − 1 of X
-        weights: weights of the rows of X, or None    first: number of the first problem in the whole call
+        weights: weights of the rows of X, or None    first: index of the first of them among all problems of the call
         """
         if isinstance(self.init, np.ndarray):
             return self.init[first : first + len(offsets) - 1], None

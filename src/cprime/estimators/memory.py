@@ -39,7 +39,7 @@ from cprime.sources.foreign import plain
 
 # Largest numbers of copies of the parameters and of the sufficient statistics at a time: in M-steps with momentum.
 PARAMETERS, SUMS = 3, 5
-# The same two numbers for models whose M-steps overwrite the sufficient statistics.
+# Numbers of copies of parameters and of sufficient statistics at a time, if M-steps overwrite these statistics.
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
 _TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
 _LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists during their update.
@@ -82,7 +82,7 @@ class PlannedRows:
 
     @classmethod
     def from_data(cls, X: Any) -> Self:
-        """Return the description of X, which may be any type of data that an estimator accepts."""
+        """Return `PlannedRows` that describe X, which may be any type of data that an estimator accepts."""
         held = not isinstance(X, list)
         X = plain(X)
         if type(X).__module__.partition(".")[0] == "dask":
@@ -103,7 +103,7 @@ class PlannedRows:
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
-        """Return the description of an array of this shape and dtype, to estimate the memory of a fit without data."""
+        """Return `PlannedRows` of an array of this shape and dtype, to estimate the memory of a fit without data."""
         source = ShapeSource(shape, dtype, resident=True)
         return cls(Local(source), _n_bytes_stored(source))
 
@@ -123,17 +123,17 @@ class PlannedRows:
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """Return a description of the same data, read in chunks of `chunk_rows` rows."""
+        """Return `PlannedRows` of the same data, read in chunks of `chunk_rows` rows."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Return a description of data of the same shape and type, stored in a file and read in chunks."""
+        """Return `PlannedRows` of data of the same shape and type that are in a file and read in chunks."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """Return a description of the same data, converted to float32."""
+        """Return `PlannedRows` of the same data after a conversion to float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 
@@ -246,10 +246,10 @@ def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the sizes in bytes of an estimator's model, measured on small models of two and three components.
+    """Return the `Sizes` (numbers of bytes) of an estimator's model of n_features features.
 
-    If there are many features, the sizes are measured for three smaller numbers of features, and extrapolated by the
-    parabola through these.
+    They are measured on small models of two and three components. If there are many features, they are measured for
+    three smaller numbers of features, and extrapolated by the parabola through these.
     """
     view = unfitted_copy(estimator)
     for name, value in _ANY.items():
@@ -267,9 +267,9 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """Return the `Sizes` in bytes of a model of n_features features, measured on models of two and three components.
+    """Return the `Sizes` (numbers of bytes) of a model of n_features features.
 
-    The difference of the two models gives the bytes per component.
+    Models of two and of three components are made; their difference gives the bytes per component.
     view: the estimator, without fitted attributes; its number of components is changed
     """
     bare, models, sums = [], [], []

@@ -239,8 +239,8 @@ class Mixture(FittedMixture):
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:
         """Return how a fit starts, as a pair.
 
-        The first item is the initialization of the means (a name, an object, a function or an array). The second item
-        has the parameters that the user gives.
+        The first item is the initialization of the means (a name, an object, a function or an array). The second item,
+        `GivenParameters`, contains the initial parameters that the user gives.
         """
         C, D = self.n_components, data.n_features
         if self.warm_start and hasattr(self, "means_"):

@@ -19,7 +19,7 @@ from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-# Meanings of init_params="auto": the starts of `em.diverse_start`, or three initializations in turn if these are slow.
+# init_params="auto" means one of these: the starts of `em.diverse_start`, or, if slow, three initializations in turn.
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 

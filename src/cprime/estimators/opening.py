@@ -116,16 +116,16 @@ def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) 
 
 
 def _selected(estimator: Any, source: Source) -> Source:
-    """Return the source with the columns of the estimator's training data, if it has columns of these names."""
+    """Return the source restricted to the columns of the training data; unchanged if it lacks one of their names."""
     if source.columns is not None:
         source = source.select(_known(estimator, source.columns))
     return source
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:
-    """Return the names of the columns to select from new data, which have the names `columns`.
+    """Return the names of the columns to select from new data that have columns of the names `columns`.
 
-    The names are those of the training data if `columns` contains all of them, otherwise `columns`.
+    They are the names in the training data if `columns` contains all of these, otherwise `columns` itself.
     """
     known: NDArray | None = getattr(estimator, "feature_names_in_", None)
     return columns if known is None or not set(known) <= set(columns) else list(known)

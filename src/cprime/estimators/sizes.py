@@ -134,7 +134,7 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
     The iterations start from `centers` (C, D), the result of a fit without bounds. If the problem is not large, other
     iterations start from the centers that the user gives, or from random rows and k-means++, and the result of least J
     is refined.
-    measured: labels, neighbor lists and kind of the final assignment of the fit without bounds
+    measured: dictionary with the labels and the neighbor lists of the fit without bounds
     """
     C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
     lower, upper = resolve_bounds(k_means.size_min, k_means.size_max, data.n_points, C)

@@ -41,8 +41,8 @@ class FitRecord:
     """Facts about a fit. Parameters that the user has set, or that were derived from other models, have no such record.
 
     history (n_iter,): one row per iteration, of type `em.HISTORY`    converged: whether the iterations converged
-    measured: labels, neighbor lists, certificate (measured quality of the search) and kind of the final assignment, by
-    the names of fitted attributes without the underscore at the end; empty while the fit still runs
+    measured: dictionary of the fitted attributes that the last pass of a fit computes, with the keys "labels",
+    "neighbors", "certificate" (measured quality of the search) and "final_assignment"; empty while the fit still runs
     """
 
     history: NDArray

@@ -38,7 +38,7 @@ NEEDED = {
 }
 # Attributes that describe the iterations of a fit. Estimators without a fit of their own, such as marginals, lack them.
 _COURSE = {*_EM, "labels_"} - {"variance_", "n_active_", "lower_bound_"}
-_MAY_LACK = {"KMeans": _COURSE} | {  # Attributes that an estimator of a class may lack if it was derived from others.
+_MAY_LACK = {"KMeans": _COURSE} | {  # Attributes, by class, that an estimator derived from others may lack.
     kind: _COURSE | {"counts_", "lower_bound_"} for kind, needed in NEEDED.items() if needed is _MIXTURE
 }
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")

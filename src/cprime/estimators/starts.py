@@ -47,8 +47,8 @@ def best_start(
 ) -> tuple[em.Run, dict[str, Any]]:
     """Run the EM loop from several starts, and return the result of greatest free energy F (least J for k-means).
 
-    Returns the final state of the EM loop, and labels, neighbor lists, certificate (measured quality of the search) and
-    kind of the final assignment, by the names of fitted attributes without the underscore at the end.
+    Returns the final state of the EM loop, and a dictionary with the entries "labels", "neighbors" (lists),
+    "certificate" (measured quality of the search), and "final_assignment", the way in which labels were computed.
 
     plan: options of each start
     first_model: function of a counter-based random key that returns the initial parameters

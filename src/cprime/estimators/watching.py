@@ -18,7 +18,7 @@ except ImportError:  # The installed scikit-learn is older than version 1.9.
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that only calls `fit`, so call stacks are as deep as with the decorator of version 1.9."""
+        """Return a function that only calls `fit`, so that call stacks are as deep as with scikit-learn 1.9."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -41,7 +41,7 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 class Watch:
-    """Dispatcher from one fit to all callbacks of its estimator; the fit calls it after each iteration.
+    """Object that a fit calls after each iteration, and that calls all callbacks of the estimator.
 
     The call returns True if a callback requests the end of the fit.
     given: the arguments X, y and sample_weight of `fit`

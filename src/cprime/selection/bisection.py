@@ -74,7 +74,10 @@ def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
 
 
 def distinct(cell: Cell) -> NDArray[np.intp]:
-    """Return the rank (n,), from 0, of each point of a cluster along a fixed direction; equal points share a rank."""
+    """Return the rank (n,), from 0, of each point of a cluster along one fixed random direction.
+
+    Equal points share a rank.
+    """
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
     return np.unique(cell.points.projected(direction), return_inverse=True)[1]
 

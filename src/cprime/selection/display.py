@@ -91,12 +91,18 @@ class SelectionDisplay:
         ax: "Axes | None" = None,
         **options: Any,
     ) -> Self:
-        """Run `sweep` with the given arguments and draw its result; ax: matplotlib axes, or None for a new figure."""
+        """Run `sweep` with the given arguments, draw its result, and return the display.
+
+        ax: matplotlib axes to draw into; None creates a new figure.
+        """
         require("matplotlib", "SelectionDisplay")
         return cls.from_sweep(sweep(estimator, X, n_components_range, **options), ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the sweep again, on other axes; ax: matplotlib axes, or None for a new figure. Returns the display."""
+        """Draw the criteria of the sweep, also a second time on other axes, and return the display.
+
+        ax: matplotlib axes to draw into; None creates a new figure.
+        """
         pyplot = require("matplotlib.pyplot", "SelectionDisplay")
         from matplotlib.ticker import MaxNLocator
 

@@ -141,7 +141,7 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """Return the p-value of the test of a cluster, with the hypothesis that it is one Gaussian.
+        """Return the p-value of the hypothesis that the points of a cluster are from one Gaussian.
 
         The p-value is 1 if the cluster has too few points for the test.
         """
@@ -159,9 +159,10 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Divide a cluster in two halves: points are sorted along a fixed direction and assigned to them alternately.
+    """Divide the points of a cluster into two halves, and return these as cells.
 
-    Equal points belong to the same half.
+    The points are sorted along a fixed direction and assigned to the halves alternately; equal points belong to the
+    same half.
     """
     rank = distinct(cell)
     return cell.part(rank % 2 == 0), cell.part(rank % 2 == 1)

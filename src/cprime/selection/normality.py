@@ -8,11 +8,11 @@ from scipy.special import log_ndtr
 
 LEAST_WEIGHT = 8.0  # least sample size for which D'Agostino & Stephens give the formula of p-values
 
-# Rows (least A*, a, b, c): p-value exp(a + b A* + c A*²) from the least A* on (D'Agostino & Stephens, Table 4.9).
+# Rows (least A*, a, b, c): statistics of at least this A* have the p-value exp(a + b A* + c A*²) (Table 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
-# Rows (least A*, a, b, c) for smaller A*: the p-value is 1 − exp(a + b A* + c A*²).
+# Rows (least A*, a, b, c) for smaller statistics: those of at least this A* have 1 − exp(a + b A* + c A*²).
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
-_LARGEST = 150.0  # p-values of larger A* are those of this A*, near the minimum of the quadratic for log p
+_LARGEST = 150.0  # larger A* get the p-value of this one, because the quadratic for log p rises again beyond 153
 
 
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:
@@ -43,9 +43,9 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
 
 
 def p_value(statistic: float) -> float:
-    """Return the probability that the corrected statistic A* of a Gaussian sample is at least `statistic`.
+    """Return the probability that the Anderson–Darling statistic A* of a Gaussian sample is at least `statistic`.
 
-    The formulas are those of D'Agostino & Stephens, Table 4.9.
+    A* is corrected for small samples. The formulas are those of D'Agostino & Stephens, Table 4.9.
     """
     A = min(statistic, _LARGEST)
     for least, a, b, c in _TAILS:

@@ -107,9 +107,10 @@ class Splitter(NearestCenter, Clusterer):
         resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
-        """Run rounds of splits and merges, and set the fitted attributes.
+        """Run rounds of splits and merges of clusters, and set the fitted attributes.
 
-        The rounds end once a round repeats an earlier result or, if `_descends`, once the BIC does not fall.
+        If the class attribute `_descends` is true (X-means), the rounds end once the BIC does not fall. Otherwise they
+        end once a round repeats an earlier result.
         """
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)

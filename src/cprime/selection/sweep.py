@@ -129,7 +129,7 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # A part of X may lack categories.
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # all rows: some may lack categories
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
@@ -186,7 +186,7 @@ def _best_fit(
     clusters are merged and another one is split as long as F rises.
     """
     best = _run(template, data, C, rng, {"n_init": n_init})
-    if isinstance(best, DiscreteMixture):  # Moved centers may be invalid parameters.
+    if isinstance(best, DiscreteMixture):  # Centers after a merge or split may be invalid parameters of the densities.
         return best
     X, weights, rows = rows_in_memory(data_for(best, data.X, data.weights), rng)
     if before is not None:
@@ -205,16 +205,19 @@ def _best_fit(
 
 
 def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
-    """Return a fit with C components. changes: arguments for this fit only, such as initial values"""
+    """Return a copy of the estimator `template` that is fitted to the data with C components.
+
+    changes: arguments for this fit only, such as initial values
+    """
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
     return fit.set_params(**{name: getattr(template, name) for name in changes})
 
 
 def _everything(fit: Mixture) -> dict[str, Any]:
-    """Return the fitted parameters of a mixture or k-means as arguments with the initial values of another fit.
+    """Return a dict of constructor arguments with which another fit starts from the fitted parameters of `fit`.
 
-    For mixtures of factor analyzers no precisions are returned; the other fit initializes the loadings from the data.
+    For mixtures of factor analyzers it has no precisions; the other fit initializes the loadings from the data.
     """
     fitted = {name: getattr(fit, name.removesuffix("init"), None) for name in fit.get_params() if name[-6:] == "s_init"}
     return fitted or start_from(fit, centers_of(fit, None))

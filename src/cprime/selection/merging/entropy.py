@@ -69,7 +69,7 @@ def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64
 def entropy_joins(points: SharedPoints, n_components: int) -> Joins:
     """Join the two clusters whose union lowers the entropy most, until no point has shares in two clusters.
 
-    Return the joins in their order; their `changes` are the decreases of the entropy.
+    Returns `Joins`: the pairs (m, 2) in their order, and as `changes` (m,) the decreases of the entropy [nats].
     """
     clusters = _Clusters(points, n_components)
     found = list(clusters.joined())
@@ -116,7 +116,10 @@ class _Clusters:
             np.minimum.at(self.partner, mine[greatest], other[greatest])
 
     def joined(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Repeat joins of the pair that lowers the entropy most; yield each pair and the decrease of entropy."""
+        """Join the pair whose union lowers the entropy most, again and again.
+
+        Yields each pair (a, b) and the decrease of entropy, and ends if no union lowers the entropy.
+        """
         for _ in range(len(self.of) - 1):
             a = int(self.best.argmax())
             b, change = int(self.partner[a]), float(self.best[a])
@@ -128,7 +131,10 @@ class _Clusters:
             yield (a, b), change
 
     def _join(self, a: int, b: int) -> None:
-        """Merge cluster b into cluster a, which has no fewer shares of points, and update all pairs with a or b."""
+        """Merge cluster b into cluster a in place, and update all pairs with a or b.
+
+        Cluster a should have shares of at least as many points as b, because the shares of b are moved.
+        """
         corrections = self._corrections(a, b)
         self.of[self.of == b] = a
         numbers = np.concatenate([self.pairs[a], self.pairs[b]])
@@ -203,7 +209,7 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
     """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
-    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # `_summed` needs pair and index in 63 bits.
+    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # Both ids and the index of a value fit in 63 bits.
     step = max(1, most // max(1, H * (H - 1) // 2))
     for begin in range(0, len(points.ids) if H > 1 else 0, step):
         rows = slice(begin, begin + step)
@@ -218,9 +224,10 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the pairs of one component of each point with m others, and the decrease of entropy at this point.
+    """Return the pairs of one component of each point with m others, and the point's share in their decreases.
 
-    The result is three arrays (smaller id, greater id, w g(s, t)) with one entry for each pair of positive shares.
+    The result is three arrays: smaller id, greater id, and the decrease of entropy w g(s, t), with g as in `gain`.
+    Each array has one entry for each pair of positive shares.
     ids, s (n,): a component of each point and its share    others, t (m, n): other components and their shares
     weights (n,): weights w of the points
     """

@@ -140,9 +140,10 @@ def _by_entropy(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight
 
 
 def _completed(joins: Joins, centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Return the joins followed by joins of the remaining clusters, which share no point, by Ward's criterion.
+    """Return the given joins, followed by joins of the remaining clusters by Ward's criterion.
 
-    The added joins do not change the entropy. centers (C, D), weights (C,): of the components
+    The remaining clusters share no point, so the added joins do not change the entropy.
+    centers (C, D), weights (C,): centers and weights of the C components
     """
     C = len(centers)
     of = np.arange(C)

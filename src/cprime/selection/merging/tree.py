@@ -120,12 +120,12 @@ class MergeTree:
 
     @property
     def n_components(self) -> int:
-        """Return the number of leaves, C."""
+        """Return C, the number of components, which are the leaves of the tree."""
         return len(self.children) + 1
 
     @cached_property
     def entropy_(self) -> NDArray[np.float64]:
-        """Return the entropy [nats] of the assignment to n clusters, at index n − 1: (n_components,).
+        """Return an array (n_components,) with the entropy [nats] of the assignment to n clusters at index n − 1.
 
         Raises AttributeError if the criterion is "ward".
         """
@@ -136,7 +136,7 @@ class MergeTree:
 
     @cached_property
     def increase_(self) -> NDArray[np.float64]:
-        """Return the total increase of J by the joins from C to n clusters, at index n − 1: (n_components,).
+        """Return an array (n_components,) with the increase of J by the joins from C to n clusters at index n − 1.
 
         Raises AttributeError if the criterion is "entropy".
         """

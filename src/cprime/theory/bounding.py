@@ -29,7 +29,7 @@ _SECONDS = 0.02 / 500**3
 # The size of parts is such that this number of iterations of the relaxation takes this share of the time limit.
 _ITERATIONS = 60
 _SHARE = 0.5
-# Share of the time for iterations of the relaxation, if there are several parts, or one. The rest is for verification.
+# Share of the time for iterations of the relaxation: with several parts, with one part. The rest is for verification.
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
 # Share of the time limit for the division of rows into parts.
 _MATCHED = 0.1
@@ -39,9 +39,9 @@ _LEAST_ROWS, _MOST_ROWS = 200, 1500
 _PER_CLUSTER = 12
 # Memory of the relaxation in bytes, divided by the square of the number of rows.
 _BYTES = 200
-# Greatest ratio of two weights for which the exact program in one dimension is used.
+# Greatest ratio of two weights for which the exact algorithm for one dimension is used.
 _LARGEST_RATIO = 2.0**64
-# Relative rounding error of the sums in the exact program for one dimension, which have 104 bits.
+# Relative rounding error of the sums in the exact algorithm for one dimension, which have 104 bits.
 _TWOFOLD = 2.0**-96
 # The spectral bound is computed if the number of columns or that of rows is at most this.
 _WIDEST = 3000
@@ -102,17 +102,17 @@ class Instance:
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
-        """Return the rows times the roots of their weights, (n, D), and these roots, (n,)."""
+        """Return the distinct rows times the square roots of their weights, (n, D), and these roots, (n,)."""
         roots = np.sqrt(self.weights)
         return self.X * roots[:, np.newaxis], roots
 
     def unscaled(self, value: float) -> float:
-        """Return a lower bound of the least error J* of the original rows.
+        """Return a lower bound of J*, the least k-means error of the original rows, in their units.
 
-        value: lower bound of J* for U, the rows X times the roots of their weights
-        Let u be the unit roundoff. Each entry of U has a relative error of at most 4 u, and J is the squared distance
-        of U to a subspace that depends only on the partition. So the root of J* changes by at most 4 u times the root
-        of the sum of the squares of U. Sums of the weights of equal rows have a relative error, which J* also has.
+        value: lower bound of J* for U, the scaled rows X times the square roots of their weights
+        Rounding errors are subtracted. Let u be the unit roundoff. Each entry of U has a relative error of at most 4 u,
+        and J is the squared distance of U to a subspace that depends only on the partition. So √J* changes by at most
+        4 u times the Euclidean norm of U. Sums of the weights of equal rows have a relative error, which J* also has.
         """
         U, _ = self.rows
         root = sqrt(max(value, 0.0)) * (1 - 4 * UNIT) - 4.5 * UNIT * sqrt(sum_of_squares(U))
@@ -150,7 +150,7 @@ class Bound:
 
 
 def best_bound(instance: Instance, seconds: float, tol: float, memory: float, key: Key) -> Bound:
-    """Return the greatest lower bound of J*, the least k-means error, that any of the methods finds.
+    """Return the greatest lower bound of J*, the least k-means error, that any method finds, as a `Bound`.
 
     seconds: time limit    memory: limit in bytes    key: random key
     tol: a method ends when its bound is below J of the instance's labels by at most this share
@@ -198,7 +198,7 @@ def _scaled(X: Floats) -> tuple[Floats, int]:
 
 
 def _on_a_line(instance: Instance) -> Bound | None:
-    """Return the least k-means error as a `Bound`, by the exact program for rows in one dimension.
+    """Return the least k-means error as a `Bound`, by the exact algorithm for rows in one dimension.
 
     Return None if there are more dimensions, or if rounding or very different weights prevent an exact result.
     """
@@ -206,7 +206,7 @@ def _on_a_line(instance: Instance) -> Bound | None:
     if instance.X.shape[1] > 1 or weights.max() > _LARGEST_RATIO * weights.min():
         return None
     order = np.argsort(x)
-    # Distinct values may have become equal when the mean was subtracted.
+    # Distinct values may have become equal by rounding when the mean was subtracted; the algorithm needs distinct ones.
     if not (np.diff(x[order]) > 0).all():
         return None
     starts = cut_line(x[order], weights[order], instance.n_clusters)

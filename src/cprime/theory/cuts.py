@@ -64,7 +64,7 @@ class Cuts:
         """Return the matrix A (n_cuts, n²) of coefficients, where each cut is the inequality <A_row, Z> <= 0.
 
         Z (n, n) is the matrix of a partition. Rows of A are divided by their Euclidean lengths.
-        roots (n,): roots of the weights of the n rows of data
+        roots (n,): square roots of the weights of the n rows of data
         """
         n, m = len(roots), len(self)
         cut = np.arange(m)
@@ -86,7 +86,7 @@ class Cuts:
         """Return Σ f_m A_m and Σ f_m |A_m|, (n, n) each, over the cuts <A_m, Z> <= 0.
 
         Also return the greatest number of cuts in which an entry of Z occurs.
-        factors (n_cuts,): f_m    roots (n,): roots of the weights of the n rows of data
+        factors (n_cuts,): f_m    roots (n,): square roots of the weights of the n rows of data
         """
         n = len(roots)
         if not len(self):
@@ -99,7 +99,7 @@ class Cuts:
 def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
     """Return the new cuts (inequalities) that Z (n, n) violates most, the most violated first.
 
-    roots (n,): roots of the weights    known: cuts that are left out    most: maximum number of cuts in the result
+    roots (n,): square roots of the weights    known: cuts that are left out    most: maximum length of the result
     """
     n = len(Z)
     Y = Z / np.outer(roots, roots)

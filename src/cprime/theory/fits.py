@@ -1,7 +1,7 @@
 """Fits by the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
 
-This is short NumPy code for readers; `cprime.GaussianMixture` is the fast form. This file alternates assignment and
-refit. The gradient descent for posterior assignment is in `posterior.py`.
+This is short NumPy code for readers; `cprime.GaussianMixture` is the fast form. For hard and soft assignment, this file
+alternates assignment and refit. The gradient descent for posterior assignment is in `posterior.py`.
 """
 
 from dataclasses import dataclass

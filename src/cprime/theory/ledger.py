@@ -65,7 +65,7 @@ class Identity:
 
     @property
     def difference(self) -> float:
-        """Return the left side minus the right side."""
+        """Return the left side of the equation or inequality minus the right side."""
         return self.left - self.right
 
     @property
@@ -302,7 +302,10 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
-    """Return the sums over all rows from which the identities follow; computed in blocks to avoid an N×C array."""
+    """Return the sums over the rows X (n, D) from which both sides of eqs. (14) to (20) of Lücke & Forster follow.
+
+    They are computed in blocks of rows, to avoid an N×C array.
+    """
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()

@@ -60,7 +60,7 @@ def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
 
 
 def log_weights(weights: Floats) -> Floats:
-    """Return the logarithms of mixing weights, −∞ if a weight is zero."""
+    """Return the logarithms (C,) of mixing weights (C,); −∞ if a weight is zero, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
 
@@ -316,14 +316,14 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) of all densities, in one dimension, at the probabilities of `Univariate`."""
+        """Return quantiles (m,) of all densities, in one dimension, as `Univariate.breakpoints` does."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 
 
 @singledispatch
 def densities_of(model: Any) -> MixtureDensity | None:
-    """Return the densities of a fitted estimator, or `model` itself if it has densities; None for other objects."""
+    """Return the `MixtureDensity` of a fitted estimator, or `model` itself if it is one; None for other objects."""
     return model if isinstance(model, MixtureDensity) else None
 
 
@@ -343,7 +343,10 @@ def _(estimator: GaussianMixture | StudentTMixture) -> Gaussians | StudentTs:
 
 
 def as_mixture(model: Any, name: str) -> MixtureDensity:
-    """Return `model` itself, or the densities of a fitted estimator; raise TypeError, with `name`, if it is neither."""
+    """Return `model` if it is a `MixtureDensity`, or that of a fitted estimator; raise TypeError for other objects.
+
+    name: name of the argument, for the message
+    """
     found = densities_of(model)
     if found is None:
         raise TypeError(

@@ -23,7 +23,7 @@ def divide(
 ) -> list[NDArray[np.intp]]:
     """Return n_parts arrays of row indices, ascending: a division of the rows in which parts are small copies of all.
 
-    U (n, D): rows times roots of weights    labels (n,): clusters of a good partition
+    U (n, D): rows times square roots of weights    labels (n,): clusters of a good partition
     rng: random numbers, by which the division is drawn before rows are swapped
     deadline: a value of `time.monotonic`, after which no rows are swapped
     """

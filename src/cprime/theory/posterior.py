@@ -102,7 +102,7 @@ class CovarianceShape(Protocol):
 
     @property
     def is_logarithm(self) -> NDArray[np.bool_]:
-        """Return the mask (E,) of the numbers that are logarithms of entries on the diagonal of L."""
+        """Return a mask (E,): which of the E numbers of a component are logarithms of diagonal entries of L."""
 
     def restricted(self, covariance: Floats) -> Floats:
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""

@@ -45,7 +45,7 @@ class Relaxation:
     """Solver of the semidefinite relaxation of k-means for n rows and C clusters, by ADMM.
 
     ADMM is the alternating direction method of multipliers.
-    U (n, D): rows times roots of weights    roots (n,): roots s of the weights    n_clusters: C, at least 2 and below n
+    U (n, D): rows times square roots of weights    roots (n,): these roots, s    n_clusters: C, at least 2 and below n
     labels (n,): clusters of a good partition, from which the first multipliers are computed
     bound: greatest lower bound (value of the dual) so far, not corrected for rounding errors
     best: multipliers of this bound    Z (n, n): matrix of the last iteration, which approximates that of a partition
@@ -249,10 +249,10 @@ def _planted(gram: Floats, members: Floats, lengths: Floats, level: float) -> Fl
     """Return multipliers B (n, n) >= 0 of the semidefinite relaxation, optimal if the clusters are far apart.
 
     B has blocks of rank 1 for pairs of clusters, and 0 inside clusters. It follows from the optimality conditions
-    (level I + y sᵀ + s yᵀ − G − B) m_c = 0, where G is `gram` (n, n), s the roots of weights, y a vector, and m_c the
-    columns of `members` (n, C): roots of weights of the rows of cluster c, divided by their length. `lengths` (C,) are
-    the products sᵀ m_c. Negative numbers, for rows near other clusters, are replaced by 0. Source: Iguchi, Mixon,
-    Peterson & Villar, "Probably certifying k-means clustering" (2017).
+    (level I + y sᵀ + s yᵀ − G − B) m_c = 0, where G is `gram` (n, n), s the square roots of the weights, y a vector.
+    The columns m_c of `members` (n, C) are s for the rows of cluster c, 0 for other rows, divided by their length.
+    `lengths` (C,) are the products sᵀ m_c. Negative numbers, for rows near other clusters, are replaced by 0. Source:
+    Iguchi, Mixon, Peterson & Villar, "Probably certifying k-means clustering" (2017).
     """
     n, C = members.shape
     own = members.argmax(axis=1)

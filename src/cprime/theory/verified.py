@@ -87,8 +87,8 @@ def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) ->
     """Return a lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if it cannot be verified.
 
     given: multipliers of the relaxation, from which the bound is computed
-    U (n, D): rows times roots of weights; numbers of the order of 1, taken as exact
-    roots (n,): roots of the weights, rounded    n_clusters: C, at least 1 and below n
+    U (n, D): rows times square roots of weights; numbers of the order of 1, taken as exact
+    roots (n,): square roots of the weights, rounded    n_clusters: C, at least 1 and below n
     """
     D = U.shape[1]
     total = sum_of_squares(U)
@@ -100,7 +100,7 @@ def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) ->
     weight = float(roots @ roots)
     products = M @ roots
     square = float(roots @ products)
-    # y is such that s is an eigenvector of N with this eigenvalue, which is then among the C largest ones.
+    # y is chosen so that N has the eigenvector s (`roots`), with this eigenvalue, which is among the C largest ones.
     ahead = float(linalg.norm(M))
     y = (products - roots * (square / (2 * weight) + ahead / 2)) / weight
     N = M - np.outer(y, roots) - np.outer(roots, y)
@@ -119,7 +119,7 @@ def spectral_value(U: Floats, roots: Floats, n_clusters: int) -> float:
     """Return the spectral lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if not verified.
 
     It is the total scatter minus the C − 1 largest eigenvalues of Uᵀ U (Zha, He, Ding, Gu & Simon, 2001).
-    U (n, D): rows, whose weighted mean is nearly 0, times roots of weights    roots (n,): roots of weights
+    U (n, D): rows, whose weighted mean is nearly 0, times square roots of weights    roots (n,): these roots
     n_clusters: C >= 1
     """
     n, D = U.shape

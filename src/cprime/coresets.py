@@ -213,8 +213,8 @@ def sensitivity(
 def _checked(
     X: ArrayLike, m: int, sample_weight: ArrayLike | None, random_state: Any
 ) -> tuple[NDArray, NDArray[np.float64], np.random.RandomState]:
-    """Return the data as a checked array, the weights (n,) and the source of random numbers."""
-    with np.errstate(invalid="ignore"):  # Sums of X in this check may give ∞ − ∞.
+    """Check the arguments of a coreset; return X as an array (n, D), the weights (n,) and the random generator."""
+    with np.errstate(invalid="ignore"):  # The check sums X, and ∞ − ∞ in such a sum would issue a warning.
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -231,7 +231,10 @@ def _checked(
 
 
 def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: np.random.RandomState) -> Coreset:
-    """Draw m rows with probabilities w · ratio (n,), whose sum is 1; return a coreset with weights 1 / (m · ratio)."""
+    """Draw m rows of the data with probabilities w · ratio; return a coreset with the weights 1 / (m · ratio).
+
+    w (n,): weights of the rows    ratio (n,): draw probability divided by weight; the probabilities sum to 1
+    """
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
     points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
     return Coreset(points, 1 / (m * ratio[indices]), indices)

@@ -249,7 +249,7 @@ def _write(
     photographs: tuple[np.ndarray, np.ndarray],
     X: np.ndarray,
 ) -> None:
-    """Write the models, the pictures and the report of the k-means fit with default arguments."""
+    """Write models, pictures, and the report of the k-means fit with default arguments to the folder `output`."""
     from cprime.cli.demo_pictures import Descent, GapCurve, draw_codebook, draw_curves, draw_photographs
 
     k_means, mixture = fits[-1].estimator, models[-1].estimator

@@ -75,7 +75,7 @@ class InputData:
 
 
 def opened(path: str | Path, request: Request, expected: Sequence[str] | np.ndarray | None = None) -> InputData:
-    """Open the data at `path`, select rows and columns, and return them without filling of missing values or scaling.
+    """Open the data at `path`, select rows and columns, and return these as `InputData`, neither filled nor scaled.
 
     expected: names of the columns to take from a table if the request names no columns, or None
 

@@ -226,7 +226,7 @@ def _as_options(message: str) -> str:
 
 
 def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
-    """Set the matrix in the file `init` as the initial centers; do nothing if `init` is not a file."""
+    """Set the estimator's initial centers to the matrix in the file `init`; do nothing if `init` is not a file."""
     if init is None or not Path(init).suffix:
         return
     X: np.ndarray = centers_in(init)

@@ -97,7 +97,7 @@ def partition(folder: Path) -> Iterator[Partition]:
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
-    """Return the values of a column in the order of the indices `order`, as an Arrow array without dictionary."""
+    """Return the values of a column at the indices `order` as an Arrow array, decoded if it is dictionary-encoded."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):

@@ -76,7 +76,7 @@ def _largest(weights: NDArray[np.float64]) -> list[int]:
 
 
 def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
-    """Return the position of each of n clusters in `chosen`: (n,). Clusters not in it have the last position."""
+    """Return the position (n,) of each of n clusters in the list `chosen`; that of clusters not in it is the last."""
     out = np.full(n, len(chosen) - 1, dtype=np.intp)
     for place, c in enumerate(chosen):
         if c >= 0:

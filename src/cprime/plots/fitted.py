@@ -92,9 +92,10 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
 
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
-    """Fit a clone; return it, its parameters after each iteration, and whether these begin with the initial ones.
+    """Fit a clone of the estimator again, to record its parameters after each iteration.
 
-    If there are several initializations, the parameters are those of the selected one.
+    Returns the fitted clone, a list of models, and whether the first model has the initial parameters. If there are
+    several initializations, the models are those of the selected one.
     """
     refit = clone(estimator)
     if getattr(estimator, "neighbors_", None) is None:

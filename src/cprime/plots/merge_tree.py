@@ -96,7 +96,10 @@ class MergeTreeDisplay:
         panels_shown: Sequence[str] = PANELS,
         **options: Any,
     ) -> Self:
-        """Join the components of a fit, with the arguments of `cprime.selection.merge`, and show the resulting tree."""
+        """Join the components of a fit, draw the resulting tree, and return the display.
+
+        Arguments are those of `cprime.selection.merge`, of `from_tree`, and of `plot`.
+        """
         tree = merge(estimator, X, **options)
         shown: dict[str, Any] = {"n_leaves": n_leaves, "colors": colors, "panels_shown": panels_shown}
         return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, **shown)

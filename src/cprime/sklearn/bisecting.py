@@ -141,7 +141,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         if isinstance(points, Dense) and points.array.size <= _AT_ONCE:
             offsets = np.array([0, len(points)])
             fit = lloyd_many(points, offsets, start[np.newaxis], self.max_iter, 0.0, weights, least_shift=self.tol)
-            if fit.n_iterations[0] > 0:  # Otherwise a cluster has become empty.
+            if fit.n_iterations[0] > 0:  # It is 0 if a cluster has become empty, which only the code below supports.
                 return Block(points, weights).weighted_sum(fit.squares), fit.labels, fit.centers[0], fit.squares
         data = weighted(points.given(), weights)
         plan = em.FitPlan(1, Full(), em.Lloyd(em.Settings(self.max_iter, self.tol, least_shift=self.tol)))

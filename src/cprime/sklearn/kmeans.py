@@ -117,9 +117,10 @@ class Printer:
         self._before: NDArray | None = None
 
     def starting(self, init: Any) -> Callable[..., NDArray] | Any:
-        """Return `init` with scikit-learn's message about the initialization.
+        """Return the argument `init` of k-means, such that "Initialization complete" is printed as by scikit-learn.
 
-        A function is replaced by one that also prints the message; for other values, it is printed at once.
+        A function is replaced by one that prints this after its call. Other values are returned unchanged, and the text
+        is printed at once.
         """
 
         def centers_of(*args: Any, **kwargs: Any) -> NDArray:

@@ -44,7 +44,10 @@ def _of_another_library(X: Any) -> bool:
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn, with the argument xp (array namespace) that versions from 1.8 on require."""
+    """Call a method of scikit-learn that returns nothing, with the argument xp (array namespace) if it has this.
+
+    Versions of scikit-learn from 1.8 on require xp.
+    """
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
@@ -217,9 +220,9 @@ class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
-        """Set the attributes with the initial parameters to those of scikit-learn.
+        """Set `weights_`, `means_` and `precisions_cholesky_` to the initial parameters of scikit-learn's mixture.
 
-        Random draws are the same, but k-means is computed by cprime.
+        Random draws are the same as in scikit-learn, but k-means is computed by cprime.
         """
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):

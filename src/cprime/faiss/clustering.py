@@ -137,7 +137,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            # All steps but the first start from given centers, for which the default "auto" makes no exchange steps.
+            # Steps after the first start from given centers, with which exchange="auto" would mean no exchange steps.
             arguments.setdefault("exchange", True)
 
             def step(part: Any, start: Any) -> KMeans:
@@ -195,7 +195,10 @@ class _StatsCallback:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def iteration_stats(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Return FAISS's record of each iteration of the selected initialization; its last `obj` is the final one."""
+        """Return FAISS's record, a dict, of each iteration of the selected initialization.
+
+        The last record has the objective `obj` of the final centroids, those before it have `obj` of their iteration.
+        """
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

@@ -99,9 +99,9 @@ def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threa
 
 
 def _enough(groups: Ids, k: int) -> Ids:
-    """Return groups (n,) after splits of groups of equal points, so that there are k groups.
+    """Return the groups (n,) of n points after splits of groups of equal points, until there are k groups.
 
-    Each split removes the last point of the largest group, which becomes a group alone.
+    A split takes the last point out of the largest group; this point becomes a group of its own.
     """
     groups = groups.copy()
     for j in range(int(groups.max()) + 1, k):

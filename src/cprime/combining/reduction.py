@@ -192,7 +192,7 @@ def _join(components: Gaussians, n_groups: int) -> Ids:
     for _ in range(n - n_groups):
         joins.join_cheapest()
     roots = np.arange(n)
-    # Joins are read from the last to the first, so that the final group of `into` is known when i is assigned to it.
+    # Joins are read from the last to the first, so `roots` has the final index of `into` before it is copied to i.
     for i, into in reversed(joins.pairs):
         roots[i] = roots[into]
     return in_order(roots)

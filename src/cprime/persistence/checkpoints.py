@@ -90,7 +90,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # The file FIT marks the folder as a checkpoint.
+                if path.name != FIT:  # The file FIT stays, because it marks the folder as a checkpoint.
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -213,7 +213,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return text for an error about an entry of a fit's description that differs from the stored fit: both values."""
+    """Return an error text that shows how an entry of a fit's description differs from that of the stored fit.
+
+    name: the entry    before, now: its value in the stored fit and in the present one
+    """
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":

@@ -71,7 +71,7 @@ class RowsProgress:
     ----------
     n_rows : int, default=0
         Number of rows of the data. The bar moves if its method `rows` is passed to the method `watched` of the data
-            source that is read.
+        source that is read.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -187,7 +187,7 @@ class ProgressBar(RowsProgress):
         if not _logger.isEnabledFor(logging.INFO):  # If INFO is enabled, log lines would break the bar.
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds of fits; `tol` is that of a fit.
+        rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds, to which `tol` does not apply.
         limit, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(limit, tol)
         self._n_init = 1 if rounds else estimator.n_init

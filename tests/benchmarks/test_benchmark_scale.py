@@ -88,7 +88,7 @@ def test_more_machines_compute_faster_and_wait_longer():
         assert ways["reduced by rows"] < ways["tree of 2"] <= ways["tree of 8, as it is"] <= ways["all to the driver"]
     one = Sizes(1, 16, 1000, 33, 1).dense_part * (1 + 1e-9)
     ways = merged(Sizes(10**7, 16, 1000, 33, 10**7), links[3], ONES)
-    assert ways["tree of 8, as it is"] == pytest.approx(22 * one, rel=1e-3)  # parts: 512, 64, 8, and 8 of the driver
+    assert ways["tree of 8, as it is"] == pytest.approx(22 * one, rel=1e-3)  # 512 parts become 64, then 8, then one
     assert ways["all to the driver"] == pytest.approx(512 * one, rel=1e-3)
 
 

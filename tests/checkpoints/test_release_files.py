@@ -67,7 +67,10 @@ def release(request, tmp_path_factory):
 
 
 def test_classes_in_files_keep_their_names():
-    """Names that classes had in a release stay, even if a class is renamed; two are imported to register them."""
+    """Classes can still be read from files by the names that they had in a release, even if they were renamed.
+
+    The first two lines only use two imports, which register the classes of their modules.
+    """
     assert SoftKMeans
     assert Papers
     found = {name for name, cls in _storable._classes.items() if cls.__module__.startswith("cprime.")}

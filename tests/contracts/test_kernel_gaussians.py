@@ -74,7 +74,10 @@ def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra
 @every_shape
 @every_dtype
 def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, full):
-    """Several rows at once are bit-identical to row by row, with repeated ids and −1 for none."""
+    """Results of several rows computed together equal those of single rows to the last bit.
+
+    Sets of components contain repeated ids, and −1 for no component.
+    """
     X, given, no_lists = clustered(n, D, dtype), gaussians(21, D, dtype, full), np.empty((21, 0), dtype=np.int32)
     kept = np.random.default_rng(D).integers(-1, 21, size=(n, H)).astype(np.int32)
     together = native.search_lists(X, given, no_lists, kept, n_kept)

@@ -10,9 +10,9 @@ import pytest
 from cprime.kernels import instruction_set
 
 HERE = Path(__file__)
-# memory and response to signals do not depend on the instruction set
+# Files that are left out. Memory and response to signals do not depend on the instruction set.
 ELSEWHERE = {HERE.name, "test_kernel_memory.py", "test_kernel_interrupt.py", "test_kernel_interrupt_pieces.py"}
-# tests of kernels that coarse_kernels.cpp compiles again for the sets beyond avx512f
+# Files with tests of kernels that coarse_kernels.cpp compiles again for the instruction sets beyond avx512f.
 COARSE = {"test_kernel_bounds.py", "test_kernel_cells.py", "test_kernel_coarse.py", "test_kernel_keep.py"}
 COARSE |= {"test_kernel_nearest.py", "test_kernel_reassign.py"}
 PARTS = 3  # parts of the files, so that several processors share them

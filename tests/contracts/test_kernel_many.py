@@ -80,7 +80,7 @@ def test_iterations_end_at_the_tolerance(kind):
     X, offsets = problems([400, 400], 2, np.float64)
     centers = np.stack([X[:9], X[400:409]])
     n = [lloyd_many(kind(X), offsets, centers, 50, tol).n_iterations.max() for tol in (1.0, 1e-2, 0.0)]
-    assert n[0] == 2  # the first error has no predecessor
+    assert n[0] == 2  # the least number, because the error is compared with that of the iteration before
     assert n[0] < n[1] < n[2] <= 50
 
 

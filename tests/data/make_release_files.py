@@ -62,11 +62,11 @@ def main(folder: Path) -> None:
 
 
 class Stop(Exception):
-    """Ends a fit from a callback."""
+    """Exception by which a callback ends a fit."""
 
 
 def leave_after(n, estimator, data, folder):
-    """Leave the checkpoint of a fit that ends in iteration n."""
+    """Fit the estimator with a checkpoint in `folder`, and abort it in iteration n, which leaves the checkpoint."""
 
     def watch(row, fit):
         if row["iteration"] >= n:

@@ -118,7 +118,10 @@ def test_the_farthest_of_many():
 
 
 def test_a_distance_below_what_numbers_can_show_is_none():
-    """Squared distances up to 4 D σ²_least, the rounding error of a mean of equal points, are not repaired."""
+    """No point at a squared distance of up to 4 D σ²_least is moved to an empty component.
+
+    The mean of equal points may have such a distance from them, by rounding.
+    """
     x = np.array([[0.0], [2.0]])
     assert repaired([0.1, 500], x=x, floor=1.0)[4] == 0  # (2 − 0.1)² = 3.61 <= 4
     assert repaired([0.1, 500], x=x, floor=0.9)[4] == 1

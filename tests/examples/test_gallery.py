@@ -91,7 +91,7 @@ def choosing_c(said):
 
 
 def lower_bounds(said):
-    """Bounds are below J, the search finds the best clustering, and groups are certified better than a cloud."""
+    """Check that bounds are below J, and that separated groups have a smaller gap than a cloud of points."""
     (one_start, best), bounds = numbers("J = #, J*", said), numbers("J* >= #\n", said)
     assert max(bounds) <= best < one_start
     assert max(numbers("J is at most # %", said)) < 1
@@ -100,7 +100,7 @@ def lower_bounds(said):
 
 
 def clusters_from_components(said):
-    """Joins by entropy recover the shapes; twelve centers and Ward's method do not; twelve clusters are suggested."""
+    """Check that joins by entropy find the shapes, other methods do not, and twelve clusters are suggested."""
     few, joined, ward, followed = numbers("ARI #\n", said)
     assert max(few, ward) < 0.6
     assert min(joined, followed) >= 0.95
@@ -152,7 +152,7 @@ def stars(said):
 
 
 def embeddings_in_a_folder(said):
-    """Most near-duplicates are found with less than 1 % of all products, and few other documents are removed."""
+    """Check that most near-duplicates are found with less than 1 % of all pairs, and few others are removed."""
     assert numbers("compared #% of all pairs", said)[0] < 1
     assert numbers("found #% of the", said)[0] > 85
     assert numbers("\n# documents went that are no copies", said)[0] < 100
@@ -192,7 +192,7 @@ def dask_cluster(said):
 
 
 def denoising(said):
-    """Each mixture denoises better than the one before, and all reduce the noise."""
+    """Check that each mixture denoises better than the one before, and has a higher likelihood."""
     values = [float(value) for value in re.findall(r": (\d+\.\d+) dB", said)]
     assert len(values) == 4
     assert all(after > before + 0.5 for before, after in pairwise(values))
@@ -209,7 +209,7 @@ def regression_with_two_branches(said):
 
 
 def near_duplicates(said):
-    """Most copies are found at every C, and the last C compares less than 1 % of the pairs."""
+    """Check that most copies are found at every C, and that the last C compares less than 1 % of the pairs."""
     compared, found = numbers("compared #%", said), numbers("found #%", said)
     assert compared == sorted(compared, reverse=True)
     assert compared[-1] < 1
@@ -224,7 +224,7 @@ def balanced_sampling(said):
 
 
 def two_lists(said):
-    """The plain inverted file reads the fewest vectors, as the text says."""
+    """Check that the plain inverted file reads the fewest vectors, as the example's text says."""
     read = numbers("recall 0.95 reads # vectors", said)
     assert len(read) == 3
     assert read[0] == min(read)

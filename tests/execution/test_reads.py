@@ -30,9 +30,9 @@ def source(tmp_path):
         (KMeans(30, search="full", max_iter=4, tol=0), 0),
         (KMeans(30, search=Graph(9), exchange=False, max_iter=4, tol=0), 0),
         (KMeans(30, search=Papers("estimated", n_neighbors=5), max_iter=4, tol=0), 0),
-        # two more: sums of the hard assignment to the initial means, and the first active sets
+        # Two more reads compute the sums of the hard assignment to the initial means, and the first active sets.
         (GaussianMixture(30, covariance_type="diag", search="graph", n_active=3, max_iter=4, tol=0), 2),
-        # three more: the first variance, the scatter, and labels, because there are no active sets
+        # Three more reads compute the first variance, the scatter, and labels, because there are no active sets.
         (GaussianMixture(8, covariance_type="tied_spherical", weights="equal", n_active=None, max_iter=4, tol=0), 3),
     ],
 )

@@ -158,9 +158,10 @@ def valid() -> list[Configuration]:
 
 
 def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -> list[Any]:
-    """Return values of a parameter: configurations with all pairs of values of those for which `holds` is true.
+    """Return few configurations, as values of a pytest parameter, among those for which `holds` is true.
 
-    Those that are not needed for every estimator at every size, and for all pairs of the other values, are marked long.
+    They contain every pair of values that occurs in any of these. Fewer suffice for every estimator at every size and
+    all pairs of the other values; the rest is marked long.
     """
     some: list[Configuration] = []
     seen: set[Any] = set()

@@ -22,7 +22,7 @@ every_weights = pytest.mark.parametrize("weights", WEIGHTS)
 
 
 def model_of(X, family, weights):
-    """Return the parameters after two iterations."""
+    """Return the parameters of a mixture, as a model, after two iterations of a fit to X."""
     return mixture(C, family, weights, max_iter=2, **start_of(X, C, family, weights=weights)).fit(X)._parameters()
 
 
@@ -65,7 +65,7 @@ def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted
 
 
 def mixture_of(model, family, weights):
-    """Return an estimator with given parameters."""
+    """Return an unfitted estimator whose fitted attributes are set to the parameters of a model."""
     gm = mixture(C, family, weights)
     gm.means_, gm.covariances_ = model.centers, model.covariances
     gm.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights

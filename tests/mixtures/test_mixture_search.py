@@ -82,7 +82,10 @@ def test_lists_are_the_least_of_all_pairs(family, dtype, G):
 @pytest.mark.parametrize("family", GENERAL)
 @pytest.mark.parametrize("n_kept", [1, 3])
 def test_estimated_lists_are_by_the_mean_cost_of_the_points_won(family, n_kept):
-    """Estimated lists follow eq. (8) of Forster & Lücke with costs as distances, by points that evaluated c̃."""
+    """The estimated list of a component c has the components c̃ of least mean cost, eq. (8) of Forster & Lücke.
+
+    The mean is over the points whose best component is c, and whose search has evaluated c̃.
+    """
     X, model = clustered(300, 3), model_of(family, C=15)
     components = model.components()
     passes = Passes(Papers("estimated", n_neighbors=5, n_explore=2, start="random"), X, components, n_kept)

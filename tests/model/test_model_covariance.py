@@ -18,7 +18,7 @@ from cprime.model.covariance import (
 
 
 def scale_of(variance, shape=(1, 1)):
-    """Return the scale of data whose means are 0."""
+    """Return a `DataScale` with this mean variance, for data whose components have means 0."""
     return DataScale(variance, np.zeros(shape))
 
 

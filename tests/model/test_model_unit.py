@@ -87,7 +87,10 @@ def test_there_are_no_factors_of_directions_without_sums():
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-7])
 def test_directions_that_hardly_differ(apart):
-    """J is of the size of apart², far below the rounding of the counts from which it is computed."""
+    """J about the mean direction, and its increase by a union, are accurate for directions that differ by `apart`.
+
+    J is then of the size of apart², far below the rounding of the counts and sums from which it is computed.
+    """
     generator = np.random.default_rng(0)
     X = np.array([1.0, 0, 0, 0]) + apart * generator.standard_normal((300, 4)) * [0, 1, 1, 1]
     X /= np.linalg.norm(X, axis=1, keepdims=True)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from search_data import kmeans
 
-# At each place, two heavy points lie at a distance of 3 on either side of a center among light points. The center stays
-# there for one iteration. Then the two outer centers, which start farther away, come nearer and each gets a heavy
-# point, so the middle center keeps only the light ones.
+# At each place, two heavy points lie at a distance of 3 on either side of a center among light points.
+# The center stays there for one iteration. Then two outer centers come nearer, and each gets a heavy point.
+# So the middle center keeps only the light points.
 LIGHT = (-5.0, 0.0, 5.0)
 HEAVY = (-3.0, 3.0)
 START = (-7.0, 0.0, 7.0)

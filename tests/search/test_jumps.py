@@ -53,7 +53,7 @@ class SetLabels:
 def test_j_falls_by_what_is_said_before(dtype, weighted):
     C, X = 60, separate(60, 9, 5, dtype)
     labels = (np.arange(len(X)) // 9).astype(np.int32)
-    labels[(labels >= 10) & (labels < 20)] -= 10  # ten components have two clusters each, and ten have half of one
+    labels[(labels >= 10) & (labels < 20)] -= 10  # ten components get two clusters each, others only half a cluster
     for c in range(20, 30):
         labels[np.flatnonzero(labels == c)[::2]] = c - 10
     weights = random_weights(len(X)) if weighted else None
@@ -77,7 +77,10 @@ def test_j_falls_by_what_is_said_before(dtype, weighted):
 
 @pytest.mark.parametrize(("C", "found"), [(16, True), (400, False)])
 def test_halves_of_a_cluster_find_each_other_where_no_list_has_them(C, found):
-    """Two halves of a cluster are found as a pair that no list has, unless all distances cost more than a pass."""
+    """Two halves of a cluster are united although neither is in the neighbor list of the other, for few components.
+
+    For many components, the distances of all pairs of centers are not computed, because they cost more than a pass.
+    """
     X = separate(C, 10, 4)
     labels = (np.arange(len(X)) // 10).astype(np.int32)
     labels[labels == 1] = 0

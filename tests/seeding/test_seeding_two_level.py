@@ -26,7 +26,11 @@ def test_shares_sum_to_c_and_leave_no_cell_overdrawn(n_clusters):
 
 
 def test_shares_follow_the_distortion_by_zadors_power():
-    """J falls with the number of cells as k^(-2/4), because 100 cells lower J from 100 to 10, so the power is 4/6."""
+    """Cells get numbers of centers in proportion to the power 4/6 of their J, by Zador's law.
+
+    J falls with the number k of cells as k^(−2/4), because k = 100 cells lower J from 100 to 10. If J of a cell falls
+    as k^(−a) with its number k of centers, the best power is 1/(1 + a), here 4/6.
+    """
     distortion = np.full(100, 0.05)
     distortion[:50] = 0.15
     share = _shares(distortion, 100.0, np.full(100, 10**6), 10**5)
@@ -64,9 +68,9 @@ def test_labels_are_near_centers(n_clusters, dtype, weighted):
         truth = Dense(X).nearest(centers)[1][:, 0].astype(float)
         excess.append(there.sum() / truth.sum())
         nearest_found.append(np.mean(there <= truth * (1 + 1e-4)))
-    # Medians over ten starts; for a dozen other data sets they reach 1.38, 1.27 and 1.08. Few cells offer few
-    # candidates, so now and then all points of a far cluster get the second nearest center. Means would be affected:
-    # 1.5 at 60 centers.
+    # These are medians over ten starts; for a dozen other data sets they reach 1.38, 1.27 and 1.08.
+    # Few cells offer few candidates, so now and then all points of a far cluster get the second nearest center.
+    # Means would be affected: 1.5 at 60 centers.
     assert np.median(excess) <= {1: 1.0, 2: 1.4, 60: 1.3, 400: 1.1}[n_clusters]
     assert np.mean(nearest_found) > (0.6 if n_clusters == 2 else 0.9)
 

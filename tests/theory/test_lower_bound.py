@@ -50,7 +50,7 @@ def least_cost(X, n_clusters, weights=None):
 
 
 def matrix(labels, roots):
-    """Return the matrix Z (n, n) of a clustering of rows with these roots of weights."""
+    """Return the matrix Z (n, n) of a clustering of rows; roots (n,): square roots of the weights of the rows."""
     members = np.equal.outer(labels, np.unique(labels)) * roots[:, np.newaxis]
     return (members / np.square(members).sum(axis=0)) @ members.T
 

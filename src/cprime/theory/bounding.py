@@ -21,33 +21,23 @@ from cprime.theory.verified import UNIT, dual_value, growth, spectral_value, sum
 
 Labels = NDArray[np.intp]
 
-# Branch and bound: maximum number of distinct rows, and of assignments of a row to a cluster that it tries.
-_FEW = 24
-_ASSIGNMENTS = 2_000_000
+_FEW = 24  # Maximum number of distinct rows for which branch and bound is tried.
+_ASSIGNMENTS = 2_000_000  # Maximum number of assignments of a row to a cluster that branch and bound tries.
 # Estimated seconds of an iteration of the semidefinite relaxation, divided by the cube of the number of rows.
 _SECONDS = 0.02 / 500**3
-# The size of parts is such that this number of iterations of the relaxation takes this share of the time limit.
-_ITERATIONS = 60
-_SHARE = 0.5
+_ITERATIONS = 60  # Rows are divided into parts so small that this number of iterations takes _SHARE of the time limit.
+_SHARE = 0.5  # Share of the time limit that is planned for _ITERATIONS iterations of the relaxations of all parts.
 # Share of the time for iterations of the relaxation: with several parts, with one part. The rest is for verification.
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
-# Share of the time limit for the division of rows into parts.
-_MATCHED = 0.1
-# Least and greatest number of rows of a part.
-_LEAST_ROWS, _MOST_ROWS = 200, 1500
-# Least number of rows of a part, divided by the number of clusters.
-_PER_CLUSTER = 12
-# Memory of the relaxation in bytes, divided by the square of the number of rows.
-_BYTES = 200
-# Greatest ratio of two weights for which the exact algorithm for one dimension is used.
-_LARGEST_RATIO = 2.0**64
-# Relative rounding error of the sums in the exact algorithm for one dimension, which have 104 bits.
-_TWOFOLD = 2.0**-96
-# The spectral bound is computed if the number of columns or that of rows is at most this.
-_WIDEST = 3000
-# Number of initializations of the k-means fit to the solution of the relaxation.
-_STARTS = 20
-# The k-means fit to the rows has at most this number of initializations, and of initializations times N·C·D.
+_MATCHED = 0.1  # Maximum share of the time limit that the division of the rows into parts takes.
+_LEAST_ROWS, _MOST_ROWS = 200, 1500  # Least and greatest number of rows of a part, if the rows are divided.
+_PER_CLUSTER = 12  # A part has at least this number of rows for each cluster.
+_BYTES = 200  # Bytes of memory that the relaxation needs, divided by the square of the number of rows.
+_LARGEST_RATIO = 2.0**64  # Greatest ratio of two weights for which the exact algorithm for one dimension is used.
+_TWOFOLD = 2.0**-96  # Relative rounding error of the sums of 104 bits in the exact algorithm for one dimension.
+_WIDEST = 3000  # The spectral bound is computed if the number of columns or that of rows is at most this.
+_STARTS = 20  # Number of initializations of the k-means fit to the solution of the relaxation.
+# Limits of the number of initializations of the k-means fit to the rows, and of this number times N·C·D.
 _MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000
 
 

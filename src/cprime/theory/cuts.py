@@ -17,12 +17,10 @@ from scipy import sparse
 
 from cprime.theory.mixtures import Floats
 
-# Greatest number of new triangle inequalities that have the same row i.
-_MOST_OF_ROW = 2000
+_MOST_OF_ROW = 2000  # Greatest number of new triangle inequalities that have the same row i.
 # Least violation of a new inequality, divided by the mean diagonal entry of the matrix Y of the partition.
 _LEAST = 1e-4
-# Least Y_ij / Y_ii for which triangle inequalities with the rows i and j are examined.
-_SUPPORT = 1e-3
+_SUPPORT = 1e-3  # Least Y_ij / Y_ii for which triangle inequalities with the rows i and j are examined.
 
 
 @dataclass(frozen=True)
@@ -38,18 +36,18 @@ class Cuts:
 
     @classmethod
     def none(cls) -> Self:
-        """Return an empty set of cuts."""
+        """Return `Cuts` without any inequality."""
         return cls(*(np.empty(0, dtype=np.intp) for _ in range(3)))
 
     def __len__(self) -> int:
         return len(self.i)
 
     def chosen(self, which: NDArray) -> "Cuts":
-        """Return the cuts selected by a mask or by indices."""
+        """Return the cuts (inequalities) that `which`, a mask (n_cuts,) or indices, selects, as new `Cuts`."""
         return Cuts(self.i[which], self.j[which], self.k[which])
 
     def joined(self, other: "Cuts") -> "Cuts":
-        """Return these cuts, followed by those of `other`."""
+        """Return new `Cuts`: the inequalities of this instance, followed by those of `other`."""
         return Cuts(*(np.concatenate(pair) for pair in zip(self._all, other._all, strict=True)))
 
     @property

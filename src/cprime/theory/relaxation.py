@@ -19,25 +19,19 @@ from cprime.theory.cuts import Cuts, violated
 from cprime.theory.mixtures import Floats
 from cprime.theory.verified import Multipliers
 
-# Factor of over-relaxation in ADMM (alternating direction method of multipliers).
-_RELAXED = 1.6
-# First penalty of ADMM, and eigenvalue for the first multipliers, divided by the largest scatter of a cluster.
+_RELAXED = 1.6  # Factor of over-relaxation in ADMM (alternating direction method of multipliers).
+# First penalty of ADMM, and argument `level` of `_planted`; both are divided by the largest scatter of a cluster.
 _PENALTY, _PLANTED = 2.0, 0.5
-# Number of iterations between two evaluations of the dual.
-_CHECKED = 10
-# Maximum number of evaluations of the dual before cuts (inequalities) are added, and after each addition.
+_CHECKED = 10  # Number of iterations between two evaluations of the lower bound, which is the value of the dual.
+# Maximum number of evaluations of the bound before cuts (inequalities) are added, and after each addition.
 _PLAIN, _WITH_CUTS = 40, 10
-# Maximum number of additions of cuts, and of cuts that are added at a time.
-_ROUNDS = 40
-_NEW_CUTS = 3000
-# Number of gradient steps of the projection on the set of matrices that satisfy the cuts.
-_INNER = 10
-# The iterations end if the bound increases by less than this share: from one evaluation to the next, and by new cuts.
+_ROUNDS = 40  # Maximum number of times that cuts (inequalities) are added.
+_NEW_CUTS = 3000  # Maximum number of cuts (inequalities) that are added at a time.
+_INNER = 10  # Number of gradient steps of the projection on the set of matrices that satisfy the cuts (inequalities).
+# Iterations end if the bound increases by less than this share of J: between two evaluations, and by new cuts.
 _STALLED = 2e-4, 1e-5
-# The penalty is changed if one of the primal and dual residuals exceeds this multiple of the other.
-_BALANCE = 4.0
-# Number of power iterations for the largest eigenvalue of the matrix of cuts.
-_POWER = 20
+_BALANCE = 4.0  # The penalty is changed if one of the primal and dual residuals exceeds this multiple of the other.
+_POWER = 20  # Number of power iterations for the largest eigenvalue of the matrix of cuts.
 
 
 @dataclass

@@ -44,12 +44,12 @@ class Multipliers:
 
 
 def growth(n: int) -> float:
-    """Return γ_n = n u / (1 − n u), the bound of the relative error of a sum or scalar product of n terms."""
+    """Return the bound γ_n = n u / (1 − n u) of the relative error of a sum of n terms, with the unit roundoff u."""
     return n * UNIT / (1 - n * UNIT)
 
 
 def sum_of_squares(values: Floats) -> float:
-    """Return the sum of the squares, with a relative error of at most 2 u."""
+    """Return the sum of the squares of all values, with a relative error of at most twice the unit roundoff."""
     return fsum(np.square(values).ravel().tolist())
 
 

@@ -230,7 +230,7 @@ class Mixture(FittedMixture):
         return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:
-        """Return the parameters before the first update of `partial_fit`, initialized from the first batch `data`."""
+        """Return the model that the first call of `partial_fit` updates, initialized from its batch `data`."""
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data, quick=True)
         model = given.first_model(data, self._centers(data, init, key), True)

@@ -71,7 +71,7 @@ class GivenParameters:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return an instance in which all initial parameters are those of `model`, as if the user had given them."""
+        """Return `GivenParameters` in which all initial parameters are those of `model`, as if given by the user."""
         return cls(
             lambda centers, weights: replace(model, centers=centers, weights=weights),
             means=True,

@@ -58,12 +58,12 @@ class Stability:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean agreement for each number of clusters."""
+        """Return the agreement for each number of clusters, averaged over the resamples: (n_fits,)."""
         return self.agreement.mean(axis=1)
 
     @property
     def standard_error(self) -> NDArray[np.float64]:
-        """Return the standard error of `mean`; NaN for one resample."""
+        """Return the standard error of `mean` for each number of clusters, (n_fits,); NaN if there is one resample."""
         n = self.agreement.shape[1]
         return self.agreement.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.full(len(self.agreement), np.nan)
 

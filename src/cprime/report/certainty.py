@@ -41,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: ReportData) -> Certainty | None:
-    """Return the certainty of the rows' assignments; None for k-means, and if there is only one component."""
+    """Return the `Certainty` of the assignments of the examined rows; None for k-means, or for a single component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

@@ -9,10 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime.report.evidence import ReportData, log_sum
 
-# Maximum number of clusters of each model that are drawn individually.
-_MOST = 12
-# Two clusters of different models count as the same if the Jaccard index of their rows is at least this.
-_SAME = 0.9
+_MOST = 12  # Maximum number of clusters of each model that are drawn individually.
+_SAME = 0.9  # Two clusters of different models count as the same if the Jaccard index of their rows is at least this.
 
 
 @dataclass(frozen=True)

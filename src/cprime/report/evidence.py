@@ -17,15 +17,12 @@ from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import Model
 
-# Maximum number of multiplications to compare all examined rows with all components.
-_PRODUCTS = 2 * 10**10
+_PRODUCTS = 2 * 10**10  # Maximum number of multiplications to compare all examined rows with all components.
 # Maximum number of values (rows times features) in memory.
 _VALUES = 2**26
 _LEAST_ROWS = 10_000
-# Maximum number of characters of a feature name on the page.
-_LONGEST = 80
-# Number of components stored for each row in addition to the C′ active ones.
-_MORE = 2
+_LONGEST = 80  # Maximum number of characters of a feature name on the page.
+_MORE = 2  # Number of components stored for each row in addition to the C′ active ones.
 
 
 @dataclass(frozen=True)

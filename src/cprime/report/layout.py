@@ -17,23 +17,16 @@ from cprime.neighbors import exact_lists
 _FEW = 60
 _NEIGHBORS = 12
 _STEPS = 120
-# Number of first steps of t-SNE, in which attraction between neighbors is stronger.
-_EARLY = 40
+_EARLY = 40  # Number of first steps of t-SNE, in which attraction between neighbors is stronger.
 _MAJORISATIONS = 120
-# Maximum number of steps in which overlapping circles are moved apart.
-_APART = 150
-# Positions are weighted means of coordinates and their ranks; this is the weight of the rank.
-_RANKS = 0.25
+_APART = 150  # Maximum number of steps in which overlapping circles are moved apart.
+_RANKS = 0.25  # Positions are weighted means of coordinates and their ranks; this is the weight of the rank.
 # Coordinates are clipped to the interval of their 1 % and 99 % quantiles, extended by this fraction of its length.
 _BEYOND = 0.1
-# Least distance between circles and the edge of the sheet.
-_MARGIN = 8.0
-# Fraction of the area of the sheet that all circles cover.
-_COVERED = 0.3
-# Largest radius, divided by the height of the sheet.
-_LARGEST = 0.16
-# Number of centers whose forces are computed at a time.
-_ROWS = 250
+_MARGIN = 8.0  # Least distance between circles and the edge of the sheet.
+_COVERED = 0.3  # Fraction of the area of the sheet that all circles cover.
+_LARGEST = 0.16  # Largest radius, divided by the height of the sheet.
+_ROWS = 250  # Number of centers whose forces are computed at a time.
 
 
 def layout(

@@ -11,17 +11,13 @@ from cprime.estimators.quality import advice, certificate_text, objective_bound_
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import ReportData
 
-# A cluster is tiny if its size is below this fraction of the mean size.
-_TINY = 1 / 20
-# Two centers coincide if their distance is at most twice this fraction of the mean spread of clusters.
-_SAME = 1e-3
+_TINY = 1 / 20  # A cluster is tiny if its size is below this fraction of the mean size.
+_SAME = 1e-3  # Two centers coincide if their distance is at most twice this fraction of the mean spread of clusters.
 # If a column has at least this fraction of the total variance, the result of the check is "poor", or "look".
 _ALL = 0.99
 _MOST = 0.9
-# The error J counts as near its least value if the relative gap to a lower bound is at most this.
-_NEAR_OPTIMUM = 0.03
-# J per row counts as equal to that of the fit if the relative difference is at most this.
-_AS_FITTED = 0.1
+_NEAR_OPTIMUM = 0.03  # The error J counts as near its least value if the relative gap to a lower bound is at most this.
+_AS_FITTED = 0.1  # J per row counts as equal to that of the fit if the relative difference is at most this.
 
 
 class State(StrEnum):

@@ -33,10 +33,8 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-# If a table of z-scores has more cells or columns, it is shown as a picture.
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24
-# The page's script receives z-scores multiplied by this number and rounded to integers.
-_Z_UNIT = 16
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # If a table of z-scores has more cells or columns, it is shown as a picture.
+_Z_UNIT = 16  # The page's script receives z-scores multiplied by this number and rounded to integers.
 
 
 @dataclass(frozen=True)

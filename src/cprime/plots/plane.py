@@ -14,12 +14,10 @@ from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-# The axes have the same scale if the ratio of their ranges is at most this number.
-_SAME_SCALE = 3
+_SAME_SCALE = 3  # The axes have the same scale if the ratio of their ranges is at most this number.
 # Distance of four auxiliary points that bound the outer Voronoi cells, divided by the range of the centers.
 _FAR = 1000.0
-# Number of vertices of the polygon that is drawn as an ellipse.
-_CORNERS = 73
+_CORNERS = 73  # Number of vertices of the polygon that is drawn as an ellipse.
 
 
 @dataclass(frozen=True)

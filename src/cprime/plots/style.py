@@ -16,12 +16,9 @@ from cprime._utils.style import COLORS
 
 COLUMN = 89 / 25.4  # width in inches of one column of a journal
 GREY = "#808080"
-# Font size in points.
-TEXT = 8
-# If there are more clusters than this number, lines are thin and colors soft.
-MANY = 30
-# Colors of clusters do not include black, because marks other than clusters are black.
-_CLUSTER_COLORS = COLORS[:-1]
+TEXT = 8  # Font size in points.
+MANY = 30  # If there are more clusters than this number, lines are thin and colors soft.
+_CLUSTER_COLORS = COLORS[:-1]  # Colors of clusters do not include black, because marks other than clusters are black.
 # Colors for more than MANY clusters.
 _SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")
 

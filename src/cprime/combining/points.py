@@ -16,14 +16,11 @@ from cprime.em.joins import sums_by
 from cprime.estimators import KMeans
 from cprime.kernels import Dense
 
-# Number of points drawn for each cluster of the result.
-_DRAWN = 1280
-# Maximum number of drawn points times dimensions.
-_MOST_VALUES = 2**25
+_DRAWN = 1280  # Number of points drawn for each cluster of the result.
+_MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions.
 # Least number of points drawn for each center. If this number of points is too large for memory, none are drawn.
 _LEAST_DRAWN = 4
-# Number of initializations of k-means on the means of a mixture.
-_STARTS = 4
+_STARTS = 4  # Number of initializations of k-means on the means of a mixture.
 
 
 class Clusters(NamedTuple):

@@ -37,14 +37,14 @@ from cprime.sources.arrays import ArraySource, SparseSource
 from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
 
-# Largest numbers of copies of the parameters and of the sufficient statistics at a time: in M-steps with momentum.
+# Numbers of copies of parameters and of sufficient statistics at a time, in M-steps with momentum; others have fewer.
 PARAMETERS, SUMS = 3, 5
 # Numbers of copies of parameters and of sufficient statistics at a time, if M-steps overwrite these statistics.
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
 _TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
 _LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists during their update.
 _LIST_ROWS = 65536  # Number of components whose neighbor lists are computed together from the earlier lists.
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # Mean costs of pairs of components: bytes per pair, most pairs in memory.
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # Bytes per pair of components for its mean cost; most pairs at a time.
 _MARGINALS = 100 * 10**6  # Largest size in bytes of tables of marginal densities, which rows with missing values need.
 _FIXED = 3 * 2**20  # Bytes of temporary arrays of compiled kernels, of samples and of Python objects.
 _SMALL = 32  # Least number of features of the small models from whose sizes those of a large model are extrapolated.

@@ -25,11 +25,11 @@ from cprime.sources.foreign import plain
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 # n_active="auto" is C (exact EM) for mixtures of C ≤ EXACT_AUTO components, and KEPT_AUTO for larger mixtures.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# Limits of the partial search: fewest components, fewest pairs of a point and a component in a full search.
+# search="auto" is partial from this number of components, and this number of pairs of a point and a component, on.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
 # init="auto" is "two-level" from this number of components on, because k-means++ of many components is slow.
 TWO_LEVEL_COMPONENTS = 4096
-# Limits of the bounded search of k-means: most features, fewest clusters, fewest pairs of a point and a cluster.
+# Limits within which search="auto" is "bounded": most features, fewest clusters, fewest pairs of point and cluster.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists contain all components if rows are sparse.
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")

@@ -93,7 +93,7 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # Deleted here, because `filling` then flushes all files of the folder.
+        path.unlink()  # Deleted before `filling` ends, because this flushes all files in the folder to the disk.
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:

@@ -24,7 +24,7 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Largest rows · features · clusters · log clusters for which fits are initialized as in scikit-learn and search fully.
+# Largest product rows · features · clusters · log clusters for which a fit starts as in scikit-learn, with full search.
 SAME_DRAWS = 2**27
 
 
@@ -223,7 +223,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # Pickles contain these.
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # as given, for pickles
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

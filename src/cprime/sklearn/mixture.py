@@ -259,7 +259,7 @@ class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
     def sample(self, n_samples: int = 1) -> Any:
         """Draw points (n_samples, n_features) and their components (n_samples,) as scikit-learn does."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # float32 weights may have a sum above 1
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # A sum of float32 weights above 1 raises an error.
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 

@@ -42,7 +42,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return a description of the data whose chunks are as large as possible while the fit stays within `max_memory`.
+    """Return `PlannedRows` (a description of data) with the largest chunks with which a fit stays within `max_memory`.
 
     If the fit exceeds the limit even with the smallest chunks, the description has these. Also sets the attribute
     `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
@@ -59,7 +59,7 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
-    """Yield descriptions of the data with smaller and smaller chunks, beginning with the given one, `rows`.
+    """Yield `PlannedRows` (descriptions of the data) with smaller and smaller chunks, beginning with `rows`.
 
     The chunk size is halved each time, down to LEAST_CHUNK rows. If it cannot be changed, only `rows` is yielded.
     """
@@ -106,7 +106,7 @@ def _least(estimator: Any, rows: PlannedRows, limit: float) -> int:
 def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, PlannedRows]]:
     """Yield changes of a fit that may save memory, those with the least drawbacks first.
 
-    Each is a triple: text for the user, estimator with the changed arguments, description of the changed data.
+    Each is a triple: text for the user, estimator with the changed arguments, `PlannedRows` of the changed data.
     """
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()

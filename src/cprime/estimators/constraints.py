@@ -30,13 +30,11 @@ class KnownCenters(NamedTuple):
     n_fixed: int = 0
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
-        """Return starting centers (C, D): m known centers, and those of the C centers `start` that they do not replace.
+        """Return starting centers (C, D): the m known centers, and C − m of the C centers `start`.
 
-        Each known center replaces another one of `start` near it, such that the sum of squared distances is least. The
-        known centers get the ids `ids`, the remaining centers of `start` all other ids. Also deletes the active sets in
-        `data`.
-        exact_ids: whether the remaining centers must keep their ids; each known center then replaces that of the same
-        id
+        Each known center replaces one of `start` near it; the sum of squared distances of these pairs is least. Known
+        centers get the ids `ids`, the remaining ones all other ids. Also deletes the active sets in `data`.
+        exact_ids: whether the remaining centers keep their ids; then a known center replaces the one with the same id
         """
         data.begin(keep=False)  # Active sets are invalid, because centers change their ids.
         centers = start.copy()

@@ -26,7 +26,7 @@ class Medians:
     """State of one start of k-medians.
 
     centers (C, D): the present medians    labels (N,): nearest center of each point at the last assignment, or None
-    rows: one tuple per iteration, J at its assignment, number of reassigned points, seconds
+    rows: a tuple for each iteration: J at its assignment, number of reassigned points, duration in seconds
     converged: whether the iterations have converged
     """
 

@@ -162,7 +162,7 @@ class _Problems:
 
     @classmethod
     def checked(cls, X: Any, sample_weight: Any, n_clusters: int) -> "_Problems":
-        """Return an instance made of the arguments X and sample_weight of `fit_many`.
+        """Return `_Problems` made of the arguments X and sample_weight of `fit_many`, after checks of these.
 
         Raises TypeError or ValueError if types, shapes or weights are invalid, or a problem has too few rows.
         """

@@ -82,7 +82,7 @@ class GivenParameters:
 
     @classmethod
     def from_estimator(cls, mixture: Any, data: Data) -> Self:
-        """Return an instance with the initial parameters that are arguments of the estimator `mixture`.
+        """Return `GivenParameters` with the initial parameters that are arguments of the estimator `mixture`.
 
         Raises ValueError if they are invalid, for example weights that do not sum to 1.
         """

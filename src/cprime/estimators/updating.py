@@ -130,7 +130,7 @@ def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> 
 
 
 def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
-    """Return C starting centers for a further fit.
+    """Return C starting centers for a further fit, as a `_Start`.
 
     These are the former centers. If C is greater than their number, centers at distant points are added (D² sampling).
     If C is smaller, centers are joined by Ward's criterion.

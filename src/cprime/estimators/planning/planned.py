@@ -170,7 +170,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
 
 def _rows(X: Any, dtype: str) -> PlannedRows:
-    """Return a description (shape, dtype, chunks) of the data X.
+    """Return `PlannedRows`, a description (shape, dtype, chunks) of the data X.
 
     If X is a shape (n_samples, n_features), the description is that of an array of this shape. Raises ValueError if the
     shape is invalid.

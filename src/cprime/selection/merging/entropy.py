@@ -224,9 +224,9 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the pairs of one component of each point with m others, and the point's share in their decreases.
+    """Return pairs of one component of each point with m others, and the decrease of entropy by their join.
 
-    The result is three arrays: smaller id, greater id, and the decrease of entropy w g(s, t), with g as in `gain`.
+    The result is three arrays: smaller id, greater id, and the decrease w g(s, t) at this point, with g as in `gain`.
     Each array has one entry for each pair of positive shares.
     ids, s (n,): a component of each point and its share    others, t (m, n): other components and their shares
     weights (n,): weights w of the points

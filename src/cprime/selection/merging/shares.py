@@ -24,7 +24,7 @@ class ComponentShares(NamedTuple):
     """Truncated responsibilities of n rows.
 
     components (n,): best component of each row    weights (C,): sum of the weighted responsibilities of each component
-    several: the rows that have several components with positive responsibility
+    several: `SharedPoints`, the rows that have several components with positive responsibility
     """
 
     components: NDArray[np.int32]

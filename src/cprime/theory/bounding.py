@@ -65,7 +65,7 @@ class Instance:
 
     @classmethod
     def of(cls, X: Floats, weights: Floats, n_clusters: int, labels: Labels | None, seed: int) -> Self:
-        """Return the instance for original rows X (N, D), weights (N,) >= 0, and labels (N,) of a good clustering.
+        """Return the `Instance` for original rows X (N, D), weights (N,) >= 0, and labels (N,) of a good clustering.
 
         If labels are None, they are those of the best of several fits, whose random numbers follow from `seed`.
         """

@@ -109,7 +109,7 @@ def expectation(
     n_samples: int,
     random_state: Any,
 ) -> Quadrature | Sample:
-    """Return the expectation under Q: by quadrature in one dimension, otherwise by means over points drawn from Q.
+    """Return the expectation under Q as a callable: `Quadrature` in one dimension, else a `Sample` drawn from Q.
 
     labels: function of rows (n, 1) that returns labels (n, m), whose changes are breakpoints of the quadrature
     n_samples: number of points that are drawn from Q

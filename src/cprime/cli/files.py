@@ -49,7 +49,7 @@ class Request:
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any]) -> Self:
-        """Return the request for the options `given` of a command.
+        """Return the `Request` for the options `given` of a command.
 
         The columns of --column, of --columns and of repeated options are combined.
         """

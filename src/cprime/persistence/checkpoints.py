@@ -55,7 +55,7 @@ class Runs:
 
     run: index of the current initialization    fit: state of its EM loop; None before the first pass over the data
     best: final state of the best EM loop from earlier initializations, or None
-    found: labels, neighbor lists and certificate (estimated search quality) of `best`
+    found: dictionary with labels, neighbor lists and certificate (estimated search quality) of `best`, or None
     """
 
     run: int = 0

@@ -26,7 +26,7 @@ class Coordinates:
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
-        """Return the `Coordinates` whose directions are the eigenvectors of X's covariance matrix, by decreasing variance.
+        """Return `Coordinates` along the eigenvectors of X's covariance matrix, in decreasing order of variance.
 
         X (n, d) is read once, and validated at the same time. weights (n,) or None
         """

@@ -213,10 +213,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return an error text that shows how an entry of a fit's description differs from that of the stored fit.
-
-    name: the entry    before, now: its value in the stored fit and in the present one
-    """
+    """Return an error text about the entry `name` of a fit's description: `before` in the stored fit, `now` in this."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":

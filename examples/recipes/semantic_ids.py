@@ -24,9 +24,9 @@ plt.style.use("cprime.style")
 # Ids of three levels
 # -------------------
 
-C, N_LEVELS = 64, 3
+C, N_LEVELS = 32, 3
 X = patches().data
-X = X[np.random.default_rng(0).permutation(len(X))[:20_000]].astype(np.float32)
+X = X[np.random.default_rng(0).permutation(len(X))[:5_000]].astype(np.float32)
 X -= X.mean(axis=1, keepdims=True)
 X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
 fits = {}

@@ -18,7 +18,7 @@ FACTORS = GaussianMixture(
 STUDENT_T = StudentTMixture(150, covariance_type="diag", max_iter=4, tol=0, random_state=0)
 FITS = {
     "k-means, graph, in memory": (KMEANS, (200_000, 24), False),
-    "k-means, sizes within bounds": (KMeans(300, max_iter=5, size_max="1.1x", random_state=0), (200_000, 24), False),
+    "k-means, sizes within bounds": (KMeans(300, max_iter=5, size_max="1.1x", random_state=0), (100_000, 24), False),
     "k-means, graph, a file": (KMEANS, (200_000, 24), True),
     "mixture, diag, C'=5": (DIAG, (100_000, 16), False),
     "factors, graph": (FACTORS, (8000, 512), False),

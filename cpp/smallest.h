@@ -1,6 +1,8 @@
 // Smallest of a few values: sorting of the nearest candidates, and an upper bound of the H-th smallest value.
 #pragma once
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 #include "simd.h"
 
@@ -15,14 +17,9 @@ constexpr auto nearer = [](const auto &a, const auto &b) {
     return a.square < b.square || (a.square == b.square && a.id < b.id);
 };
 
-// Sort the H nearest of n candidates to the front. For small H, insertion is faster than a heap, because the nearest
-// are mostly near the front already.
-template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
-    constexpr int FEW = 16;
-    if (H > FEW) {
-        2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
-        return;
-    }
+// Sort the H nearest of n candidates to the front by insertion, which is fast if they are almost sorted or if H is
+// small.
+template <class T> inline void sort_inserting(Candidate<T> *found, int H, int n) {
     for (int i = 1; i < n; ++i) {
         const Candidate<T> entry = found[i];
         int place = std::min(i, H);
@@ -32,6 +29,47 @@ template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
             found[place] = found[place - 1];
         found[place] = entry;
     }
+}
+
+// Sort n candidates by square, without comparisons: a radix sort by the four bytes of the squares, which are >= 0, so
+// their bits have the order of their values.
+inline void sort_by_bytes(Candidate<float> *found, int n) {
+    constexpr int BYTES = 4, VALUES = 256;
+    std::int32_t places[BYTES][VALUES] = {};
+    const auto byte = [](const Candidate<float> &c, int b) {
+        return std::bit_cast<std::uint32_t>(c.square) >> 8 * b & 255;
+    };
+    for (int i = 0; i < n; ++i)
+        for (int b = 0; b < BYTES; ++b)
+            ++places[b][byte(found[i], b)];
+    Scratch<Candidate<float>> other(n);
+    Candidate<float> *from = found, *to = other;
+    for (int b = 0; b < BYTES; ++b) {
+        std::int32_t *place = places[b];
+        if (place[byte(from[0], b)] == n) // all have the same byte
+            continue;
+        std::exclusive_scan(place, place + VALUES, place, 0);
+        for (int i = 0; i < n; ++i)
+            to[place[byte(from[i], b)]++] = from[i];
+        std::swap(from, to);
+    }
+    if (from != found)
+        std::copy_n(from, n, found);
+}
+
+// Sort the H nearest of n candidates to the front, by (square, id).
+template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
+    constexpr int FEW = 16, MANY = 64;
+    if constexpr (sizeof(T) == sizeof(float))
+        if (2 * H > n && n >= MANY) {
+            sort_by_bytes(found, n);
+            return sort_inserting(found, n, n); // sorts equal squares by id
+        }
+    if (H > FEW) {
+        2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
+        return;
+    }
+    sort_inserting(found, H, n);
 }
 
 // Return a value no less than the H-th smallest of n >= H values, and not much greater. Infinity is written after the

@@ -114,7 +114,7 @@ def test_the_repr_of_a_fitted_estimator_says_what_its_search_has_found():
 
 
 def test_the_log_says_once_that_probabilities_are_truncated(caplog):
-    quality.say_truncated.cache_clear()
+    quality.log_truncated.cache_clear()
     gm = GaussianMixture(20, covariance_type="diag").fit(NOISE)
     for _ in range(2):
         gm.predict_proba(NOISE[:3])

@@ -1,4 +1,4 @@
-"""Online k-means: the step of `KMeans.partial_fit`, and the jumps of centers between batches.
+"""Online k-means: the method `partial_fit` of `KMeans`, and the jumps of centers between batches.
 
 With init="auto", the first batch is fitted as `fit` would do it. If it has few rows per cluster, the rows are stored
 until there are enough (`ENOUGH` per cluster), and the fit is repeated on all of them whenever their number has doubled.
@@ -8,7 +8,7 @@ these rows. All other updates are those of `em.k_means_step`, which searches gro
 
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,24 @@ from scipy.sparse import vstack as stacked_sparse
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
-from cprime.estimators.solutions import FitRecord, KMeansSolution
-from cprime.estimators.validation import check_decay, check_flag_or_auto, check_integer, resolve_init, resolve_search
+from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
+from cprime.estimators.validation import (
+    check_common,
+    check_decay,
+    check_flag_or_auto,
+    check_integer,
+    resolve_init,
+    resolve_search,
+)
+from cprime.estimators.watching import restore_on_error
 from cprime.execution import Data, local, rows_of
 from cprime.kernels import Floats, as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Look
 from cprime.search.nearby import CellIndexLookup
+
+T = TypeVar("T")
 
 MANY = 16384  # Number of clusters from which a search by cells is several times faster than one of all centers.
 ENOUGH = 20  # Number of rows per cluster that are needed for a fit of the first batches, or for jumps of centers.
@@ -48,22 +58,49 @@ class _Update(NamedTuple):
     exact: bool
 
 
-def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
-    """Assign a batch of points, and move the centers toward the means of their points; return the result as a solution.
+@restore_on_error
+def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
+    """Update the centers with one batch of points: online k-means, eq. (9.5) of Bishop for batches of one point.
 
-    k_means: estimator, which is not changed    X, sample_weight: the batch, as in `KMeans.partial_fit`
-    Centers of the result are those after the step; labels, J and F are for this batch and the centers before it.
+    Points are assigned to the nearest of the present centers. Then every center moves toward the mean of its points
+    by the share min(1, W/n^κ): W is their weight, n the weight of all points assigned to it so far, and κ is
+    `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
+
+    If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
+    are fitted. After every 20 rows per cluster, centers jump to where those rows show that J falls. Fewer rows are
+    stored, but none for 16,384 clusters or more. Given centers, `partial_fit` is MacQueen's algorithm.
+
+    Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
+    least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point
+    are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
+    come since they were built, and more than a quarter of this weight went to centers that have left their cells.
+
+    Parameters
+    ----------
+    X : array-like or sparse array of shape (n_samples, n_features)
+        A batch. The first one must have at least n_clusters points.
+    y : Ignored
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts the point twice; None is 1 for each.
+
+    Returns
+    -------
+    self : KMeans
+        `labels_`, `inertia_`, `lower_bound_` and `final_assignment_` are those of this batch, for the centers
+        before the update. `history_` has one more row.
     """
-    begin = perf_counter()
+    begin, k_means = perf_counter(), cast(Any, self)
+    check_common(k_means)
+    if k_means.fixed_centers is not None:
+        raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
     adapts = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
         raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
-    none = np.empty(0, dtype=em.HISTORY)
-    rows = none if first else getattr(k_means, "history_", none)  # An estimator made by `combine` has no history.
-    key = Key(seed_of(k_means.random_state), iteration=len(rows))
+    history = history_of(k_means)
+    key = Key(seed_of(k_means.random_state), iteration=len(history))
     recent: RecentRows | None = None
     with computing(k_means.n_threads):
         cells: OnlineCenterIndex | None = None
@@ -86,9 +123,8 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
                 cells = None  # cells do not follow centers that jump, so the next batch needs new ones
     row = ("online", bound, step.error, step.n_distances, data.n_weighted, perf_counter() - begin)
     final = "exact" if step.exact else "found"
-    measured = {"labels": step.labels, "neighbors": None, "certificate": None, "final_assignment": final}
-    record = FitRecord(np.concatenate([rows, np.array([row], dtype=em.HISTORY)]), False, measured)
-    return KMeansSolution(
+    record = record_of_batch(history, row, step.labels, final)
+    solution = KMeansSolution(
         step.model.centers,
         step.model.variance,
         step.counts,
@@ -98,6 +134,8 @@ def online_step(k_means: Any, X: Any, sample_weight: Any) -> KMeansSolution:
         cells=cells,
         recent=None if recent is None else recent.as_dict(),
     )
+    k_means._adopt(solution)
+    return self
 
 
 def centers_jump(k_means: Any) -> bool:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
 from cprime.estimators.fitted import general_params
+from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, computing
@@ -117,7 +118,7 @@ def condition(self: Any, columns: Any, values: Any = None) -> Any:
     with computing(self.n_threads):
         X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
         if not single:
-            self._say_truncated("condition")
+            say_truncated(self, "condition")
             return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)
         model = conditional.condition(X.dense()[0], given.responsibilities(X)[0])
         return _mixture(self, model, others(known, given.n_features + left.n_features))
@@ -170,7 +171,7 @@ def regress(self: Any, X: Any, columns: Any, return_std: bool = False) -> Any:
     return_std = check_flag(return_std, "return_std")
     known, conditional = _conditional(self, columns)
     data, M = _given_columns(self, X, conditional.given, known, "X"), conditional.left.n_features
-    self._say_truncated("regress")
+    say_truncated(self, "regress")
     job = partial(regressed, conditional, self.n_active_, return_std)
     with computing(self.n_threads):
         found = data.map(job, 2 * M if return_std else M, conditional.left.centers.dtype)

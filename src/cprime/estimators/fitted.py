@@ -16,7 +16,6 @@ from cprime.estimators.solutions import KMeansSolution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
 from cprime.model import Model
-from cprime.model.tied_spherical import variance_floor
 from cprime.seeding.methods import name_of
 
 # Arguments that are useful for one fit only. Estimators derived from the fitted one get None for these.
@@ -88,7 +87,7 @@ def derived_k_means(
     mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
     """
     derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
-    model: Any = derived._model(centers, 1.0, variance_floor(centers))
+    model: Any = derived._model(centers, 1.0)
     bound = em.hard_free_energy(model, mean_square, 1.0)
     variance = model.with_variance(mean_square).variance
     derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound))

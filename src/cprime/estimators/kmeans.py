@@ -1,5 +1,6 @@
 """k-means: truncated EM in which the active set of a point is its nearest center (C′ = 1)."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -10,13 +11,16 @@ from cprime import em
 from cprime._utils.messages import warn_if_few
 from cprime._utils.values import replace
 from cprime.estimators import sizes
+from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer, FirstModel, Labels
-from cprime.estimators.batches import online_step
+from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
-from cprime.estimators.fitted_kmeans import FittedKMeans
+from cprime.estimators.gaps import impute
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
+from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
 from cprime.estimators.solutions import FitRecord, KMeansSolution
+from cprime.estimators.updating import update
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -27,17 +31,17 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
-from cprime.kernels import as_rows
+from cprime.kernels import Rows, as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.model.unit import unit_rows
+from cprime.model.unit import UnitCenters, unit_rows
 from cprime.persistence import model_files
 from cprime.search import Search
 from cprime.seeding import is_given
 
 
 @model_files.register
-class KMeans(FittedKMeans, Clusterer):
+class KMeans(NearestCenter, Clusterer):
     """k-means clustering: truncated EM of a Gaussian mixture in which each point has one active component (C′ = 1).
 
     The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖² for points x_n of weight w_n and centers μ_c. So it increases the
@@ -204,6 +208,14 @@ class KMeans(FittedKMeans, Clusterer):
     _least_shift: float | None = None
     _takes_sparse = True
 
+    partial_fit = partial_fit
+    update = update
+    nearest = nearest
+    transform = transform
+    certify = certify
+    impute = impute
+    to_sklearn = to_sklearn
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -243,17 +255,14 @@ class KMeans(FittedKMeans, Clusterer):
         self.metric = metric
         self.epsilon = epsilon
         self.exchange = exchange
-        self.size_max = size_max
-        self.size_min = size_min
+        self.size_max, self.size_min = size_max, size_min
         self.fixed_centers = fixed_centers
         self.semi_supervised = semi_supervised
         self.missing = missing
         self.learning_decay = learning_decay
         self.certificate = certificate
         self.final_assignment = final_assignment
-        self.checkpoint = checkpoint
-        self.spill = spill
-        self.max_memory = max_memory
+        self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
@@ -325,53 +334,10 @@ class KMeans(FittedKMeans, Clusterer):
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         exchange = resolve_exchange(self, search, epsilon, data.sparse)
         settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift)
-        return em.FitPlan(
-            1,
-            search,
-            em.Exchange(settings) if exchange and search.exchanges else em.Lloyd(settings),
-            self._copies and search.regroups(data),
-            jumps=exchange and search.exchanges,
-            improved=exchange and not search.exchanges,
-            final=self.final_assignment,
-        )
-
-    @restore_on_error
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Update the centers with one batch of points: online k-means, eq. (9.5) of Bishop for batches of one point.
-
-        Points are assigned to the nearest of the present centers. Then every center moves toward the mean of its points
-        by the share min(1, W/n^κ): W is their weight, n the weight of all points assigned to it so far, and κ is
-        `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
-
-        If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
-        are fitted as by `fit`. Then, after every 20 rows per cluster, centers jump to other clusters if this lowers J
-        of these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
-        exchange="auto", `partial_fit` is MacQueen's algorithm.
-
-        Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
-        least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point
-        are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
-        come since they were built, and more than a quarter of this weight went to centers that have left their cells.
-
-        Parameters
-        ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
-            A batch. The first one must have at least n_clusters points.
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 counts the point twice; None is 1 for each.
-
-        Returns
-        -------
-        self : KMeans
-            `labels_`, `inertia_`, `lower_bound_` and `final_assignment_` are those of this batch, for the centers
-            before the update. `history_` has one more row.
-        """
-        check_common(self)
-        if self.fixed_centers is not None:
-            raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
-        self._adopt(online_step(self, X, sample_weight))
-        return self
+        jumps, regroups = exchange and search.exchanges, self._copies and search.regroups(data)
+        stage = (em.Exchange if jumps else em.Lloyd)(settings)
+        improved = exchange and not jumps
+        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=self.final_assignment)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
@@ -391,5 +357,40 @@ class KMeans(FittedKMeans, Clusterer):
             centers = known.placed(data, centers, is_given(self.init))
         if self.metric == "cosine":
             centers = unit_rows(as_rows(centers), "init").dense()
-        model = self._model(centers, 1.0, variance_floor(centers))
+        model = self._model(centers, 1.0)
         return model if known is None else replace(model, n_fixed=known.n_fixed)
+
+    def _model(self, centers: NDArray, variance: float) -> TiedSpherical:
+        kind = UnitCenters if self.metric == "cosine" else TiedSpherical
+        return kind(centers, variance, variance_floor(centers))
+
+    def _parameters(self) -> TiedSpherical:
+        return self._model(self.cluster_centers_, self.variance_)
+
+    def _searched_by(self) -> tuple[str, ...]:
+        return ("cluster_centers_",)
+
+    def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
+        """Return the index of the nearest center of each row; ties go to the lower index.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+        approximate : bool, default=False
+            False searches all centers. True searches only cells near each row, if there are more than 4,096 centers; a
+            cell is a group of about √C centers that are near each other. `certify` measures the quality.
+        out : ndarray, str or path-like, default=None
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+        """
+        data = self._opened(X)
+        with computing(self.n_threads):
+            job: Callable[[Rows], NDArray[np.int32]] = partial(nearest_labels, self.cluster_centers_)
+            if approximate:
+                model = self._parameters()
+                job = partial(near_best, model, approximate_search(self, model))
+            return data.map(job, None, np.int32, out)

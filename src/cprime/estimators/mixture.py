@@ -1,21 +1,34 @@
 """Base class of mixtures of any model family, with the methods that fit all data at once or batch by batch."""
 
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import em
 from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
-from cprime.estimators.base import FirstModel, Labels
+from cprime.estimators.approximate import certify
+from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
-from cprime.estimators.fitted_mixture import FittedMixture, best_of
+from cprime.estimators.fitted_mixture import (
+    aic,
+    best_of,
+    bic,
+    nearest,
+    predict,
+    predict_proba,
+    sample,
+    score,
+    score_samples,
+)
 from cprime.estimators.mixture_parameters import (
     DIVERSE,
     ONE_OF_EACH,
@@ -23,7 +36,7 @@ from cprime.estimators.mixture_parameters import (
     check_means_init,
     k_means_start,
 )
-from cprime.estimators.solutions import FitRecord, MixtureSolution
+from cprime.estimators.solutions import FitRecord, MixtureSolution, history_of, implied, record_of_batch
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     are_many,
@@ -37,16 +50,38 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import computing
-from cprime.model import Model
+from cprime.model import FAMILIES, Model
+from cprime.persistence import checkpoints
 from cprime.search import Full
 from cprime.seeding import is_given
 
 _KMEANS_ITERATIONS = 30  # Maximum number of iterations of the k-means that initializes a mixture.
 
 
-class Mixture(FittedMixture):
-    """Base of mixtures fitted by EM; a subclass defines the constructor arguments and the available model families."""
+class Mixture(DensityMixin, Clusterer):
+    """Base of mixtures fitted by EM; a subclass defines the constructor arguments and the available model families.
 
+    The methods that use fitted parameters also work without a fit if the user sets `weights_`, `means_`, and either
+    `precisions_cholesky_` or `covariances_`.
+    """
+
+    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # class of the models for each covariance_type
+
+    n_components: int
+    n_active: int | str | None
+    n_active_: int = implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
+    means_: NDArray
+    weights_: NDArray
+    covariances_: Any = implied(lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_")
+    precisions_: Any = implied(lambda m: m._parameters().attributes().get("precisions_"))
+    precisions_cholesky_: Any = implied(lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_")
+    covariance_type: str
+    covariance_type_: str = implied(lambda m: m.covariance_type)
+    equal_weights_: bool = implied(lambda m: m.weights == "equal" and len(set(m.weights_)) == 1, "weights_")
+    weights: str
+    assignment: str
+    max_iter: int
+    warm_start: bool
     n_neighbors: int | str
     tol: float
     momentum: bool | str
@@ -57,6 +92,16 @@ class Mixture(FittedMixture):
     precisions_init: Any
     learning_decay: float
     _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" also starts from scaled columns
+
+    predict = predict
+    nearest = nearest
+    predict_proba = predict_proba
+    score_samples = score_samples
+    score = score
+    bic = bic
+    aic = aic
+    sample = sample
+    certify = certify
 
     @restore_on_error
     @with_callbacks
@@ -180,10 +225,8 @@ class Mixture(FittedMixture):
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         data = self._opened(X, sample_weight, reset=first)
         counts = np.zeros(C) if first else self.counts_
-        # An estimator made by `combine` has parameters, but no history.
-        none = np.empty(0, dtype=em.HISTORY)
-        rows = none if first else getattr(self, "history_", none)
-        key = Key(seed_of(self.random_state), iteration=len(rows))
+        history = history_of(self)
+        key = Key(seed_of(self.random_state), iteration=len(history))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
@@ -192,8 +235,7 @@ class Mixture(FittedMixture):
             new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
             tally, bound = totals.tally, em.free_energy(model, totals.tally)
         row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
-        measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": "exact"}
-        record = FitRecord(np.concatenate([rows, np.array([row], dtype=em.HISTORY)]), False, measured)
+        record = record_of_batch(history, row, labels, "exact")
         self._adopt(self._solution_of(new, n_active, counts=counts, lower_bound=bound, record=record))
         return self
 
@@ -266,8 +308,7 @@ class Mixture(FittedMixture):
         if name == DIVERSE:
             init = em.diverse_start(key.run)
         elif name == ONE_OF_EACH:
-            many = not data.in_memory or are_many(self.n_components, data.n_weighted)
-            init = ("kmeans", "two-level" if many else "k-means++", "random")[key.run % 3]
+            init = ("kmeans", resolve_init("auto", self.n_components, data, quick=True), "random")[key.run % 3]
         elif name == "random_from_data":
             init = "random"
         if isinstance(init, str) and init == "kmeans":
@@ -279,3 +320,66 @@ class Mixture(FittedMixture):
     ) -> MixtureSolution:
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
+
+    @property
+    def _family(self) -> Any:
+        return self._families[self.covariance_type_]
+
+    def _searched_by(self) -> tuple[str, ...]:
+        return ("means_", "weights_", *self._family.attribute_names)
+
+    def _solution_of(self, model: Model, n_active: int, **results: Any) -> MixtureSolution:
+        """Return a `MixtureSolution` with the parameters of `model`.
+
+        n_active: C′, the size of active sets    results: further fields of the solution, by name
+        """
+        return MixtureSolution(model, self.covariance_type, 1 if self.assignment == "hard" else n_active, **results)
+
+    def _parameters(self, reg_covar: float = 0.0) -> Model:
+        weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
+        means = np.asarray(self.means_)
+        means = np.ascontiguousarray(means, means.dtype if means.dtype in (np.float32, np.float64) else np.float64)
+        family = self._family
+        given = {name: vars(self)[name] for name in family.attribute_names if name in vars(self)}
+        if not given:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {family.attribute_names[0]!r}")
+        return family.from_attributes(given, means, weights, reg_covar)
+
+    def _check_goes_on(self, what: str) -> None:
+        """Raise ValueError if the earlier fit of this estimator cannot be continued with its present arguments.
+
+        what: the feature that continues the fit, "partial_fit" or "warm_start"
+        """
+        if what == "partial_fit" and not hasattr(self, "counts_"):
+            raise ValueError("partial_fit goes on from a fit: parameters set by hand or derived have no counts_.")
+        fitted = {
+            "n_components": len(self.means_),
+            "covariance_type": self.covariance_type_,
+            "weights": "equal" if self.equal_weights_ else "free",
+        }
+        for name, value in {**fitted, **self._options_of_fit()}.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{what} goes on from a fit with {name}={value!r}, got {name}={getattr(self, name)!r}."
+                )
+
+    def _options_of_fit(self) -> dict[str, Any]:
+        """Return the options of the model family, such as n_factors, with which the present parameters were fitted.
+
+        Options that are "auto" in the constructor are left out, because "auto" is compatible with every value.
+        """
+        return {}
+
+    def _bound_before(self) -> float:
+        """Return the free energy F of the last iteration of the earlier fit that is continued; ∞ if there is none."""
+        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
+
+    def _continued(self) -> dict[str, Any] | None:
+        if not (self.warm_start and hasattr(self, "means_")):
+            return None
+        family = self._family.attribute_names
+        return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
+        return self.fit(X, y, sample_weight).labels_

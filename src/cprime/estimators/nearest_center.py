@@ -1,4 +1,4 @@
-"""Mixins of estimators whose labels are nearest centers; functions for labels, distances and J (inertia)."""
+"""Mixins of estimators whose labels are nearest centers, and methods of a fitted k-means that have no other users."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,15 +6,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.messages import require
+from cprime._utils.threads import resolve_threads
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
+
+# Fitted attributes that a k-means of scikit-learn also has.
+_COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,10 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _dtype(self) -> np.dtype:
+        dtype: np.dtype = self.cluster_centers_.dtype
+        return dtype
+
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
@@ -191,3 +202,77 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         data = self._opened(X, sample_weight)
         with computing(self.n_threads):
             return -data.each(Inertia(self.cluster_centers_))
+
+
+def nearest(self: Any, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray]:
+    """Return the index of the nearest center of each row and its distance.
+
+    Parameters
+    ----------
+    X : array-like or sparse array of shape (n_samples, n_features)
+    out : tuple of two, default=None
+        Destinations of labels and distances, each like `out` of `predict`.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), int32
+        The same as those of `predict`.
+    distances : ndarray of shape (n_samples,), float64
+        Euclidean distances in data units; 1 − cos if metric is "cosine".
+    """
+    data = self._opened(X)
+    with computing(self.n_threads):
+        job = partial(nearest_with_distances, self.cluster_centers_, self.metric)
+        return data.map(job, None, (np.int32, np.float64), out)
+
+
+def transform(self: Any, X: Any, *, out: Any = None) -> NDArray:
+    """Return the distance of each row to each center: Euclidean, or 1 − cos if metric is "cosine".
+
+    Parameters
+    ----------
+    X : array-like or sparse array of shape (n_samples, n_features)
+    out : ndarray, str or path-like, default=None
+        Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+        file, which is written completely or not at all and returned as a memory map.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_samples, n_clusters)
+        In data units (cosine distances: 0 … 2), in the dtype of the data. This is a dense N×C array.
+    """
+    data = self._opened(X)
+    with computing(self.n_threads):
+        distances = euclidean_distances if self.metric == "euclidean" else cosine_distances
+        job = partial(distances, self.cluster_centers_)
+        found: NDArray = data.map(job, len(self.cluster_centers_), data.dtype, out)
+        return found
+
+
+def to_sklearn(self: Any) -> BaseEstimator:
+    """Return a fitted scikit-learn `KMeans` with the same centers, for tools that require one (ONNX converters).
+
+    Returns
+    -------
+    k_means : sklearn.cluster.KMeans or sklearn.pipeline.Pipeline
+        For metric="cosine", a pipeline of a `Normalizer`, which scales rows to length 1, and a `KMeans`.
+        Predictions are exact: they compare rows with all centers.
+    """
+    check_is_fitted(self)
+    centers = np.ascontiguousarray(self.cluster_centers_).copy()
+    k_means = SklearnKMeans(
+        len(centers), n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=self.random_state
+    )
+    k_means.cluster_centers_, k_means._n_features_out = centers, len(centers)
+    k_means._n_threads = resolve_threads(None)
+    for name in _COPIED:
+        if hasattr(self, name):
+            setattr(k_means, name, getattr(self, name))
+    if self.metric == "euclidean":
+        return k_means
+    scaled = Normalizer()
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(k_means, name):
+            setattr(scaled, name, getattr(k_means, name))
+    vars(k_means).pop("feature_names_in_", None)  # The Normalizer returns arrays without column names.
+    return make_pipeline(scaled, k_means)

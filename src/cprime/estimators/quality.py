@@ -154,12 +154,19 @@ def advice(estimator: Any) -> str | None:
     return f"the partial search missed much: try {longer}search='full', which compares points with all components"
 
 
-@cache
-def say_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Log a warning that a method of a mixture sets all but the n_active largest probabilities of each row to 0.
+def say_truncated(mixture: Any, method: str) -> None:
+    """Log that a method of a mixture uses only C′ < C components of each row, if this is so because n_active is "auto".
 
-    This happens because n_active='auto'. Each combination of arguments is logged only once.
+    Each text is logged only once.    method: name of the method, for the text
     """
+    C = len(mixture.means_)
+    if mixture.n_active_ < C and mixture.n_active == "auto":
+        log_truncated(method, mixture.n_active_, C)
+
+
+@cache
+def log_truncated(method: str, n_active: int, n_components: int) -> None:
+    """Log a warning that a method sets all but the n_active largest probabilities of each row to 0, once per text."""
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",

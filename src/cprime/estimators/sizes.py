@@ -7,7 +7,7 @@ within the bounds and the cost is least, and centers become the means of their p
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -21,8 +21,9 @@ from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
-from cprime.model.tied_spherical import variance_floor
+from cprime.kernels import Floats, Infeasible, Rows, as_rows, assign_bounded
+from cprime.model.base import means_of
+from cprime.model.unit import unit_rows
 from cprime.seeding import is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.random_rows import draw_rows
@@ -113,7 +114,7 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     found = _balance(k_means, data, free.centers, free.record.measured)
     weight = float(found.counts.sum())
     variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
-    model = k_means._model(found.centers, variance, variance_floor(found.centers))
+    model = k_means._model(found.centers, variance)
     measured = {**free.record.measured, "labels": found.labels}
     return replace(
         free,
@@ -146,7 +147,7 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
         min(k_means.max_iter, _MOST_ITERATIONS) if n_pairs >= _LARGE else k_means.max_iter,
         max(k_means.tol, _LEAST_FALL) if n_pairs >= _LARGE else k_means.tol,
         _ACCURACY,
-        k_means._means_of,
+        k_means.metric,
     )
     fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
     lists = measured["neighbors"]
@@ -201,7 +202,7 @@ class _Options(NamedTuple):
     weights (N,): weights of the points, or None
     tol: iterations end if the relative fall of J is at most this
     accuracy: largest relative excess of the cost of an assignment over the least possible cost
-    means: function of the sums of the clusters and the present centers that returns new centers (C, D)
+    metric: "euclidean" or "cosine"
     by_distances: whether the sum of distances is minimized, not that of squared distances. The iterations then end if
     at most the share `tol` of the points is reassigned.
     """
@@ -212,7 +213,7 @@ class _Options(NamedTuple):
     max_iter: int
     tol: float
     accuracy: float
-    means: Callable[[LabeledSums, Floats], Floats]
+    metric: str
     by_distances: bool = False
 
 
@@ -288,9 +289,19 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
             best = found._replace(counts=sums.counts)
         if converged:
             break
-        labels, centers = found.labels, options.means(sums, centers)
+        labels, centers = found.labels, _means(sums, centers, options.metric)
     assert best is not None
     return best
+
+
+def _means(found: LabeledSums, centers: Floats, metric: str) -> Floats:
+    """Return the means of the points of each cluster as centers (C, D); an empty cluster keeps its center.
+
+    If the metric is "cosine", the means are scaled to length 1.
+    found: total weight and sum of the points of each cluster    centers (C, D): the present centers
+    """
+    means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
+    return unit_rows(as_rows(means), "cluster_centers_").dense() if metric == "cosine" else means
 
 
 def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:

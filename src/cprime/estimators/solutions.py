@@ -1,13 +1,14 @@
-"""Results of fits as frozen values, which return the fitted attributes of an estimator."""
+"""Results of fits as frozen values, which return the fitted attributes of an estimator; attributes without a fit."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Floats
+from cprime import em
+from cprime.kernels import Floats, computing
 from cprime.model import Model
 from cprime.neighbors import OnlineCenterIndex
 
@@ -58,6 +59,25 @@ class FitRecord:
             "converged_": self.converged,
             **{f"{name}_": value for name, value in self.measured.items()},
         }
+
+
+def history_of(estimator: Any) -> NDArray:
+    """Return the convergence history of an estimator, of type `em.HISTORY`; it is empty if there was no fit.
+
+    For example, an estimator made by `combine` has parameters, but no history.
+    """
+    history: NDArray = getattr(estimator, "history_", np.empty(0, dtype=em.HISTORY))
+    return history
+
+
+def record_of_batch(history: NDArray, row: tuple[Any, ...], labels: Any, final_assignment: str) -> FitRecord:
+    """Return the record of a fit after one more batch.
+
+    history: rows of the batches before    row: the row of this batch, for its history
+    labels (n,): labels of the batch    final_assignment: how they were computed, "exact" or "found"
+    """
+    measured = {"labels": labels, "neighbors": None, "certificate": None, "final_assignment": final_assignment}
+    return FitRecord(np.concatenate([history, np.array([row], dtype=em.HISTORY)]), False, measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,3 +189,32 @@ class MixtureSolution:
         if self.lower_bound is not None:
             found["lower_bound_"] = self.lower_bound
         return found if self.record is None else found | self.record.attributes()
+
+
+class _DerivedAttribute:
+    """Descriptor of a fitted attribute that is computed from other attributes if a user has set parameters by hand.
+
+    A value that a fit has set takes precedence, because Python uses this descriptor only if the instance has no
+    attribute of this name.    found: function that computes the value from the mixture
+    needed: names of the attributes that must be set; without them, or if `found` returns None, there is no attribute
+    """
+
+    def __init__(self, found: Callable[[Any], Any], *needed: str):
+        self.found = found
+        self.needed = needed
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, mixture: Any, owner: type) -> Any:
+        if mixture is not None and all(name in vars(mixture) for name in self.needed):
+            with computing(mixture.n_threads):
+                value = self.found(mixture)
+            if value is not None:  # None if the model family lacks this parameter
+                return value
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
+
+
+def implied(found: Callable[[Any], Any], *needed: str) -> Any:
+    """Return a `_DerivedAttribute` of mixtures, which also needs `means_`; its type is that of the attribute."""
+    return _DerivedAttribute(found, "means_", *needed)

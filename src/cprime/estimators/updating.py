@@ -1,8 +1,11 @@
-"""Continuation of a fit on changed data: it starts from the fitted parameters, and clusters keep their ids."""
+"""Continuation of a fit on changed data: it starts from the fitted parameters, and clusters keep their ids.
+
+`update` is the method of `KMeans`; that of mixtures uses `updated`, too.
+"""
 
 import logging
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +13,20 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime.em.hard import SetLabels
 from cprime.em.joins import children_of, cluster_of, sums_by, ward_joins
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
+from cprime.estimators.solutions import history_of
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.seeding.extension import extended, rows_in_memory
 
 logger = logging.getLogger("cprime")
+
+T = TypeVar("T")
 
 _RISEN = 1.01  # If J per point rises by more than this factor in an update of k-means, a fit with jumps follows.
 _OF_ONE_FIT = ("lower_bounds_", "origin_")  # Fitted attributes that are deleted before a further fit.
@@ -57,6 +62,39 @@ class _Start(NamedTuple):
     ids: NDArray[np.int32]
 
 
+def update(self: T, X: Any, n_clusters: int | None = None, sample_weight: Any = None) -> T:
+    """Continue the fit on changed data, for example with some rows replaced; ids of clusters keep their meaning.
+
+    The fit starts from the fitted centers and takes steps of Lloyd's algorithm. If J per point is then more than 1 %
+    above that of the former fit, jumps of centers follow, unless `exchange` is False.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or a source
+        The data as they are now, with the columns of the fit.
+    n_clusters : int or None, default=None
+        New number of clusters; None keeps the present one. Additional clusters start at distant points (D²
+        sampling). If there are fewer, centers are joined by Ward's criterion, and the heaviest one keeps its id.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the points; None is 1 for each.
+
+    Returns
+    -------
+    self : the estimator
+        Fitted attributes are those of the new data. `origin_` has the former id of each cluster, or −1 for a new
+        cluster. A cluster continues a former one if they share more than half of the points of either; the log
+        names clusters that are new and clusters that ended. `history_` and `lower_bounds_` continue. After an error
+        the estimator is unchanged. No checkpoint is written.
+
+    Raises
+    ------
+    ValueError
+        If X has other columns than the training data, or fewer points than clusters.
+    """
+    self.__dict__ = updated(self, X, n_clusters, sample_weight)
+    return self
+
+
 def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any) -> dict[str, Any]:
     """Continue the fit of a k-means or a mixture on changed data.
 
@@ -79,9 +117,7 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
         fits = [_mixture_fit(estimator, start.centers, rows, sample_weight)]
     origin = _origins(start, before, np.asarray(fits[-1].labels_), C)
     _log_changes(origin, C_before)
-    none = np.empty(0, dtype=em.HISTORY)
-    former = getattr(estimator, "history_", none)  # An estimator made by `combine` has no history.
-    history = np.concatenate([former, *(fit.history_ for fit in fits)])
+    history = np.concatenate([history_of(estimator), *(fit.history_ for fit in fits)])
     kept = {key: value for key, value in vars(estimator).items() if key[-1] != "_"} | size_of(estimator, C)
     fitted = {key: value for key, value in vars(fits[-1]).items() if key[-1] == "_"} | {
         "origin_": origin,

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from cprime import KMeans
 from cprime._utils import threads as _threads
-from cprime._utils.threads import allowed_threads, limited, resolve_threads
+from cprime._utils.threads import allowed_threads, by_pieces, limited, resolve_threads
 
 ASK = """
 import sys
@@ -112,6 +112,14 @@ def test_a_fit_asks_once(monkeypatch):
     monkeypatch.setattr(_threads, "allowed_threads", lambda: asked.append(1) or 1)
     KMeans(3).fit(np.random.default_rng(0).normal(size=(100, 2)))
     assert len(asked) <= 3
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_calls_within_pieces_use_one_thread(n_threads, monkeypatch):
+    monkeypatch.setattr(_threads, "allowed_threads", lambda: 7)
+    with limited(n_threads):
+        assert by_pieces(lambda _: resolve_threads(None), range(5)) == [1] * 5
+        assert resolve_threads(None) == n_threads
 
 
 def test_a_limit_within_a_limit():

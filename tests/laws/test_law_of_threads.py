@@ -30,11 +30,10 @@ def test_threads_change_no_bit(each):
     check_same_bits(answers(three, X), answers(one, X))
 
 
-@pytest.mark.parametrize("each", configurations(lambda each: each.rows != "uint8" and each.execution == "array"))
+@pytest.mark.parametrize("each", configurations(lambda each: each.execution != "dask"))
 def test_one_thread_is_enough(each, one_thread_only):
-    """Rows of uint8 are left out, because they are checked before the number of threads is known."""
     X, weights = points_of(each)
-    assert answers(estimator_of(each, n_threads=1).fit(X, sample_weight=weights), X)
+    assert answers(estimator_of(each, n_threads=1).fit(executed(each, X), sample_weight=weights), X)
 
 
 STARTS = ("k-means++", "random", "afk-mc2", "two-level")

@@ -95,13 +95,14 @@ def plain_products() -> Iterator[None]:
 def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> list[Made]:
     """Apply a function to each of several pieces of work in parallel threads; return the results in their order.
 
-    NumPy's matrix products use one thread each. Calls for different pieces must not write to the same memory.
+    Kernels and NumPy's matrix products that the function calls use one thread each. Calls for different pieces must not
+    write to the same memory.
     """
     n_threads = resolve_threads(None)
     with plain_products():
         if n_threads == 1:
             return [function(piece) for piece in pieces]
-        with ThreadPoolExecutor(n_threads) as pool:
+        with ThreadPoolExecutor(n_threads, initializer=_limit.set, initargs=(1,)) as pool:
             return list(pool.map(function, pieces))
 
 

@@ -60,10 +60,10 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     1.0
     """
     check_integer(n_points, "n_points", 1)
-    data: Data = self._opened(X)
-    key = Key(seed_of(self.random_state))
-    rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
     with computing(self.n_threads):
+        data: Data = self._opened(X)
+        key = Key(seed_of(self.random_state))
+        rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
         model = self._model_of(data)
         nearby, n_kept = approximate_search(self, model), self.n_active_
         points = model.embed(data.take(np.sort(rows)).X)

@@ -115,9 +115,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
         elif data.gaps:
-            with computing(self.n_threads):
-                model = self._parameters()
-                mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
+            model = self._parameters()
+            mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
             data = data.read_by(ReadGaps(mean), gaps=True)
         if reset and data.n_points < self._n_components():
             name = "n_clusters" if hasattr(self, "n_clusters") else "n_components"
@@ -161,33 +160,30 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         self.__dict__ = without_solution(vars(self)) | solution.attributes()
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
-        """Fit the estimator to checked data, and return it.
+        """Fit the estimator to checked data, and return it. The caller sets the number of threads (`computing`).
 
         given: the arguments X, y and sample_weight of `fit`, which callbacks receive
         labels: known components of the points (N,), or None
         """
         key = Key(seed_of(self.random_state))
-        with computing(self.n_threads):
-            plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
-            if logger.isEnabledFor(logging.INFO):
-                for line in unused_arguments(self, plan.search, init):
-                    logger.info(line)
-            init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
-            n_starts = 1 if is_given(init) else self.n_init
-            watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
-            checkpoint, runs = None, None
-            with spilling(self.spill, self.checkpoint, data, plan.n_kept):
-                if self.checkpoint is not None:
-                    checkpoint, runs = opened_checkpoint(self, data, key)
-                    key = key._replace(seed=checkpoint.description["seed"])
-                    if checkpoint.description["features"] is not None:
-                        self.feature_names_in_ = np.array(checkpoint.description["features"], dtype=object)
-                start = partial(self._initial_model, data, init, first_model, plan)
-                with watch.fit(n_starts, self.max_iter + plan.search.warmup):
-                    run, measured = best_start(
-                        data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs
-                    )
-            self._adopt(self._solution(run, plan.n_kept, measured, data))
+        plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
+        if logger.isEnabledFor(logging.INFO):
+            for line in unused_arguments(self, plan.search, init):
+                logger.info(line)
+        init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
+        n_starts = 1 if is_given(init) else self.n_init
+        watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
+        checkpoint, runs = None, None
+        with spilling(self.spill, self.checkpoint, data, plan.n_kept):
+            if self.checkpoint is not None:
+                checkpoint, runs = opened_checkpoint(self, data, key)
+                key = key._replace(seed=checkpoint.description["seed"])
+                if checkpoint.description["features"] is not None:
+                    self.feature_names_in_ = np.array(checkpoint.description["features"], dtype=object)
+            start = partial(self._initial_model, data, init, first_model, plan)
+            with watch.fit(n_starts, self.max_iter + plan.search.warmup):
+                run, measured = best_start(data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs)
+        self._adopt(self._solution(run, plan.n_kept, measured, data))
         poor = advice(self)
         if poor is not None:
             warn(f"{certificate_text(self.certificate_)}: {poor}", SearchQualityWarning)
@@ -239,8 +235,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         ----------
         Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (3), (7), (16).
         """
-        data = self._opened(X, sample_weight)
         with computing(self.n_threads):
+            data = self._opened(X, sample_weight)
             model = self._model_of(data)
             stage = em.EM(em.MixtureSettings(1, 0.0, self.n_active_))
             components = model.components()

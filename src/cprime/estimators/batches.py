@@ -28,7 +28,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import restore_on_error
 from cprime.execution import Data, local, rows_of
-from cprime.kernels import Floats, as_rows, computing
+from cprime.kernels import Floats, as_rows
 from cprime.model import TiedSpherical
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Look
@@ -102,25 +102,24 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     history = history_of(k_means)
     key = Key(seed_of(k_means.random_state), iteration=len(history))
     recent: RecentRows | None = None
-    with computing(k_means.n_threads):
-        cells: OnlineCenterIndex | None = None
-        if first and adapts:
-            step = _fitted(k_means, data, key)
-        else:
-            counts = np.zeros(C) if first else k_means.counts_
-            model = _initial_model(k_means, data, key) if first else k_means._parameters()
-            cells = online_cells(k_means, data, model.centers)
-            look: Look = em.ALL if cells is None else CellIndexLookup(cells.near)
-            model, counts, won = em.k_means_step(model, counts, data, decay, look)
-            step = _Update(model, counts, data.labels(), won.error, won.weight, won.n_distances, cells is None)
-        assert step.labels is not None
-        bound = em.hard_free_energy(step.model, step.error, step.weight)
-        if cells is not None:
-            cells = cells.following(won.ids, won.counts, won.n_weighted, step.model.centers)
-        if adapts:
-            before, (step, recent) = step.model, _reviewed(k_means, data, step, None if first else k_means.counts_, key)
-            if step.model is not before:
-                cells = None  # cells do not follow centers that jump, so the next batch needs new ones
+    cells: OnlineCenterIndex | None = None
+    if first and adapts:
+        step = _fitted(k_means, data, key)
+    else:
+        counts = np.zeros(C) if first else k_means.counts_
+        model = _initial_model(k_means, data, key) if first else k_means._parameters()
+        cells = online_cells(k_means, data, model.centers)
+        look: Look = em.ALL if cells is None else CellIndexLookup(cells.near)
+        model, counts, won = em.k_means_step(model, counts, data, decay, look)
+        step = _Update(model, counts, data.labels(), won.error, won.weight, won.n_distances, cells is None)
+    assert step.labels is not None
+    bound = em.hard_free_energy(step.model, step.error, step.weight)
+    if cells is not None:
+        cells = cells.following(won.ids, won.counts, won.n_weighted, step.model.centers)
+    if adapts:
+        before, (step, recent) = step.model, _reviewed(k_means, data, step, None if first else k_means.counts_, key)
+        if step.model is not before:
+            cells = None  # cells do not follow centers that jump, so the next batch needs new ones
     row = ("online", bound, step.error, step.n_distances, data.n_weighted, perf_counter() - begin)
     final = "exact" if step.exact else "found"
     record = record_of_batch(history, row, step.labels, final)

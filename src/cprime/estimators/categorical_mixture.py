@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
-from cprime.kernels import computing
 from cprime.model import CATEGORICAL
 from cprime.model.categorical import OneHot
 from cprime.persistence import model_files
@@ -173,8 +172,7 @@ class CategoricalMixture(DiscreteMixture):
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         data, names = super()._opened(X, sample_weight, reset), getattr(self, "feature_names_in_", None)
         if reset:
-            with computing(self.n_threads):
-                largest = data.each(CheckCounts(names)).largest
+            largest = data.each(CheckCounts(names)).largest
             self.n_categories_ = self._sizes(largest, data.n_features)
         sizes = tuple(int(k) for k in self.n_categories_)
         return data.read_by(OneHot(sizes, names if names is None else tuple(names)), False, sum(sizes))

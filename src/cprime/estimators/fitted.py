@@ -15,6 +15,7 @@ from cprime import em
 from cprime.estimators.solutions import KMeansSolution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
+from cprime.kernels import computing
 from cprime.model import Model
 from cprime.seeding.methods import name_of
 
@@ -42,7 +43,8 @@ def model_of(estimator: Any) -> Model:
 
 def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
     """Return X as `Data` in the dtype of a fitted estimator, after the same checks as in its `predict`."""
-    data: Data = estimator._opened(X, sample_weight)
+    with computing(estimator.n_threads):
+        data: Data = estimator._opened(X, sample_weight)
     return data
 
 

@@ -59,8 +59,8 @@ def predict(self: Any, X: Any, approximate: bool = False, *, out: Any = None) ->
     -------
     labels : ndarray of shape (n_samples,), int32
     """
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         model = self._model_of(data)
         job = partial(near_best, model, approximate_search(self, model)) if approximate else partial(best_of, model)
         return data.map(job, None, np.int32, out)
@@ -82,8 +82,8 @@ def nearest(self: Any, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], N
     distances : ndarray of shape (n_samples,), float64
         Mahalanobis distances √((x − μ)ᵀ Σ⁻¹ (x − μ)), in standard deviations of the component.
     """
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         model = self._model_of(data)
         return data.map(partial(_best_with_distances, model), None, (np.int32, np.float64), out)
 
@@ -113,10 +113,10 @@ def predict_proba(
     """
     if sparse and out is not None:
         raise ValueError("out must be None where sparse=True: a CSR array has no file or array of its own.")
-    data = self._opened(X)
-    H, C = self.n_active_, len(self.means_)
-    say_truncated(self, "predict_proba")
     with computing(self.n_threads):
+        data = self._opened(X)
+        H, C = self.n_active_, len(self.means_)
+        say_truncated(self, "predict_proba")
         model = self._model_of(data)
         nearby = approximate_search(self, model) if approximate and H < C else None
         truncated = partial(_truncated, model, nearby, H, sparse)
@@ -139,8 +139,8 @@ def score_samples(self: Any, X: Any, *, out: Any = None) -> NDArray:
     log_likelihood : ndarray of shape (n_samples,)
         In the dtype of the means.
     """
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         model = self._model_of(data)
         return data.map(model.log_likelihood, None, model.centers.dtype, out)
 
@@ -158,8 +158,8 @@ def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     -------
     log_likelihood : float
     """
-    data = self._opened(X, sample_weight)
     with computing(self.n_threads):
+        data = self._opened(X, sample_weight)
         total, weight = data.each(em.LogLikelihood(self._model_of(data)))
         return float(total / weight)
 
@@ -184,8 +184,8 @@ def aic(self: Any, X: Any) -> float:
 
 def _log_likelihood(self: Any, X: Any) -> tuple[float, int, int]:
     """Return the log-likelihood of all rows [nats], the number of free parameters and the number of rows."""
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         model = self._model_of(data)
         return float(data.each(em.LogLikelihood(model))[0]), model.n_parameters, data.n_points
 

@@ -104,8 +104,8 @@ def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) ->
     True
     """
     sample = check_flag(sample, "sample")
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         model: Model = self._model_of(data)
         key = Key(seed_of(random_state)) if sample else None
         job = partial(_imputed, model, self.n_active_, key)

@@ -298,8 +298,8 @@ class GaussianMixture(Mixture):
         check_is_fitted(self)
         if not hasattr(self._family, "latent"):
             raise ValueError(f"transform_factors needs components with factors, got {self.covariance_type_!r}.")
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             model: Any = self._parameters()
             return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
 

@@ -387,8 +387,8 @@ class KMeans(NearestCenter, Clusterer):
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             job: Callable[[Rows], NDArray[np.int32]] = partial(nearest_labels, self.cluster_centers_)
             if approximate:
                 model = self._parameters()

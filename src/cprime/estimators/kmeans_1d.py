@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cprime._utils.messages import warn_if_few
-from cprime._utils.threads import resolve_threads
+from cprime._utils.threads import limited, resolve_threads
 from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
@@ -139,7 +139,8 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
         """Return X as a checked array (n, 1) of float32 or float64. reset: whether X is training data"""
-        return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
+        with limited(self.n_threads):
+            return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
 
     def _column(self, X: NDArray) -> NDArray:
         if X.shape[1] != 1:

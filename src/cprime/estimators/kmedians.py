@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
+from cprime._utils.threads import limited
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_loop, check_real, check_weights
@@ -154,7 +155,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         C = check_loop(self)
         check_real(self.tol, "tol", 0.0)
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run))
-        rows = self._validated(X, reset=True).dense()
+        rows = self._validated(X, reset=True)
         weights = check_weights(sample_weight, rows)
         points = Block(as_rows(rows), weights)
         random_state = check_random_state(self.random_state)
@@ -201,6 +202,11 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         self.n_iter_, self.converged_, self.inertia_ = len(run.rows), run.converged, run.inertia
         return self
 
+    def _validated(self, X: Any, reset: bool) -> NDArray:
+        """Return X as a checked array of float32 or float64. reset: whether X is training data"""
+        with limited(self.n_threads):
+            return super()._validated(X, reset).dense()
+
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the index of the center of least L1 distance to each row; ties go to the lower index.
 
@@ -212,7 +218,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        return nearest_by_l1(self._validated(X, reset=False).dense(), self.cluster_centers_)[0]
+        return nearest_by_l1(self._validated(X, reset=False), self.cluster_centers_)[0]
 
     def transform(self, X: Any) -> NDArray:
         """Return the L1 distance of each row to each center.
@@ -226,7 +232,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         distances : ndarray of shape (n_samples, n_clusters)
             In data units, in the dtype of the data. This is a dense N×C array.
         """
-        rows = self._validated(X, reset=False).dense()
+        rows = self._validated(X, reset=False)
         return cdist(rows, self.cluster_centers_, "cityblock").astype(rows.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -242,7 +248,7 @@ class KMedians(CallbackSupportMixin, Arrays, Prototypes):
         -------
         score : float
         """
-        rows = self._validated(X, reset=False).dense()
+        rows = self._validated(X, reset=False)
         points = Block(as_rows(rows), check_weights(sample_weight, rows))
         return -points.weighted_sum(nearest_by_l1(rows, self.cluster_centers_)[1])
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
+from cprime._utils.threads import limited
 from cprime.em import medoids
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.opening import refuse_missing
@@ -250,7 +251,8 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         A precomputed matrix keeps its memory layout, by rows or by columns.    reset: whether X is training data
         """
         if not self._precomputed:
-            return super()._validated(X, reset).dense()
+            with limited(self.n_threads):
+                return super()._validated(X, reset).dense()
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32]

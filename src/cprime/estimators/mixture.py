@@ -49,7 +49,6 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
-from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.persistence import checkpoints
 from cprime.search import Full
@@ -228,12 +227,11 @@ class Mixture(DensityMixin, Clusterer):
         history = history_of(self)
         key = Key(seed_of(self.random_state), iteration=len(history))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
-        with computing(self.n_threads):
-            model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
-            labels = data.map(partial(best_of, model), None, np.int32)
-            data.begin(keep=False)
-            new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
-            tally, bound = totals.tally, em.free_energy(model, totals.tally)
+        model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
+        labels = data.map(partial(best_of, model), None, np.int32)
+        data.begin(keep=False)
+        new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
+        tally, bound = totals.tally, em.free_energy(model, totals.tally)
         row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
         record = record_of_batch(history, row, labels, "exact")
         self._adopt(self._solution_of(new, n_active, counts=counts, lower_bound=bound, record=record))

@@ -136,8 +136,8 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             return data.map(partial(nearest_labels, self.cluster_centers_), None, np.int32)
 
     def transform(self, X: Any) -> NDArray:
@@ -152,8 +152,8 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distances : ndarray of shape (n_samples, n_clusters)
             In data units, in the dtype of the data. This is a dense N×C array.
         """
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             return data.map(partial(euclidean_distances, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
 
     def to_faiss(self) -> Any:
@@ -199,8 +199,8 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         score : float
         """
-        data = self._opened(X, sample_weight)
         with computing(self.n_threads):
+            data = self._opened(X, sample_weight)
             return -data.each(Inertia(self.cluster_centers_))
 
 
@@ -220,8 +220,8 @@ def nearest(self: Any, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], N
     distances : ndarray of shape (n_samples,), float64
         Euclidean distances in data units; 1 − cos if metric is "cosine".
     """
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         job = partial(nearest_with_distances, self.cluster_centers_, self.metric)
         return data.map(job, None, (np.int32, np.float64), out)
 
@@ -241,8 +241,8 @@ def transform(self: Any, X: Any, *, out: Any = None) -> NDArray:
     distances : ndarray of shape (n_samples, n_clusters)
         In data units (cosine distances: 0 … 2), in the dtype of the data. This is a dense N×C array.
     """
-    data = self._opened(X)
     with computing(self.n_threads):
+        data = self._opened(X)
         distances = euclidean_distances if self.metric == "euclidean" else cosine_distances
         job = partial(distances, self.cluster_centers_)
         found: NDArray = data.map(job, len(self.cluster_centers_), data.dtype, out)

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime._utils.number_types import bits_of, check_largest, check_spread, is_narrow
+from cprime._utils.threads import limited
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
 from cprime.kernels import ReadGaps, Rows, SparseRows, as_rows
@@ -220,7 +221,8 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
     spread: whether to check also that squared differences between rows do not underflow
     """
-    largest, extent = rows.extent(n_threads=getattr(estimator, "n_threads", None))
+    with limited(getattr(estimator, "n_threads", None)):
+        largest, extent = rows.extent()
     if not np.isfinite(largest):
         refuse_missing(estimator, rows)
     check_largest(largest, rows.dtype, rows.shape[1], "X")

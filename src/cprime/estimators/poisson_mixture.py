@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.execution import Data
-from cprime.kernels import computing
 from cprime.model import POISSON
 from cprime.persistence import model_files
 from cprime.search import Search
@@ -145,6 +144,5 @@ class PoissonMixture(DiscreteMixture):
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         data = super()._opened(X, sample_weight, reset)
-        with computing(self.n_threads):
-            data.each(CheckCounts(getattr(self, "feature_names_in_", None)))
+        data.each(CheckCounts(getattr(self, "feature_names_in_", None)))
         return data

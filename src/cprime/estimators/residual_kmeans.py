@@ -238,8 +238,8 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         codes : ndarray of shape (n_samples, n_levels)
             In the smallest unsigned type: uint8 for up to 256 clusters.
         """
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             job = partial(encode_rows, self.codebooks_)
             return data.map(job, len(self.codebooks_), code_type(self.codebooks_.shape[1]), out)
 
@@ -288,10 +288,10 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         -------
         score : float
         """
-        data = self._opened(X, sample_weight)
-        if len(self.codebooks_) > 1:
-            data.prepared(Residuals(self.codebooks_[:-1]))
         with computing(self.n_threads):
+            data = self._opened(X, sample_weight)
+            if len(self.codebooks_) > 1:
+                data.prepared(Residuals(self.codebooks_[:-1]))
             return -data.each(Inertia(self.codebooks_[-1]))
 
     transform = encode

@@ -237,7 +237,7 @@ n_features_in_, feature_names_in_
         >>> int(scores.argmin()), bool(scores[-1] < 0.2)
         (99, True)
         """
-        data = self._opened(X)
         with computing(self.n_threads):
+            data = self._opened(X)
             model = self._parameters()
             return data.map(partial(model.outlier_weights, n_kept=self.n_active_), None, model.centers.dtype)

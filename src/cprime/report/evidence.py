@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.fitted import centers_of, data_for, feature_names, model_of, without_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Rows, computing, posterior, with_nan
+from cprime.kernels import Floats, Rows, posterior, with_nan
 from cprime.model import Model
 
 _PRODUCTS = 2 * 10**10  # Maximum number of multiplications to compare all examined rows with all components.
@@ -137,13 +137,12 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
-    with computing(estimator.n_threads):
-        if model is not None:
-            model = estimator._model_of(data)
-            best = _best(model, taken.X, estimator.n_active_ + _MORE)
-            labels = best.ids[:, 0]
-        else:
-            best, labels = None, without_names(estimator).predict(X)
+    if model is not None:
+        model = estimator._model_of(data)
+        best = _best(model, taken.X, estimator.n_active_ + _MORE)
+        labels = best.ids[:, 0]
+    else:
+        best, labels = None, without_names(estimator).predict(X)
     names = tuple(shortened(name, _LONGEST) for name in feature_names(estimator))
     return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 

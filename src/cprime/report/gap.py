@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import as_rows, computing
+from cprime.kernels import as_rows
 from cprime.report.evidence import ReportData, log_sum, products
 
 _EXPONENTIALS = 10**8  # maximum number of rows times components in the computation of the log-likelihood L
@@ -47,9 +47,8 @@ def gap(evidence: ReportData) -> BoundGap | None:
     n = max(min(_EXPONENTIALS // C, _PRODUCTS // products(evidence.model, *evidence.centers.shape)), 1_000)
     chosen = np.unique(np.linspace(0, len(evidence.X) - 1, min(n, len(evidence.X))).astype(np.intp))
     joint, weight = evidence.best.log_joint[chosen], evidence.weight[chosen]
-    with computing(evidence.estimator.n_threads):
-        total = evidence.model.log_likelihood(as_rows(evidence.X[chosen]))
-        kept, more = log_sum(joint[:, :H]), log_sum(joint)
+    total = evidence.model.log_likelihood(as_rows(evidence.X[chosen]))
+    kept, more = log_sum(joint[:, :H]), log_sum(joint)
     return BoundGap(
         H,
         joint.shape[1],

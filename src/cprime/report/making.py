@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cprime._utils.files import replacing
+from cprime.kernels import computing
 from cprime.report.certainty import Certainty, certainty
 from cprime.report.clusters import Clusters, clusters
 from cprime.report.comparison import Comparison, comparison
@@ -112,27 +113,28 @@ def report_of(
     names: names of data and models on the page; None uses names derived from their types
     """
     begin = perf_counter()
-    evidence = gather(estimator, X, sample_weight, max_rows)
-    shape = None if image_shape is None else image_shape_of(image_shape, evidence.X.shape[1])
-    other = None if compare is None else _same_rows(evidence, compare, X, sample_weight)
-    found = clusters(evidence)
-    shown = found.shown
-    places = layout(evidence.centers[shown] / evidence.unit, found.sizes[shown], *SHEET)
-    pictures = None if shape is None else images(evidence, found, shape)
-    names = names or Names(
-        data=X.name if isinstance(X, Source) else str(X) if isinstance(X, str | os.PathLike) else None
-    )
-    values: dict[str, Any] = {
-        "lights": lights(evidence),
-        "clusters": found,
-        "fingerprints": fingerprints(evidence, found) if shape is None else None,
-        "course": course(evidence),
-        "certainty": certainty(evidence),
-        "gap": gap(evidence),
-        "comparison": None if other is None else comparison(evidence, other),
-        "provenance": provenance(estimator, names.data),
-    }
-    html = render(evidence, other, places, pictures, names, title, values, begin)
+    with computing(estimator.n_threads):
+        evidence = gather(estimator, X, sample_weight, max_rows)
+        shape = None if image_shape is None else image_shape_of(image_shape, evidence.X.shape[1])
+        other = None if compare is None else _same_rows(evidence, compare, X, sample_weight)
+        found = clusters(evidence)
+        shown = found.shown
+        places = layout(evidence.centers[shown] / evidence.unit, found.sizes[shown], *SHEET)
+        pictures = None if shape is None else images(evidence, found, shape)
+        names = names or Names(
+            data=X.name if isinstance(X, Source) else str(X) if isinstance(X, str | os.PathLike) else None
+        )
+        values: dict[str, Any] = {
+            "lights": lights(evidence),
+            "clusters": found,
+            "fingerprints": fingerprints(evidence, found) if shape is None else None,
+            "course": course(evidence),
+            "certainty": certainty(evidence),
+            "gap": gap(evidence),
+            "comparison": None if other is None else comparison(evidence, other),
+            "provenance": provenance(estimator, names.data),
+        }
+        html = render(evidence, other, places, pictures, names, title, values, begin)
     return Report(html=html, rows=evidence.rows, n_rows=evidence.n_points, **values)
 
 

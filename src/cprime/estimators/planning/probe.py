@@ -20,6 +20,7 @@ from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
 from cprime.estimators.memory import PlannedRows, ShapeSource
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
+from cprime.kernels import computing
 from cprime.neighbors import EXACT_LISTS
 from cprime.seeding.methods import name_of
 
@@ -162,7 +163,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
         stopped = perf_counter() > deadline
         return stopped
 
-    with _silently():
+    with _silently(), computing(small.n_threads):
         data: Any = _PassCounter(small.set_params(callbacks=[late])._opened(X, None, reset=True))
         begin = perf_counter()
         small._fit_to(data, (X, None, None))

@@ -13,7 +13,7 @@ from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.gaps import filled_by_means
-from cprime.estimators.opening import opened
+from cprime.estimators.opening import names_of, opened
 from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
 from cprime.estimators.solutions import Solution, without_solution
 from cprime.estimators.starts import best_start, opened_checkpoint, spilling
@@ -113,7 +113,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
-            data = filled_by_means(data, getattr(self, "feature_names_in_", None))
+            data = filled_by_means(data, names_of(self))
         elif data.gaps:
             model = self._parameters()
             mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
+from cprime.estimators.opening import names_of
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.model import CATEGORICAL
@@ -170,7 +171,7 @@ class CategoricalMixture(DiscreteMixture):
         return np.concatenate(parts, axis=1)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        data, names = super()._opened(X, sample_weight, reset), getattr(self, "feature_names_in_", None)
+        data, names = super()._opened(X, sample_weight, reset), names_of(self)
         if reset:
             largest = data.each(CheckCounts(names)).largest
             self.n_categories_ = self._sizes(largest, data.n_features)

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
-from cprime.estimators.fitted import general_params
+from cprime.estimators.fitted import data_for, general_params
+from cprime.estimators.opening import names_of
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
@@ -53,7 +54,7 @@ def marginal(self: Any, columns: Any) -> Any:
     check_is_fitted(self)
     with computing(self.n_threads):
         model = self._parameters()
-        chosen = resolve_columns(columns, model.n_features, getattr(self, "feature_names_in_", None))
+        chosen = resolve_columns(columns, model.n_features, names_of(self))
         return _mixture(self, model.marginal(chosen), chosen)
 
 
@@ -183,7 +184,7 @@ def _conditional(mixture: Any, columns: Any) -> tuple[Columns, Conditional]:
     check_is_fitted(mixture)
     with computing(mixture.n_threads):
         model = mixture._parameters()
-        known = resolve_columns(columns, model.n_features, getattr(mixture, "feature_names_in_", None))
+        known = resolve_columns(columns, model.n_features, names_of(mixture))
         if len(known) == model.n_features:
             raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")
         return known, model.conditional(known)
@@ -199,7 +200,7 @@ def _given_columns(mixture: Any, X: Any, given: Model, columns: Columns, name: s
     derived = _mixture(mixture, given, columns)
     if getattr(derived, "missing", "error") != "error":
         derived.missing = "error"  # Conditional covariances assume that all given columns are known.
-    return derived._opened(some_columns(X, columns, n_features, getattr(mixture, "feature_names_in_", None), name))
+    return data_for(derived, some_columns(X, columns, n_features, names_of(mixture), name))
 
 
 def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
@@ -213,7 +214,7 @@ def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
     derived = type(mixture)(**params)
     derived._adopt(derived._solution_of(model, mixture.n_active_))
     derived.n_features_in_ = len(columns)
-    names = getattr(mixture, "feature_names_in_", None)
+    names = names_of(mixture)
     if names is not None:
         derived.feature_names_in_ = names[columns]
     if hasattr(mixture, "preparation_"):

@@ -98,8 +98,7 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     These are the argument `fixed_centers`, and for other clusters the means of their labeled points of positive weight.
     labels (N,): known cluster of each point, −1 if unknown; or None
     """
-    given = getattr(estimator, "fixed_centers", None) is not None
-    fixed = check_fixed_centers(estimator, data) if given else None
+    fixed = check_fixed_centers(estimator, data)
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
     found, n_fixed = data.each(SumLabeled(labels, estimator._n_components())), 0 if fixed is None else len(fixed)
@@ -110,14 +109,16 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     return KnownCenters(np.concatenate([np.arange(n_fixed), ids]), np.concatenate([fixed, means]), n_fixed)
 
 
-def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
-    """Return the centers that the user has given as `fixed_centers`, (m, D); raise ValueError if they are invalid."""
-    if k_means.size_max is not None or k_means.size_min is not None:
+def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
+    """Return the argument `fixed_centers` (m, D), or None if there is none; raise ValueError if it is invalid."""
+    if getattr(estimator, "fixed_centers", None) is None:
+        return None
+    if estimator.size_max is not None or estimator.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
     if data.gaps:
         raise ValueError("fixed_centers needs complete rows: impute missing values first.")
-    n_clusters, n_features = k_means.n_clusters, data.n_features
-    centers = np.asarray(unmasked(k_means.fixed_centers, "fixed_centers"), dtype=np.float64)
+    n_clusters, n_features = estimator.n_clusters, data.n_features
+    centers = np.asarray(unmasked(estimator.fixed_centers, "fixed_centers"), dtype=np.float64)
     if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:
         raise ValueError(
             f"fixed_centers must have shape (m, {n_features}), with 1 to n_clusters={n_clusters} rows, got "
@@ -129,10 +130,9 @@ def check_fixed_centers(k_means: Any, data: Data) -> NDArray:
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return a tuple of the ids of components that a fit must not change: the mixture's argument `fixed`.
-
-    Raises ValueError if they are invalid.
-    """
+    """Return the argument `fixed`, ids of components, empty if there is none; raise ValueError if it is invalid."""
+    if getattr(mixture, "fixed", None) is None:
+        return ()
     C, kinds = mixture.n_components, ("full", "diag", "spherical")
     ids = np.asarray(mixture.fixed)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):

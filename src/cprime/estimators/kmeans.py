@@ -304,10 +304,7 @@ class KMeans(NearestCenter, Clusterer):
         return self._fit_to(data, (X, y, sample_weight), labels)
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        known = None
-        if labels is not None or self.fixed_centers is not None:
-            known = known_centers(self, data, labels)
-        return self.init, partial(self._first_model, known=known)
+        return self.init, partial(self._first_model, known=known_centers(self, data, labels))
 
     def _solution(
         self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None

@@ -139,7 +139,7 @@ class Mixture(DensityMixin, Clusterer):
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
-        fixed = () if getattr(self, "fixed", None) is None else check_fixed_components(self)
+        fixed = check_fixed_components(self)
         known = None if given.means or labels is None else known_centers(self, data, labels)
 
         if known is None and not fixed:

@@ -35,11 +35,13 @@ def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
     return means
 
 
-def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64]:
-    """Return the argument `weights_init`, initial mixing weights, as an array (C,).
+def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
+    """Return the argument `weights_init`, initial mixing weights, as an array (C,); None stays None.
 
     Raises ValueError unless the weights are not negative and sum to 1. If `weights` is "equal", they must be equal.
     """
+    if weights_init is None:
+        return None
     given = np.asarray(unmasked(weights_init, "weights_init"), dtype=np.float64)
     if weights == "equal" and (given.shape != (C,) or not np.allclose(given, 1 / C)):
         raise ValueError(
@@ -87,9 +89,7 @@ class GivenParameters:
         Raises ValueError if they are invalid, for example weights that do not sum to 1.
         """
         C, free = mixture.n_components, mixture.weights == "free"
-        weights = mixture.weights_init
-        if weights is not None:
-            weights = check_weights_init(weights, mixture.weights, C)
+        weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]
         precisions = unmasked(mixture.precisions_init, "precisions_init")
         given = {"reg_covar": mixture.reg_covar, "precisions": precisions}

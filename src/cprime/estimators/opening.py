@@ -108,6 +108,12 @@ def _prepared(estimator: Any, X: Any) -> Source:
     return PreparedSource(source, Preparation.from_dict(estimator.preparation_))
 
 
+def names_of(estimator: Any) -> NDArray | None:
+    """Return the column names of the data that an estimator was fitted to, or None if they had none."""
+    names: NDArray | None = getattr(estimator, "feature_names_in_", None)
+    return names
+
+
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
     estimator.n_features_in_ = n_features
     estimator.__dict__.pop("preparation_", None)  # An earlier fit of this estimator may have left this attribute.
@@ -128,7 +134,7 @@ def _known(estimator: Any, columns: list[str]) -> list[str]:
 
     They are the names in the training data if `columns` contains all of these, otherwise `columns` itself.
     """
-    known: NDArray | None = getattr(estimator, "feature_names_in_", None)
+    known = names_of(estimator)
     return columns if known is None or not set(known) <= set(columns) else list(known)
 
 
@@ -265,4 +271,4 @@ def refuse_missing(estimator: Any, X: Rows) -> None:
         remedy = f"{fits}, or fill them, or drop such rows"
     else:
         remedy = f"{name} takes no missing values{limits}: fill them (sklearn.impute.SimpleImputer), or drop such rows"
-    refuse_not_finite(X, getattr(estimator, "feature_names_in_", None), remedy)
+    refuse_not_finite(X, names_of(estimator), remedy)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
+from cprime.estimators.opening import names_of
 from cprime.execution import Data
 from cprime.model import POISSON
 from cprime.persistence import model_files
@@ -144,5 +145,5 @@ class PoissonMixture(DiscreteMixture):
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         data = super()._opened(X, sample_weight, reset)
-        data.each(CheckCounts(getattr(self, "feature_names_in_", None)))
+        data.each(CheckCounts(names_of(self)))
         return data

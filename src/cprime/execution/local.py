@@ -46,7 +46,7 @@ class Local(Data):
         self._ranges = list(pairwise(accumulate(self.sizes, initial=0)))
         self.n_points = source.n_rows
         self.n_features = source.n_features
-        self.n_bytes = source.n_bytes if source.sparse else source.n_rows * source.n_features * source.dtype.itemsize
+        self.n_bytes = source.read_bytes
         self.in_memory = len(self.sizes) == 1  # The block of a single chunk is cached, also that of a file.
         self.dtype = source.dtype
         self.columns = source.columns

@@ -131,6 +131,10 @@ class SparseSource(Source):
     def n_bytes(self) -> int:
         return self._rows.nbytes
 
+    @property
+    def read_bytes(self) -> int:
+        return self._rows.nbytes
+
     def read(self, begin: int, end: int, dtype: Any = None) -> Any:
         self._check_range(begin, end)
         return self._rows[begin:end].as_type(self.dtype)

@@ -78,6 +78,8 @@ class Source(Columns, ABC):
         Number of rows of each chunk: `chunk_rows`, or fewer in the last chunk.
     n_bytes : int
         Size of the stored data.
+    read_bytes : int
+        Size of all rows in memory, in the type `dtype`.
     in_memory : bool
         Whether reading is so fast that read-ahead is unnecessary.
     """
@@ -106,8 +108,7 @@ class Source(Columns, ABC):
         names: Sequence[str] | None = None,
         files: Sequence[Stamp] = (),
     ) -> None:
-        self.name = name
-        self.n_rows = n_rows
+        self.name, self.n_rows = name, n_rows
         self._kinds = tuple(kinds)
         self._names = None if names is None else tuple(names)
         self._files = tuple(files)
@@ -149,8 +150,7 @@ class Source(Columns, ABC):
     def chunk_rows(self) -> int:
         if self._chunk_rows is not None:
             return self._chunk_rows
-        n_bytes = self.n_rows * self.n_features * self.dtype.itemsize
-        whole = self._is_one_chunk or (self.n_rows <= CHUNK_ROWS and n_bytes <= WHOLE_BYTES)
+        whole = self._is_one_chunk or (self.n_rows <= CHUNK_ROWS and self.read_bytes <= WHOLE_BYTES)
         return max(1, self.n_rows) if whole else self._default_chunk_rows()
 
     @property
@@ -161,6 +161,10 @@ class Source(Columns, ABC):
     @property
     def n_bytes(self) -> int:
         return sum(stamp.size for stamp in self._files)
+
+    @property
+    def read_bytes(self) -> int:
+        return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __len__(self) -> int:
         return self.n_rows
@@ -253,8 +257,7 @@ class Source(Columns, ABC):
 
     def _named(self, column: str) -> Self:
         """Return a source of the same rows whose method `_read_names` reads the given column."""
-        position: Any = int(column) if self._names is None and column.isdecimal() else column
-        return self.select([position])
+        return self.select([int(column) if self._names is None and column.isdecimal() else column])
 
     def _read_names(self, begin: int, end: int) -> Any:
         kind = self._chosen_kinds[0]
@@ -351,8 +354,7 @@ class Source(Columns, ABC):
         rows = np.flatnonzero(bad.any(axis=1))
         if not len(rows):
             return
-        row = int(rows[0])
-        j = int(bad[row].argmax())
+        row, j = int(rows[0]), int(bad[rows[0]].argmax())
         remedy = f"; {FILL_MISSING}" if np.isnan(X[row, j]) else ""
         raise ValueError(
             f"{self._where(begin + row)}, column {self._column_of(j)}: {X[row, j]}; values must be finite, and "

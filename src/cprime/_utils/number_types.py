@@ -27,7 +27,7 @@ def code_of(dtype: np.dtype) -> int | None:
 
 def is_narrow(dtype: Any) -> bool:
     """Return whether a type is narrower than float32, and kernels can read it."""
-    return isinstance(dtype, np.dtype) and code_of(dtype) is not None
+    return isinstance(dtype, np.dtype) and (dtype in _CODES or is_bfloat16(dtype))
 
 
 def is_bfloat16(dtype: np.dtype) -> bool:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ def replace(value: T, /, **changes: Any) -> T:
 @cache
 def _fields(cls: Any) -> tuple[frozenset[str], bool]:
     """Return the names of a dataclass's fields, and whether the class has no method `__post_init__`."""
-    return frozenset(field.name for field in dataclasses.fields(cls)), not hasattr(cls, "__post_init__")
+    return frozenset(map(attrgetter("name"), dataclasses.fields(cls))), not hasattr(cls, "__post_init__")
 
 
 class cached(Generic[T]):

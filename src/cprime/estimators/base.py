@@ -15,7 +15,7 @@ from cprime._utils.values import replace
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
-from cprime.estimators.solutions import Solution, without_solution
+from cprime.estimators.solutions import FitRecord, Solution, without_solution
 from cprime.estimators.starts import best_start, opened_checkpoint, spilling
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import resolve_init, unused_arguments
@@ -135,12 +135,11 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """
         raise NotImplementedError
 
-    def _solution(self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None) -> Solution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> Solution:
         """Return the parameters and other results of a fit that ends with the state `run`.
 
         n_active: C′, the size of active sets
-        measured: dictionary of fitted attributes that the last pass computes, with keys such as "labels" (no underscore
-        at the end); empty if the fit still runs
+        record: facts about the fit, with the values that a last pass has measured, if the fit has ended
         data: data for steps that follow the EM loop, such as bounding the sizes of clusters; None if the fit still runs
         """
         raise NotImplementedError
@@ -183,7 +182,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             start = partial(self._initial_model, data, init, first_model, plan)
             with watch.fit(n_starts, self.max_iter + plan.search.warmup):
                 run, measured = best_start(data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs)
-        self._adopt(self._solution(run, plan.n_kept, measured, data))
+        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+        self._adopt(self._solution(run, plan.n_kept, record, data))
         poor = advice(self)
         if poor is not None:
             warn(f"{certificate_text(self.certificate_)}: {poor}", SearchQualityWarning)
@@ -195,7 +195,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def _view(self, run: em.Run, n_active: int) -> Self:
         """Return a copy of the estimator for callbacks, fitted as if the fit had ended in its present state `run`."""
         view = unfitted_copy(self)
-        view._adopt(self._solution(replace(run, model=run.standing), n_active, {}))
+        record = FitRecord(run.history, run.end == em.End.CONVERGED)
+        view._adopt(self._solution(replace(run, model=run.standing), n_active, record))
         return view
 
     def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Model:

@@ -127,21 +127,3 @@ def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
     if not np.isfinite(centers).all():
         raise ValueError("fixed_centers must be finite numbers.")
     return centers
-
-
-def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the argument `fixed`, ids of components, empty if there is none; raise ValueError if it is invalid."""
-    if getattr(mixture, "fixed", None) is None:
-        return ()
-    C, kinds = mixture.n_components, ("full", "diag", "spherical")
-    ids = np.asarray(mixture.fixed)
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
-        raise ValueError(f"fixed must be a list of different ids of components, got {mixture.fixed!r}.")
-    if ids.size and not (ids.min() >= 0 and ids.max() < C):
-        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {mixture.fixed!r}.")
-    if mixture.covariance_type not in kinds:
-        raise ValueError(f"fixed needs covariance_type in {kinds}, got {mixture.covariance_type!r}.")
-    continues = mixture.warm_start and hasattr(mixture, "means_")
-    if ids.size and not continues and (mixture.means_init is None or mixture.precisions_init is None):
-        raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")
-    return tuple(int(i) for i in ids)

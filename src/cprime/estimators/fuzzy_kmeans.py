@@ -7,7 +7,6 @@ import numpy as np
 
 from cprime._utils.random import check_random_state
 from cprime.em import fuzzy
-from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
     check_auto_or_positive,
@@ -26,7 +25,7 @@ _LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in f
 
 
 @model_files.register
-class FuzzyKMeans(CallbackSupportMixin, Arrays, FuzzyBase):
+class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     The w_n are weights of points, and the memberships of a point sum to 1. The argument `regularizer` selects one of

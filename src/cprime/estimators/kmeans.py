@@ -304,13 +304,11 @@ class KMeans(NearestCenter, Clusterer):
         return self._fit_to(data, (X, y, sample_weight), labels)
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        return self.init, partial(self._first_model, known=known_centers(self, data, labels))
+        known = None if labels is None and self.fixed_centers is None else known_centers(self, data, labels)
+        return self.init, partial(self._first_model, known=known)
 
-    def _solution(
-        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
-    ) -> KMeansSolution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> KMeansSolution:
         assert run.counts is not None
-        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         model = run.model
         solution = KMeansSolution(
             model.centers, model.variance, run.counts, run.error, run.bound, record, n_relocated=run.n_relocated

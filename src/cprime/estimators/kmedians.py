@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
-from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_loop, check_real, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
@@ -44,7 +43,7 @@ class Medians:
 
 
 @model_files.register
-class KMedians(CallbackSupportMixin, Arrays, Prototypes):
+class KMedians(CallbackSupportMixin, Prototypes):
     """k-medians clustering: minimize J = Σ_n w_n min_c ‖x_n − μ_c‖₁, the sum of absolute differences to medians.
 
     Each iteration assigns points to the center of least L1 distance; then each center becomes the (weighted) median of

@@ -12,7 +12,6 @@ from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
 from cprime.em import medoids
-from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.opening import refuse_missing
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
@@ -27,7 +26,7 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}
 
 
 @model_files.register
-class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
+class KMedoids(CallbackSupportMixin, Prototypes):
     """k-medoids clustering: choose C points μ_c, the medoids, that minimize J = Σ_n w_n min_c V(x_n, μ_c).
 
     The function V is any dissimilarity of two points, and w_n is the weight of point n. Medoids are points of the data,

@@ -17,7 +17,7 @@ from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.budget import within_memory
-from cprime.estimators.constraints import check_fixed_components, known_centers, labelled_search, partial_labels
+from cprime.estimators.constraints import known_centers, labelled_search, partial_labels
 from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
@@ -33,6 +33,7 @@ from cprime.estimators.mixture_parameters import (
     DIVERSE,
     ONE_OF_EACH,
     GivenParameters,
+    check_fixed_components,
     check_means_init,
     k_means_start,
 )
@@ -313,10 +314,7 @@ class Mixture(DensityMixin, Clusterer):
             return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
         return super()._centers(data, init, key)
 
-    def _solution(
-        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
-    ) -> MixtureSolution:
-        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
 
     @property

@@ -16,7 +16,7 @@ from cprime.estimators.kmeans import KMeans
 from cprime.estimators.validation import resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
-from cprime.seeding.given import copied
+from cprime.seeding.methods import copied
 from cprime.sources import unmasked
 
 # init_params="auto" means one of these: the starts of `em.diverse_start`, or, if slow, three initializations in turn.
@@ -52,6 +52,24 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
             f"weights_init must be n_components={C} numbers that are not negative and sum to 1, got {weights_init!r}."
         )
     return given
+
+
+def check_fixed_components(mixture: Any) -> tuple[int, ...]:
+    """Return the argument `fixed`, ids of components, empty if there is none; raise ValueError if it is invalid."""
+    if getattr(mixture, "fixed", None) is None:
+        return ()
+    C, kinds = mixture.n_components, ("full", "diag", "spherical")
+    ids = np.asarray(mixture.fixed)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
+        raise ValueError(f"fixed must be a list of different ids of components, got {mixture.fixed!r}.")
+    if ids.size and not (ids.min() >= 0 and ids.max() < C):
+        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {mixture.fixed!r}.")
+    if mixture.covariance_type not in kinds:
+        raise ValueError(f"fixed needs covariance_type in {kinds}, got {mixture.covariance_type!r}.")
+    continues = mixture.warm_start and hasattr(mixture, "means_")
+    if ids.size and not continues and (mixture.means_init is None or mixture.precisions_init is None):
+        raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")
+    return tuple(int(i) for i in ids)
 
 
 @dataclass(frozen=True)

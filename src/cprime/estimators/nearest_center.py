@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.messages import require
 from cprime._utils.threads import resolve_threads
-from cprime.estimators.validation import check_weights
-from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
@@ -88,16 +86,6 @@ def cosine_distances(centers: Floats, X: Rows) -> Floats:
     """Return the cosine distance 1 − cos between each row and each center, all of length 1: (n, C)."""
     squared = X.distances(centers)
     return np.multiply(squared, 0.5, out=squared).T
-
-
-class Arrays:
-    """Mixin of estimators that accept arrays in memory only; the estimator's method `_validated` checks them."""
-
-    _validated: Any
-
-    def _opened(self, X: Any, sample_weight: Any = None) -> Data:
-        X = as_rows(self._validated(X, reset=False))
-        return local(X, check_weights(sample_weight, X.given()))
 
 
 class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):

@@ -10,13 +10,20 @@ from cprime.em import fuzzy
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
+from cprime.estimators.validation import check_weights
+from cprime.execution import Data, local
 from cprime.execution.results import kept_entries
+from cprime.kernels import as_rows
 
 
 class Prototypes(NearestCenter, SavableEstimator):
-    """Base of estimators with `cluster_centers_`; the label of a point is the index of its nearest center."""
+    """Base of estimators with `cluster_centers_` that are fitted to arrays in memory; labels are nearest centers."""
 
     n_clusters: int
+
+    def _opened(self, X: Any, sample_weight: Any = None) -> Data:
+        X = as_rows(self._validated(X, reset=False))
+        return local(X, check_weights(sample_weight, X.given()))
 
     def _validated(self, X: Any, reset: bool) -> Any:
         """Return X as checked rows of finite numbers; narrow types such as uint8 are not converted.

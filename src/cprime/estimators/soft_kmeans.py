@@ -24,7 +24,7 @@ from cprime.search import Search
 
 
 @model_files.register
-class SoftKMeans(FuzzyBase, Clusterer):
+class SoftKMeans(Clusterer, FuzzyBase):
     """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) with fixed stiffness β; centers are weighted means.
 
     This is the EM of `GaussianMixture` with one variance for all components, but σ² = 1/2β is fixed. It increases the
@@ -218,10 +218,7 @@ class SoftKMeans(FuzzyBase, Clusterer):
 
         return self.init, first_model
 
-    def _solution(
-        self, run: em.Run, n_active: int, measured: dict[str, Any], data: Data | None = None
-    ) -> SoftKMeansSolution:
-        record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)
 
     def _parameters(self) -> FixedVariance:

@@ -348,6 +348,6 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)
     if data.sizes:  # cache the block, because passes over a single cached block are faster
-        X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
-        data._blocks[0] = Block(X.converted(len(rows)), weights, n_before=None if weights is None else 0)
+        weights = data.source.weights(0, len(rows))
+        data._blocks[0] = Block(rows.converted(len(rows)), weights, n_before=None if weights is None else 0)
     return data

@@ -18,7 +18,6 @@ from cprime._utils.random import check_random_state
 from cprime.execution import local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2
-from cprime.seeding.given import OwnStart, is_given
 from cprime.seeding.kmeans_plusplus import kmeans_plusplus
 from cprime.seeding.methods import (
     AFKMC2,
@@ -26,8 +25,10 @@ from cprime.seeding.methods import (
     KMeansParallel,
     KMeansPlusPlus,
     Method,
+    OwnStart,
     Random,
     TwoLevel,
+    is_given,
     place,
 )
 from cprime.seeding.random_rows import random_rows

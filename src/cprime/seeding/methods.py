@@ -1,31 +1,40 @@
-"""Initializations as objects: each has its options as attributes, and a method that chooses starting centers.
+"""Initializations: objects that choose starting centers, and starting centers from the caller.
 
-A name such as ``init="k-means++"`` stands for the object with default options, here `KMeansPlusPlus()`. The function
-`place`, which estimators call, accepts every form of the argument `init`.
+Objects have their options as attributes. A name such as ``init="k-means++"`` stands for the object with default
+options, here `KMeansPlusPlus()`. The function `place`, which estimators call, accepts every form of the argument
+`init`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
+from cprime._utils.number_types import check_largest
 from cprime._utils.storable import storable
 from cprime._utils.values import Options
 from cprime.execution import Data
-from cprime.kernels import Rows
+from cprime.kernels import Dense, Rows
 from cprime.seeding.afk_mc2 import choose_by_afk_mc2
-from cprime.seeding.given import ACCEPTED, given_centers, in_memory
 from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.two_level import choose_by_two_levels
 from cprime.seeding.validation import check_count
+from cprime.sources import unmasked
+
+ACCEPTED = (
+    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', 'jumps', a value of cprime.seeding, an array of shape "
+    "(n_clusters, n_features), a fitted estimator with cluster_centers_ or means_, or a callable"
+)
 
 
 @runtime_checkable
@@ -39,13 +48,27 @@ class Method(Protocol):
         ...
 
 
+def _in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
+    """Return the rows X and their weights if all rows are one chunk in memory; raise ValueError otherwise.
+
+    what: name, in the error message, of the initialization that needs the data in memory
+    """
+    whole = data.whole()
+    if whole is None:
+        raise ValueError(
+            f"{what} needs the data as one chunk in memory, got {data.n_points} rows in {len(data.sizes)} chunk(s) "
+            "that are read: use 'two-level', 'k-means||' or 'random', or give the centers."
+        )
+    return whole
+
+
 def _chosen(data: Data, name: str, choose: Callable[[Rows, NDArray | None], NDArray]) -> NDArray:
     """Return starting centers (C, D): the rows of data in memory that a function chooses.
 
     choose: function of the rows and their weights that returns the indices (C,) of the chosen rows
     name: name of the initialization, for the error message if the data are not in memory
     """
-    X, weights = in_memory(data, f"init={name!r}")
+    X, weights = _in_memory(data, f"init={name!r}")
     return X[choose(X, weights)].dense()
 
 
@@ -264,13 +287,85 @@ def place(
     """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
 
     If the initialization computes a center near each point, this center becomes the point's active set in `data`.
+    Centers that `init` contains or returns are copied, and weights have no effect on them. Raises ValueError for a
+    wrong shape or values that are not finite, NotFittedError for an estimator without centers, and TypeError for any
+    other `init`.
     make_rng: function that returns a random number generator
     """
     data.begin(keep=False)
     if isinstance(init, str):
         if init not in METHODS:
             raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-        return METHODS[init].centers(data, n_clusters, make_rng())
+        init = METHODS[init]
     if isinstance(init, Method):
         return init.centers(data, n_clusters, make_rng())
-    return given_centers(data, n_clusters, init, make_rng)
+    if isinstance(init, OwnStart):
+        return init()
+    centers: Any
+    if _is_estimator(init):
+        centers = _centers_of(init)
+    elif _is_arraylike_not_scalar(init):
+        centers = init
+    elif callable(init):
+        centers = init(_in_memory(data, "init as a callable")[0].given(), n_clusters, random_state=make_rng())
+    else:
+        raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
+    centers = copied(centers, data, "init")
+    if centers.shape[0] != n_clusters:
+        raise ValueError(
+            f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."
+        )
+    if centers.shape[1] != data.n_features:
+        raise ValueError(
+            f"The shape of the initial centers {centers.shape} does not match the number of features of "
+            f"the data {data.n_features}."
+        )
+    check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, "init")
+    return centers
+
+
+@dataclass(frozen=True)
+class OwnStart:
+    """Initialization by an internal function that is not random and returns centers (C, D) in the data's dtype."""
+
+    centers: Callable[[], NDArray]
+
+    def __call__(self, *_: Any, **__: Any) -> NDArray:
+        return self.centers()
+
+
+def is_given(init: Any) -> bool:
+    """Return whether `init` is an array or an estimator with centers, so that every initialization is the same."""
+    return _is_estimator(init) or _is_arraylike_not_scalar(init)
+
+
+def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
+    """Return a C-contiguous copy of an array in the dtype of the data; raise ValueError unless values are finite.
+
+    name: argument that errors name    checks: further arguments of scikit-learn's `check_array`
+    """
+    numbers = unmasked(numbers, name)
+    plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
+    if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
+        return np.array(numbers, order="C")  # takes less time than `check_array`, which returns the same array
+    # An overflow gives infinity, for which `check_array` raises ValueError.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
+
+
+def _is_estimator(init: Any) -> bool:
+    """Return whether `init` is an estimator instance, fitted or not."""
+    return not isinstance(init, type) and (
+        hasattr(init, "cluster_centers_") or hasattr(init, "means_") or isinstance(init, BaseEstimator)
+    )
+
+
+def _centers_of(estimator: Any) -> ArrayLike:
+    """Return the attribute `cluster_centers_` or `means_` of a fitted estimator."""
+    for name in ("cluster_centers_", "means_"):
+        if hasattr(estimator, name):
+            return getattr(estimator, name)
+    raise NotFittedError(
+        f"init is a {type(estimator).__name__} with neither cluster_centers_ nor means_. Call 'fit' on it "
+        "first, or pass an estimator that has one of them."
+    )

@@ -155,8 +155,8 @@ class Source(Columns, ABC):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        full, rest = divmod(self.n_rows, self.chunk_rows)
-        return (self.chunk_rows,) * full + ((rest,) if rest else ())
+        full, rest = divmod(self.n_rows, chunk_rows := self.chunk_rows)
+        return (chunk_rows,) * full + ((rest,) if rest else ())
 
     @property
     def n_bytes(self) -> int:

@@ -111,7 +111,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
         reset: whether X is training data, which must have at least one point per component
         """
-        data = opened(self, X, sample_weight, None if reset else self._dtype)
+        data = opened(self, X, sample_weight, reset)
         if data.gaps and reset:
             data = filled_by_means(data, names_of(self))
         elif data.gaps:

@@ -137,10 +137,13 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[0]
 
+    def _dtype(self) -> np.dtype:
+        return self.cluster_centers_.dtype
+
     def _validated(self, X: Any, reset: bool) -> NDArray:
         """Return X as a checked array (n, 1) of float32 or float64. reset: whether X is training data"""
         with limited(self.n_threads):
-            return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
+            return self._column(validated(self, X, reset).dense())
 
     def _column(self, X: NDArray) -> NDArray:
         if X.shape[1] != 1:

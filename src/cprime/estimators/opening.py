@@ -24,39 +24,39 @@ from cprime.sources.prepared import Preparation, PreparedSource
 from cprime.sources.tables import kinds
 
 
-def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
+def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Data:
     """Convert the argument X of an estimator's method to `Data`.
 
     An array is one chunk in memory. A source (for example a file) is read in chunks. A Dask collection stays on its
     cluster. During a fit, the names and the number of the features become attributes of the estimator; later X is
     compared with these.
-    dtype: function that returns the data type to which a fitted estimator converts X; None during a fit
+    reset: whether X is training data; other X is converted to the data type that the method `_dtype` returns
     """
     X = plain(X, narrow=True)
     gaps = getattr(estimator, "missing", "error") == "marginal"
     make = ReadGaps() if gaps else as_rows
-    if dtype is not None:
+    if not reset:
         check_is_fitted(estimator)
         if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):
             X = _prepared(estimator, X)
     if type(X).__module__.partition(".")[0] == "dask":
-        return _distributed(estimator, X, sample_weight, dtype).read_by(make, gaps)
+        return _distributed(estimator, X, sample_weight, reset).read_by(make, gaps)
     if type(X) is np.ndarray or not is_source_like(X):
-        X = validated(estimator, X, dtype, make)
-        if dtype is None:
+        X = validated(estimator, X, reset, make)
+        if reset:
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
-    if dtype is None:
+    if reset:
         _learn_features(estimator, source.n_features, source.columns)
         if source.preparation is not None:
             estimator.preparation_ = source.preparation.as_dict()
         return Local(source).read_by(make, gaps)
     source = _selected(estimator, source)
     _check_features(estimator, source.n_features)
-    return Local(source.as_type(dtype()), spread=False).read_by(make, gaps)
+    return Local(source.as_type(estimator._dtype()), spread=False).read_by(make, gaps)
 
 
 def as_training_data(estimator: Any, X: Any) -> Any:
@@ -72,21 +72,20 @@ def as_training_data(estimator: Any, X: Any) -> Any:
     return _selected(estimator, open_data(X))
 
 
-def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
+def _distributed(estimator: Any, X: Any, sample_weight: Any, reset: bool) -> Data:
     """Convert a Dask array or dataframe X to `Data`.
 
-    Without a Dask client, this process computes the chunks, one at a time.
-    dtype: function that returns the data type to which a fitted estimator converts X; None during a fit
+    Without a Dask client, this process computes the chunks, one at a time.    reset: whether X is training data
     """
     from cprime.execution.dask_collections import collected
     from cprime.execution.dask_lists import rows_of_lists
 
     X = rows_of_lists(X)
     columns = list(X.columns) if hasattr(X, "columns") else None
-    if columns is not None and dtype is not None:
+    if columns is not None and not reset:
         X = X[_known(estimator, columns)]
-    data = collected(X, sample_weight, None if dtype is None else dtype(), columns)
-    if dtype is None:
+    data = collected(X, sample_weight, None if reset else estimator._dtype(), columns)
+    if reset:
         _learn_features(estimator, data.n_features, columns)
     else:
         _check_features(estimator, data.n_features)
@@ -146,22 +145,20 @@ def _check_features(estimator: Any, n_features: int) -> None:
         )
 
 
-def validated(
-    estimator: Any, X: Any, dtype: Callable[[], Any] | None = None, make: Callable[[Any], Rows] = as_rows
-) -> Rows:
+def validated(estimator: Any, X: Any, reset: bool = True, make: Callable[[Any], Rows] = as_rows) -> Rows:
     """Check X and return it as rows of finite numbers in C order, or sparse rows if the estimator's tags allow these.
 
     Rows of a narrow type such as uint8 are not converted; only the computation uses the wider type.
     Raises ValueError or TypeError, with scikit-learn's messages, if X is invalid.
+    reset: whether X is training data, which becomes float32 if this can represent all numbers of the type of X,
+    otherwise float64; other X is converted to the data type that the method `_dtype` of the estimator returns
     make: function that converts a dense or CSR array to rows
-    dtype: function that returns the data type to which X is converted. None during a fit: X then becomes float32 if
-    this can represent all numbers of the type of X, otherwise float64.
     """
-    X, reset = plain(X, narrow=True), dtype is None
+    X = plain(X, narrow=True)
     needs_nothing = is_plain(X)
-    if dtype is not None:
+    if not reset:
         check_is_fitted(estimator)
-        wanted = dtype()
+        wanted = estimator._dtype()
     elif needs_nothing:
         wanted = X.dtype
     else:

@@ -30,7 +30,7 @@ class Prototypes(NearestCenter, SavableEstimator):
 
         Raises ValueError if X is invalid.    reset: whether X is training data
         """
-        rows = validated(self, X, None if reset else self._dtype)
+        rows = validated(self, X, reset)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
         return rows

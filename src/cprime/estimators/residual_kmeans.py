@@ -218,8 +218,11 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
             verbose=self.verbose,
         )
 
+    def _dtype(self) -> np.dtype:
+        return self.codebooks_.dtype
+
     def _opened(self, X: Any, sample_weight: Any = None) -> Data:
-        return opened(self, X, sample_weight, lambda: self.codebooks_.dtype)
+        return opened(self, X, sample_weight, reset=False)
 
     def encode(self, X: Any, *, out: Any = None) -> NDArray[np.unsignedinteger]:
         """Return the codes of the rows: the index of the nearest center to the residual at each level.

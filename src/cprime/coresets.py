@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from cprime._utils.number_types import is_narrow
+from cprime._utils.number_types import check_integer, is_narrow
 from cprime._utils.random import check_random_state
 from cprime.kernels import as_rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import draw
-from cprime.seeding.validation import check_count
 from cprime.sources.checked import checked
 from cprime.sources.foreign import plain, unmasked
 
@@ -191,7 +190,7 @@ def sensitivity(
     True
     """
     data, w, rng = _checked(X, m, sample_weight, random_state)
-    check_count("n_clusters", n_clusters)
+    check_integer(n_clusters, "n_clusters", 1)
     if n_clusters > len(data):
         raise ValueError(f"n_clusters={n_clusters} must be at most n_samples={len(data)}.")
     rows = as_rows(data)
@@ -218,7 +217,7 @@ def _checked(
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
-    check_count("m", m)
+    check_integer(m, "m", 1)
     rng = check_random_state(random_state)
     w = np.ones(len(data))
     if sample_weight is not None:

@@ -55,6 +55,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     spill: Any
     max_memory: Any
     callbacks: Any
+    _size_name = "n_clusters"  # name of the argument with the number of components
     _copies = True  # whether a fit may copy a chunk with its rows sorted by component; False if `max_memory` forbids it
     feature_names_in_: NDArray
 
@@ -104,7 +105,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
     def _n_components(self) -> int:
         """Return the constructor argument with the number of components."""
-        return getattr(self, "n_clusters" if hasattr(self, "n_clusters") else "n_components")
+        return getattr(self, self._size_name)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Check X and return it as `Data`: rows with their weights, which passes over the data can read.
@@ -119,8 +120,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
             data = data.read_by(ReadGaps(mean), gaps=True)
         if reset and data.n_points < self._n_components():
-            name = "n_clusters" if hasattr(self, "n_clusters") else "n_components"
-            raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
+            raise ValueError(f"n_samples={data.n_points} should be >= {self._size_name}={self._n_components()}.")
         return data
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:

@@ -134,8 +134,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
     if getattr(estimator, "covariance_type", "diag") != "diag":
         yield 'covariance_type="diag"', changed(estimator, covariance_type="diag"), rows
     if C > 1:
-        name = "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
-        yield f"{name}={C // 2}", changed(estimator, **{name: C // 2}), rows
+        yield f"{estimator._size_name}={C // 2}", changed(estimator, **{estimator._size_name: C // 2}), rows
 
 
 def changed(estimator: Any, **arguments: Any) -> Any:

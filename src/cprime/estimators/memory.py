@@ -274,7 +274,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
     """
     bare, models, sums = [], [], []
     for C in (2, 3):
-        setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)
+        setattr(view, view._size_name, C)
         X = np.random.default_rng(0).standard_normal((C * (n_features + 2), n_features)).astype(dtype)
         data, centers = local(X), X[:C].copy()
         model = view._first(data)[1](data, centers, True)

@@ -91,6 +91,7 @@ class Mixture(DensityMixin, Clusterer):
     means_init: Any
     precisions_init: Any
     learning_decay: float
+    _size_name = "n_components"
     _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" also starts from scaled columns
 
     predict = predict

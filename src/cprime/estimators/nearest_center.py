@@ -1,4 +1,4 @@
-"""Mixins of estimators whose labels are nearest centers, and methods of a fitted k-means that have no other users."""
+"""Mixin of estimators whose labels are nearest centers, and methods of a fitted k-means that have no other users."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -102,8 +102,8 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     X: the data as they are now    n_components: the new number of clusters, or None for the present one
     """
     check_is_fitted(estimator)
-    C_before, name = len(centers_of(estimator)), "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
-    C = C_before if n_components is None else check_integer(n_components, name, 1)
+    C_before = len(centers_of(estimator))
+    C = C_before if n_components is None else check_integer(n_components, estimator._size_name, 1)
     if not hasattr(estimator, "counts_"):
         raise ValueError("update continues a fit: parameters set by hand or derived have no counts_.")
     if C_before != C and not {"init", "means_init"} & set(estimator.get_params(deep=False)):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     check_scalar,
 )
 
+from cprime._utils.number_types import check_integer as check_integer  # together with the other checks of arguments
 from cprime._utils.number_types import check_total_weight
 from cprime._utils.threads import resolve_threads
 from cprime.execution import Data
@@ -33,13 +34,6 @@ TWO_LEVEL_COMPONENTS = 4096
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists contain all components if rows are sparse.
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
-
-
-def check_integer(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int; raise TypeError if it is not an integer, ValueError if it is less than `least`."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be an instance of int, not bool.")
-    return int(check_scalar(value, name, Integral, min_val=least))
 
 
 def check_real(value: Any, name: str, least: float) -> float:

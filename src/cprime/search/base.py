@@ -218,15 +218,3 @@ class BaseSearch(Options):
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
         """Return the neighbor lists (C, G) in the search's state, each component first; None if it has no lists."""
         return with_self(state.lists) if self.has_lists else None
-
-
-def checked_count(value: Any, name: str, least: int) -> int:
-    """Return the value of an option as int; raise TypeError if it is no integer, ValueError if it is below `least`.
-
-    name: name of the option in error messages
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an instance of int, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} == {value}, must be >= {least}.")
-    return int(value)

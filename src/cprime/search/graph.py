@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import warn
+from cprime._utils.number_types import check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
@@ -29,7 +30,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, changed
 from cprime.neighbors import EXACT_LISTS, Cells, put_first, refined_lists, without_self
 from cprime.neighbors.components import Components
-from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
@@ -232,7 +233,7 @@ class Graph(BaseSearch):
 
     def __post_init__(self) -> None:
         if self.n_neighbors is not None:
-            checked_count(self.n_neighbors, "n_neighbors", 2)
+            check_integer(self.n_neighbors, "n_neighbors", 2)
         for name in ("exchange", "regroup"):
             if not isinstance(getattr(self, name), bool | np.bool_ | None):
                 raise TypeError(f"{name} must be a bool or None, got {getattr(self, name)!r}.")

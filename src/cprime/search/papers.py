@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cprime._utils.number_types import check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
@@ -26,7 +27,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, without_self
 from cprime.neighbors.components import Components
-from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats, checked_count
+from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 
 # Number of mean distances in a block of the table from which neighbors are selected.
 _VALUES = 2**22
@@ -180,12 +181,12 @@ class Papers(BaseSearch):
         for name, choices in (("lists", ("exact", "estimated")), ("start", ("two-level", "random"))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}.")
-        checked_count(self.n_neighbors, "n_neighbors", 2)
-        checked_count(self.n_explore, "n_explore", 0)
+        check_integer(self.n_neighbors, "n_neighbors", 2)
+        check_integer(self.n_explore, "n_explore", 0)
         if isinstance(self.n_warmup, str) and self.n_warmup != "auto":
             raise ValueError(f'n_warmup must be "auto", an integer or None, got {self.n_warmup!r}.')
         if self.n_warmup is not None and not isinstance(self.n_warmup, str):
-            checked_count(self.n_warmup, "n_warmup", 0)
+            check_integer(self.n_warmup, "n_warmup", 0)
 
     @property
     def warmup(self) -> int:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
+from cprime._utils.number_types import check_integer
 from cprime._utils.random import seeded
 from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
-from cprime.seeding.validation import check_count, check_data, rows_at
+from cprime.seeding.validation import check_data, rows_at
 
 # Maximum number of centers for which candidate rows are drawn together.
 _MOST_STEPS = 8
@@ -96,7 +97,7 @@ def kmeans_plusplus(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     if n_local_trials is not None:
-        check_count("n_local_trials", n_local_trials)
+        check_integer(n_local_trials, "n_local_trials", 1)
     indices = choose_by_kmeans_plusplus(data, n_clusters, weights, rng, n_local_trials, n_threads)
     return rows_at(data, indices), indices
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
-from cprime._utils.number_types import check_largest
+from cprime._utils.number_types import check_integer, check_largest
 from cprime._utils.storable import storable
 from cprime._utils.values import Options
 from cprime.execution import Data
@@ -28,7 +28,6 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.two_level import choose_by_two_levels
-from cprime.seeding.validation import check_count
 from cprime.sources import unmasked
 
 ACCEPTED = (
@@ -111,7 +110,7 @@ class KMeansPlusPlus(Options):
         if not isinstance(self.greedy, bool | np.bool_):
             raise TypeError(f"greedy must be a bool, got {self.greedy!r}.")
         if self.n_local_trials is not None:
-            check_count("n_local_trials", self.n_local_trials)
+            check_integer(self.n_local_trials, "n_local_trials", 1)
             if not self.greedy and self.n_local_trials != 1:
                 raise ValueError(f"n_local_trials must be 1 or None where greedy=False, got {self.n_local_trials}.")
 
@@ -149,7 +148,7 @@ class AFKMC2(Options):
     name: ClassVar[str] = "afk-mc2"
 
     def __post_init__(self) -> None:
-        check_count("chain_length", self.chain_length)
+        check_integer(self.chain_length, "chain_length", 1)
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         return _chosen(data, self.name, lambda X, w: choose_by_afk_mc2(X, n_clusters, w, rng, self.chain_length))
@@ -200,7 +199,7 @@ class TwoLevel(Options):
 
     def __post_init__(self) -> None:
         if self.n_cells is not None:
-            check_count("n_cells", self.n_cells)
+            check_integer(self.n_cells, "n_cells", 1)
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         return choose_by_two_levels(data, n_clusters, rng, self.n_cells)[1]
@@ -236,7 +235,7 @@ class KMeansParallel(Options):
     name: ClassVar[str] = "k-means||"
 
     def __post_init__(self) -> None:
-        check_count("n_rounds", self.n_rounds)
+        check_integer(self.n_rounds, "n_rounds", 1)
         if not (isinstance(self.oversampling, int | float | np.number) and 0 < self.oversampling < np.inf):
             raise ValueError(f"oversampling must be a positive number, got {self.oversampling!r}.")
 

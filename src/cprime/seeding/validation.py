@@ -5,13 +5,12 @@ This module is not used during a fit, because estimators validate their input th
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from cprime._utils.messages import warn_if_few
+from cprime._utils.number_types import check_integer
 from cprime._utils.random import check_random_state
 from cprime.kernels import Rows, as_rows
 from cprime.sources.checked import checked
@@ -29,7 +28,7 @@ def check_data(
     X is returned as float32 or float64.
     """
     data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-    check_count("n_clusters", n_clusters)
+    check_integer(n_clusters, "n_clusters", 1)
     if len(data) < n_clusters:
         raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")
     rng = check_random_state(random_state)
@@ -41,14 +40,6 @@ def check_data(
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return data, weights, rng
-
-
-def check_count(name: str, value: int) -> None:
-    """Raise TypeError or ValueError unless a value is a positive integer."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an instance of int, got {value!r} of type {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name} == {value}, must be >= 1.")
 
 
 def rows_at(data: Rows, indices: NDArray) -> NDArray:

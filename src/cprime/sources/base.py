@@ -7,7 +7,6 @@ for a file format only implements how rows are read (`_fill`).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cprime._utils.files import Stamp
-from cprime._utils.number_types import is_narrow
+from cprime._utils.number_types import check_integer, is_narrow
 from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20
@@ -292,12 +291,8 @@ class Source(Columns, ABC):
 
     def with_chunk_rows(self, chunk_rows: int | None) -> Self:
         """Return a source of the same rows with `chunk_rows` rows per chunk; None means the default number."""
-        if chunk_rows is not None and (isinstance(chunk_rows, bool) or not isinstance(chunk_rows, Integral)):
-            raise TypeError(f"chunk_rows must be an instance of int, not {type(chunk_rows).__name__}.")
-        if chunk_rows is not None and chunk_rows < 1:
-            raise ValueError(f"chunk_rows == {chunk_rows}, must be >= 1.")
         new = self._copy()
-        new._chunk_rows = None if chunk_rows is None else int(chunk_rows)
+        new._chunk_rows = None if chunk_rows is None else check_integer(chunk_rows, "chunk_rows", 1)
         return new
 
     def watched(self, watch: Callable[[int, int], None]) -> Self:

@@ -69,6 +69,6 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         points = model.embed(data.take(np.sort(rows)).X)
         kept = ActiveSet(
             *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-        )  # If C′ = C, active sets contain all components: only the best component is compared.
+        )  # If C′ = C, every active set contains all components, so only the single best component is checked.
         scale = model.scale if hasattr(self, "means_") else None  # None for a k-means, whose quality is measured by J
         return full.certify(points, kept, nearby.components, scale)

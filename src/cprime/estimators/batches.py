@@ -67,8 +67,9 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
 
     If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
-    are fitted. After every 20 rows per cluster, centers jump to where those rows show that J falls. Fewer rows are
-    stored, but none for 16,384 clusters or more. Given centers, `partial_fit` is MacQueen's algorithm.
+    are fitted as by `fit`. Then, after every 20 rows per cluster, centers jump to other clusters if this lowers J of
+    these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
+    exchange="auto", `partial_fit` is MacQueen's algorithm.
 
     Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
     least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point

@@ -55,7 +55,10 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
 
 
 def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return the argument `fixed`, ids of components, empty if there is none; raise ValueError if it is invalid."""
+    """Return a tuple of the ids of components that a fit must not change: the mixture's argument `fixed`.
+
+    The tuple is empty if there is no such argument. Raises ValueError if they are invalid.
+    """
     if getattr(mixture, "fixed", None) is None:
         return ()
     C, kinds = mixture.n_components, ("full", "diag", "spherical")

@@ -155,9 +155,9 @@ def advice(estimator: Any) -> str | None:
 
 
 def say_truncated(mixture: Any, method: str) -> None:
-    """Log that a method of a mixture uses only C′ < C components of each row, if this is so because n_active is "auto".
+    """Log a warning if n_active="auto" means that a method of a mixture uses only C′ < C components of each row.
 
-    Each text is logged only once.    method: name of the method, for the text
+    The same warning is logged only once.    method: name of the method, for the text
     """
     C = len(mixture.means_)
     if mixture.n_active_ < C and mixture.n_active == "auto":

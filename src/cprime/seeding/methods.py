@@ -346,8 +346,9 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
     numbers = unmasked(numbers, name)
     plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-        return np.array(numbers, order="C")  # takes less time than `check_array`, which returns the same array
-    # An overflow gives infinity, for which `check_array` raises ValueError.
+        # This takes less time than scikit-learn's `check_array`, which would return the same array.
+        return np.array(numbers, order="C")
+    # NumPy's warnings of overflow are not needed: it gives infinity, for which `check_array` raises ValueError.
     with np.errstate(over="ignore", invalid="ignore"):
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 

@@ -155,10 +155,10 @@ def test_where_components_are_scattered_random_ones_lead_to_the_best():
     assert agreements[0] > 0.99 > agreements[1]
 
 
-@pytest.mark.parametrize(("C", "G"), [(2, 2), (40, 5), (40, 33)])
-def test_random_lists_have_the_nearest_and_nothing_twice(C, G):
+@pytest.mark.parametrize(("C", "G", "n_near"), [(2, 2, 1), (40, 5, 2), (40, 33, 8), (40, 33, 16)])
+def test_random_lists_have_the_nearest_and_nothing_twice(C, G, n_near):
     lists = exact_lists(clustered(C, 2), G)
-    drawn = [graph._mostly_random(lists, np.random.default_rng(seed)) for seed in range(300)]
+    drawn = [graph._partly_random(lists, n_near, np.random.default_rng(seed)) for seed in range(300)]
     for found in drawn[:5]:
         assert found.shape == lists.shape
         for c, (near, row) in enumerate(zip(lists, found, strict=True)):
@@ -166,7 +166,7 @@ def test_random_lists_have_the_nearest_and_nothing_twice(C, G):
             assert (real >= 0).all()
             assert len(np.unique(real)) == len(real)
             assert c not in real
-            assert np.isin(near[: min(8, G // 2)], real).all()
+            assert np.isin(near[:n_near], real).all()
     met = {int(c) for found in drawn for c in found[0]} - {-1}
     assert met == set(range(1, C))
 

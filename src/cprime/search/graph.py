@@ -5,8 +5,8 @@ products (`Rows.reassign`, `Rows.top_k`). It skips components for which nothing 
 
 If active sets K(n) have C′ > 1 components, the candidates are K(n), and the neighbors of one component of K(n): of the
 best one in even passes, of another one in odd passes. After the first passes only every third pass evaluates
-neighbors. The others evaluate K(n) alone. If neighbor lists hardly predict which component is best (`scattered`), the
-candidates are the first few of a list, and random components.
+neighbors. The others evaluate K(n) alone. Of lists longer than 32, the second half is replaced by random components,
+because the best component may be in no list. If lists hardly predict which one is best (`scattered`), all but 8 are.
 
 Neighbor lists are computed from all C² pairs of components if these are few, and otherwise from neighbors of
 neighbors. After some iterations, an audit searches a sample of points exactly. If the graph search finds too few of
@@ -50,8 +50,9 @@ _MISSED, _LATE = 0.007, 6
 # Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
 # A center moved by a jump is added to the lists of this number of its new neighbors.
-# If neighbor lists are mostly random, they also contain this number of nearest components.
-_NEAR = 8
+# If active sets have several components, at least this number of a list's nearest components is evaluated.
+# If lists hardly predict which component is best, evaluated lists contain this number of nearest components.
+_NEAR, _NEAREST = 8, 32
 # Maximum length of lists that are computed from neighbors of neighbors.
 _MOST_OF_MANY = 65
 # Maximum length of lists computed from all pairs of C components: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
@@ -276,9 +277,9 @@ class Graph(BaseSearch):
             turn, rest = divmod(turn - _EXPLORING, _PERIOD)
             if rest:
                 return ListLookup(state.lists[:, :0], None, 0)
-        if components.scattered:
-            return ListLookup(_mostly_random(state.lists, key.generator(Purpose.EXPLORE)), None, turn)
-        return ListLookup(state.lists, _active(state, components), turn)
+        half = (state.lists.shape[1] + 1) // 2
+        n_near = min(_NEAR, half) if components.scattered else max(_NEAREST, half)
+        return ListLookup(_partly_random(state.lists, n_near, key.generator(Purpose.EXPLORE)), None, turn)
 
     def learn(
         self, state: GraphState, look: ListLookup, components: Components, stats: SearchStats, sample: Sample, key: Key
@@ -354,13 +355,14 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     return active | np.append(active, False)[state.lists].any(axis=1)
 
 
-def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return neighbor lists (C, length) that contain the 8 nearest of each given list, and random components.
+def _partly_random(lists: NDArray[np.int32], n_near: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return neighbor lists (C, length) that contain the `n_near` nearest of each given list, and random components.
 
     The components of a list are distinct; fewer than `length` are padded with −1.
     """
     C, L = lists.shape
-    n_near = min(_NEAR, (L + 1) // 2)
+    if n_near >= L:
+        return lists
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
     others = order[(np.argsort(order)[:, np.newaxis] + shifts) % C]
     both = np.sort(np.column_stack([lists[:, :n_near], others]), axis=1)

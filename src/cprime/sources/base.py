@@ -84,18 +84,15 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
-    # Whether all rows are one chunk unless `chunk_rows` is set.
-    _is_one_chunk = False
+    _is_one_chunk = False  # Whether all rows are one chunk unless `chunk_rows` is set.
     # `Preparation` (scaling, missing values) of rows, also for a model's new data.
     preparation: Any = None
     # Name of the array or table in a file that is read; "" if a file has only one.
     _place = ""
     # Whether names of rows may have any type, and are read as Arrow arrays.
     _reads_text = False
-    # Whether rows are `kernels.SparseRows`.
-    sparse = False
-    # Whether `_fill` can write a narrow type (such as uint8) that all columns have.
-    _keeps_narrow = False
+    sparse = False  # Whether rows are `kernels.SparseRows`.
+    _keeps_narrow = False  # Whether `_fill` can write a narrow type (such as uint8) that all columns have.
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 

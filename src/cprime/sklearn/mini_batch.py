@@ -1,4 +1,4 @@
-"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule; `em.online` computes the updates."""
+"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule; kernels compute the updates."""
 
 import math
 import sys
@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils.extmath import row_norms
 
-from cprime import em
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import resolve_threads
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_weights
 from cprime.execution.block import Block
-from cprime.kernels import as_rows, computing
-from cprime.model import TiedSpherical
-from cprime.model.tied_spherical import variance_floor
+from cprime.kernels import Floats, as_rows, computing
 from cprime.seeding import is_given
 from cprime.sklearn.draws import Choice, Draws
 from cprime.sklearn.kmeans import check_with_tolerance, given_centers
@@ -76,20 +73,21 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
             n, batch = X.shape[0], self._batch_size
             weighs = check_weights(sample_weight, as_rows(X).given()) is not None
             weights = sample_weight if weighs else np.ones(n, dtype=X.dtype)
-            model = self._first_model(self._best_start(X, weights, random_state))
+            centers = self._best_start(X, weights, random_state)
+            self._begin()
             self._ewa_inertia = self._ewa_inertia_min = None
             self._no_improvement = 0
             chosen = Choice(weights)
             n_steps = (self.max_iter * n) // batch
             for i in range(n_steps):
                 rows = chosen(random_state.random_sample(batch))
-                before = model.centers
-                model, J = self._step(model, X[rows], None, random_state)
-                moved = float(np.square(model.centers - before).sum()) if self._tol > 0 else 0.0
+                before = centers
+                centers, J = self._step(centers, X[rows], None, random_state)
+                moved = float(np.square(centers - before).sum()) if self._tol > 0 else 0.0
                 if self._mini_batch_convergence(i, n_steps, n, moved, J):
                     break
             self.n_steps_, self.n_iter_ = i + 1, math.ceil((i + 1) * batch / n)
-            self._set_centers(model)
+            self._set_centers(centers)
             if self.compute_labels:
                 self._label(X, sample_weight)
             else:
@@ -119,11 +117,12 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         with computing(None):
             if first:
                 self._check_params_vs_input(X)
-                model = self._first_model(self._start(X, weights, self._random_state))
+                centers = self._start(X, weights, self._random_state)
+                self._begin()
             else:
-                model = _model(np.asarray(self.cluster_centers_, dtype=X.dtype))
-            model, _ = self._step(model, X, sample_weight, self._random_state)
-            self._set_centers(model)
+                centers = np.asarray(self.cluster_centers_, dtype=X.dtype)
+            centers, _ = self._step(centers, X, sample_weight, self._random_state)
+            self._set_centers(centers)
             if self.compute_labels:
                 self._label(X, sample_weight)
         self.n_steps_ = getattr(self, "n_steps_", 0) + 1
@@ -161,30 +160,32 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         )
         return np.array(centers, dtype=X.dtype, order="C")
 
-    def _first_model(self, centers: NDArray) -> TiedSpherical:
-        """Return the model with the given initial centers, and set the counts (weights) of the clusters to 0."""
+    def _begin(self) -> None:
+        """Set the counts (weights) of the clusters to 0."""
         self._counts = np.zeros(self.n_clusters)
         self._n_since_last_reassign = 0
         self._n_threads = resolve_threads(None)
-        return _model(centers)
 
     def _step(
-        self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
-    ) -> tuple[TiedSpherical, float]:
-        """Update the centers, which are running means, by one batch of rows X, then move centers of low weight.
+        self, centers: Floats, X: Any, weights: NDArray | None, random_state: np.random.RandomState
+    ) -> tuple[Floats, float]:
+        """Update the centers (C, D), which are running means, by a batch of rows X, then move centers of low weight.
 
-        Return the model and J, the weighted sum of squared distances of the batch to the centers before the update.
+        Returns the new centers and J, the weighted sum of squared distances of the batch to the centers before.
         """
-        data = weighted(X, weights)
-        data.begin(keep=False)
-        model, counts, won = em.k_means_step(model, self._counts.astype(np.float64, copy=False), data, 1.0)
-        self._counts = counts
+        block = Block(as_rows(X), None if weights is None else check_weights(weights, as_rows(X).given()))
+        found = block.X.assign(centers, None, block.sample_weight)
+        self._counts = self._counts + found.counts
+        here = found.counts > 0
+        counts, before = found.counts[here, np.newaxis], centers[here].astype(np.float64)
+        moved = centers.copy()
+        moved[here] = before + (found.sums[here] / counts - before) * (counts / self._counts[here, np.newaxis])
         if self._random_reassign() and self.reassignment_ratio > 0:
-            model = self._reassigned(model, X, random_state)
-        return model, won.error
+            self._reassign(moved, X, random_state)
+        return moved, block.weighted_sum(found.costs[:, 0])
 
-    def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
-        """Return the model after moving centers with low counts to random rows of the batch.
+    def _reassign(self, centers: Floats, X: Any, random_state: np.random.RandomState) -> None:
+        """Move centers with low counts to random rows of the batch X, in place.
 
         The count of a center is its total weight so far. A count is low if it is less than `reassignment_ratio` times
         the greatest count. At most half as many centers as rows are moved. The counts of moved centers are set to the
@@ -195,24 +196,17 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         if light.sum() > 0.5 * n:
             light[np.argsort(counts)[n // 2 :]] = False
         if not light.any():
-            return model
+            return
         rows = random_state.choice(n, replace=False, size=light.sum())
         if self.verbose:
             sys.stdout.write(f"[MiniBatchKMeans] Reassigning {len(rows)} cluster centers.\n")
-        centers = model.centers.copy()
         centers[light] = as_rows(X)[rows].dense()
         counts[light] = counts[~light].min()
-        return _model(centers)
 
-    def _set_centers(self, model: TiedSpherical) -> None:
-        self.cluster_centers_, self._n_features_out = model.centers, len(model.centers)
+    def _set_centers(self, centers: Floats) -> None:
+        self.cluster_centers_, self._n_features_out = centers, len(centers)
 
     def _label(self, X: Any, sample_weight: NDArray | None) -> None:
         rows = as_rows(X)
         ids, costs = rows.nearest(self.cluster_centers_)
         self.labels_, self.inertia_ = ids[:, 0], Block(rows, sample_weight).weighted_sum(costs[:, 0])
-
-
-def _model(centers: NDArray) -> TiedSpherical:
-    """Return a cprime model with the given centers for an update step, in which its variance has no effect."""
-    return TiedSpherical(centers, 1.0, variance_floor(centers))

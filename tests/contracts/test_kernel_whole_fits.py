@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from cprime.kernels import as_rows
 from cprime.kernels.reference import Reference
 from cprime.search import Bounded, Full, Graph, Papers
 
@@ -35,9 +36,7 @@ def by_twins(monkeypatch, fit):
     nearest = Reference.kernels.nearest
     monkeypatch.setattr(Reference.kernels, "nearest", lambda *args: asked.append(1) or nearest(*args))
     with monkeypatch.context() as patch:
-        patch.setattr(
-            sys.modules["cprime.execution.local"], "as_rows", lambda X: Reference(X) if isinstance(X, np.ndarray) else X
-        )
+        patch.setattr(sys.modules["cprime.execution.local"], "as_rows", lambda X: Reference(as_rows(X).dense()))
         found = fit()
         found.score(points(found.cluster_centers_.dtype if hasattr(found, "cluster_centers_") else found.means_.dtype))
     assert asked

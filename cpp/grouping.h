@@ -119,7 +119,10 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
     const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (PIECE * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
     const std::unique_ptr<double[]> tables(new double[n_pieces * C * width]); // each piece clears its table
-    n_threads = worth(static_cast<double>(n_entries) * width, n_threads);
+    // In a product of matrices, OF_SUM multiplications take the time of an addition here, and an entry takes the time
+    // of OF_ENTRY additions more.
+    constexpr std::size_t OF_SUM = 4, OF_ENTRY = 16;
+    n_threads = worth(static_cast<double>(n_entries) * static_cast<double>(OF_SUM * (width + OF_ENTRY)), n_threads);
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.get() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};

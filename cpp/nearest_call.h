@@ -17,7 +17,8 @@ template <class T>
 void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, int H, std::int32_t *kept, T *distances,
                 int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
+    constexpr std::size_t PREPARED = 10; // a row takes the time of so many distances, in addition to its own
+    n_threads = worth(static_cast<double>(x.n) * static_cast<double>(m.n + PREPARED) * x.D, n_threads);
     for (std::size_t i = 0; hint && i < x.n * H; ++i)
         require(hint[i] >= 0 && static_cast<std::size_t>(hint[i]) < m.n, "hint: outside [0, C)");
     // Least number of rows for which equal centers are marked, least number for which centers are packed, and number of

@@ -139,10 +139,13 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         Returns J, labels (n,), centers (2, D), and squared distances (n,) of the rows to their centers.
         """
         if isinstance(points, Dense) and points.array.size <= _AT_ONCE:
-            offsets = np.array([0, len(points)])
-            fit = lloyd_many(points, offsets, start[np.newaxis], self.max_iter, 0.0, weights, least_shift=self.tol)
-            if fit.n_iterations[0] > 0:  # It is 0 if a cluster has become empty, which only the code below supports.
-                return Block(points, weights).weighted_sum(fit.squares), fit.labels, fit.centers[0], fit.squares
+            fit = points.lloyd(start, self.max_iter, 0.0, weights, least_shift=self.tol)
+            if fit is not None:  # It is None if a cluster has become empty, which only the code below supports.
+                labels, squares = fit.labels, fit.squares
+                if not fit.settled:
+                    ids, costs = points.nearest(fit.centers)
+                    labels, squares = ids[:, 0], costs[:, 0]
+                return Block(points, weights).weighted_sum(squares), labels, fit.centers, squares
         data = weighted(points.given(), weights)
         plan = em.FitPlan(1, Full(), em.Lloyd(em.Settings(self.max_iter, self.tol, least_shift=self.tol)))
         run = em.run(data, partial(TiedSpherical, start, 1.0, variance_floor(start)), plan, Key(0))

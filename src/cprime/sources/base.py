@@ -251,10 +251,6 @@ class Source(Columns, ABC):
         """
         return self._named(column)._read_names
 
-    def _named(self, column: str) -> Self:
-        """Return a source of the same rows whose method `_read_names` reads the given column."""
-        return self.select([int(column) if self._names is None and column.isdecimal() else column])
-
     def _read_names(self, begin: int, end: int) -> Any:
         kind = self._chosen_kinds[0]
         whole = isinstance(kind, np.dtype) and kind.kind in "iub"

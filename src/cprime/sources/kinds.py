@@ -225,6 +225,10 @@ class Columns:
         new._settle()
         return new
 
+    def _named(self, column: str) -> Self:
+        """Return a source of the same rows whose method `_read_names` reads the given column."""
+        return self.select([int(column) if self._names is None and column.isdecimal() else column])
+
     @property
     def numeric_columns(self) -> list[str] | None:
         """Return the names of all stored columns of numbers or lists of numbers; None if columns have no names."""

@@ -9,9 +9,9 @@ from cprime.kernels import Dense, as_rows
 from cprime.kernels.reference import Reference
 from cprime.neighbors import (
     Cells,
+    GroupedCenters,
     coarse_centers,
     exact_lists,
-    nearest_of_few,
     refined_lists,
     table,
     with_self,
@@ -124,10 +124,11 @@ def test_table():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
-    """The nearest of few centers is exact for all rows, even for a row at the origin of the computed products."""
+    """The nearest center is found for all rows of a group, even for a row at the point near the group's rows."""
     centers = np.array([[-3.0], [-1.0], [1.5], [2.5]], dtype=dtype)
     X = np.array([[0.0], [-3.0], [2.5], [1e-12]], dtype=dtype)  # the mean of the centers is 0
-    labels, distances = nearest_of_few(as_rows(X), centers)
+    grouped = GroupedCenters(centers.mean(axis=0, keepdims=True), centers, np.arange(4, dtype=np.int32)[np.newaxis])
+    labels, distances = grouped.choose(as_rows(X), np.zeros(4, dtype=np.int32))
     np.testing.assert_array_equal(labels, [1, 0, 3, 1])
     np.testing.assert_allclose(distances, [1, 0, 0, 1], rtol=1e-6)
 

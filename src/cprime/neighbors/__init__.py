@@ -3,7 +3,7 @@
 Cells are groups of centers near each other. They are used to find centers near a point that has no component yet.
 """
 
-from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, nearest_of_few, table
+from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, table
 from cprime.neighbors.components import (
     EXACT_LISTS,
     exact_lists,
@@ -25,7 +25,6 @@ __all__ = [
     "coarse_centers",
     "exact_lists",
     "least_lists",
-    "nearest_of_few",
     "put_first",
     "refined_lists",
     "table",

@@ -72,17 +72,6 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
     return centers
 
 
-def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Find the nearest of a few centers for every row.
-
-    Returns indices of centers (n,) int32, and squared distances (n,). If distances are equal up to rounding, either
-    center may be returned, because distances are computed by matrix products.
-    """
-    everywhere = np.zeros(len(X), dtype=np.int32)
-    offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
-    return GroupedCenters(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
-
-
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
     """Return the indices of each group's items: (n_groups, size of the largest group) int32, ascending, −1 padded.
 
@@ -114,26 +103,17 @@ class Cells:
         few = n_cells * SAMPLE_PER_CELL < C
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
-        self.clumped = False
         self.first = np.arange(C, dtype=np.int32)
-        cell, limit = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
-        if np.bincount(cell).max() > limit:
-            self.clumped = True
-            cell = self._cut(self._cell(Dense(centers)), limit)
+        cell, limit = Dense(centers).nearest(self.coarse)[0][:, 0], _MOST * -(-C // n_cells)
+        self.clumped = bool(np.bincount(cell).max() > limit)
+        if self.clumped:
+            cell = self._cut(cell, limit)
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = self.coarse[used]
         standing = np.flatnonzero(self.first == np.arange(C)).astype(np.int32)
         members = table(places[standing], len(used))
         self.members = np.where(members < 0, np.int32(-1), standing[members])
         self.offer = GroupedCenters(self.coarse, centers, self._offered(n_near))
-
-    def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """Return the index of the nearest cell (group of centers) of every row: (n,).
-
-        If large cells were cut, distances are computed from differences, because cell centers can be very near each
-        other. Otherwise they are computed by matrix products, which is faster.
-        """
-        return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
         """Cut cells with more than `limit` components, and append the centers of the new cells to `self.coarse`.
@@ -181,7 +161,7 @@ class Cells:
 
         Returns ids of components (n,), and squared distances to their centers (n,).
         """
-        return self.offer.choose(X, self._cell(X))
+        return self.offer.choose(X, X.nearest(self.coarse)[0][:, 0])
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
         """Return approximate neighbors of every component, itself included: (C, n_neighbors), nearest first.

@@ -21,7 +21,7 @@ from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows, computing, grouped_order
-from cprime.neighbors import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, nearest_of_few, table
+from cprime.neighbors import SAMPLE_PER_CELL, Cells, GroupedCenters, coarse_centers, table
 from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, rows_at
@@ -195,12 +195,13 @@ class NearestCells:
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[ActiveSet, CellSummary]:
-        cell, squared = nearest_of_few(block.X, self.cells)
-        n, weights = len(self.cells), block.sample_weight
+        kept = ActiveSet(*block.X.nearest(self.cells))
+        assert kept.costs is not None
+        cell, squared, n, weights = kept.winners, kept.costs[:, 0], len(self.cells), block.sample_weight
         distortion = np.bincount(cell, squared if weights is None else weights * squared, n).astype(np.float64)
         mass = np.bincount(cell, weights, n).astype(np.float64)
         available = np.bincount(cell if weights is None else cell[weights > 0], minlength=n)
-        return ActiveSet(cell[:, np.newaxis], squared[:, np.newaxis]), CellSummary(distortion, mass, available)
+        return kept, CellSummary(distortion, mass, available)
 
 
 @dataclass(frozen=True)

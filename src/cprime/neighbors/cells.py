@@ -65,10 +65,9 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
     """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
-        kept, _ = sample.nearest(centers)
-        counts, sums = sample.accumulate(kept, n_components=len(centers))
-        held = counts > 0
-        centers = (sums[held] / counts[held, np.newaxis]).astype(sample.dtype)
+        found = sample.assign(centers)
+        held = found.counts > 0
+        centers = (found.sums[held] / found.counts[held, np.newaxis]).astype(sample.dtype)
     return centers
 
 

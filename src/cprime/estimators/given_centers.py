@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
 from cprime._utils.number_types import check_largest
-from cprime._utils.threads import by_pieces, resolve_threads
+from cprime._utils.threads import by_pieces
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import distances_from
 from cprime.estimators.validation import check_at_most, check_choice
@@ -78,7 +78,6 @@ def assign(
     (array([0, 1], dtype=int32), array([1., 4.]))
     """
     check_choice(metric, "metric", _METRICS)
-    resolve_threads(n_threads)
     with computing(n_threads):
         rows = as_rows(_checked_centers(centers))
         n = check_at_most(n_nearest, "n_nearest", len(rows), "len(centers)")

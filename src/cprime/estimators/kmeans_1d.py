@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cprime._utils.messages import warn_if_few
-from cprime._utils.threads import limited, resolve_threads
+from cprime._utils.threads import limited
 from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
@@ -113,7 +113,6 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             If the data have fewer distinct values than n_clusters.
         """
         C = check_integer(self.n_clusters, "n_clusters", 1)
-        resolve_threads(self.n_threads)
         X = self._validated(X, reset=True)
         if len(X) < C:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")

@@ -72,10 +72,9 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 
 def check_loop(estimator: Any) -> int:
-    """Check the arguments n_init, max_iter, n_threads and n_clusters of an estimator; return n_clusters as an int."""
+    """Check the arguments n_init, max_iter and n_clusters of an estimator; return n_clusters as an int."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
-    resolve_threads(estimator.n_threads)
     return check_integer(estimator.n_clusters, "n_clusters", 1)
 
 

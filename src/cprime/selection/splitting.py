@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._utils.threads import resolve_threads
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
@@ -104,7 +103,6 @@ class Splitter(NearestCenter, Clusterer):
         for name in ("n_active", "n_init", "max_rounds", "max_iter"):
             check_integer(getattr(self, name), name, 1)
         check_real(self.tol, "tol", 0.0)
-        resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
         """Run rounds of splits and merges of clusters, and set the fitted attributes.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import KMeans, open_data
-from cprime.execution.dask_lists import rows_of_lists
+from cprime.execution.dask_collections import rows_of_lists
 
 pd = pytest.importorskip("pandas")
 dask = pytest.importorskip("dask")

@@ -16,8 +16,7 @@ from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import within_memory
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
-from cprime.estimators.gaps import impute
-from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
+from cprime.estimators.gaps import first_of_gaps, impute, plan_of_gaps
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
 from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.updating import update

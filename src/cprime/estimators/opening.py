@@ -77,8 +77,7 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, reset: bool) -> Dat
 
     Without a Dask client, this process computes the chunks, one at a time.    reset: whether X is training data
     """
-    from cprime.execution.dask_collections import collected
-    from cprime.execution.dask_lists import rows_of_lists
+    from cprime.execution.dask_collections import collected, rows_of_lists
 
     X = rows_of_lists(X)
     columns = list(X.columns) if hasattr(X, "columns") else None

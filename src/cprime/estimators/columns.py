@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime.sources import open_data
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import described, listed
+from cprime.sources.kinds import described, library_of, listed
 
 Columns = NDArray[np.intp]
 
@@ -62,7 +62,7 @@ def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | Non
     name: name of the argument X, for the message
     """
     X = plain(X)
-    dask = type(X).__module__.partition(".")[0] == "dask"
+    dask = library_of(X) == "dask"
     X = X if dask else open_data(X)
     there = None if getattr(X, "columns", None) is None else list(X.columns)
     wanted = None if names is None else [str(name) for name in names[columns]]

@@ -36,6 +36,7 @@ from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.arrays import ArraySource, SparseSource
 from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
+from cprime.sources.kinds import library_of
 
 # Numbers of copies of parameters and of sufficient statistics at a time, in M-steps with momentum; others have fewer.
 PARAMETERS, SUMS = 3, 5
@@ -85,7 +86,7 @@ class PlannedRows:
         """Return `PlannedRows` that describe X, which may be any type of data that an estimator accepts."""
         held = not isinstance(X, list)
         X = plain(X)
-        if type(X).__module__.partition(".")[0] == "dask":
+        if library_of(X) == "dask":
             from cprime.execution.dask_collections import collected
 
             data = collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None)

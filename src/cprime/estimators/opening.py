@@ -19,7 +19,7 @@ from cprime.kernels import ReadGaps, Rows, SparseRows, as_rows
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import Kind, kind_of, precision
+from cprime.sources.kinds import Kind, kind_of, library_of, precision
 from cprime.sources.prepared import Preparation, PreparedSource
 from cprime.sources.tables import kinds
 
@@ -39,13 +39,13 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
         check_is_fitted(estimator)
         if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):
             X = _prepared(estimator, X)
-    if type(X).__module__.partition(".")[0] == "dask":
-        return _distributed(estimator, X, sample_weight, reset).read_by(make, gaps)
-    if type(X) is np.ndarray or not is_source_like(X):
+    if type(X) is np.ndarray or not (library_of(X) == "dask" or is_source_like(X)):
         X = validated(estimator, X, reset, make)
         if reset:
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))
+    if library_of(X) == "dask":
+        return _distributed(estimator, X, sample_weight, reset).read_by(make, gaps)
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
@@ -67,7 +67,7 @@ def as_training_data(estimator: Any, X: Any) -> Any:
     if hasattr(estimator, "preparation_"):
         return _prepared(estimator, X)
     X = plain(X, narrow=True)
-    if not is_source_like(X) or type(X).__module__.partition(".")[0] == "dask":
+    if not is_source_like(X) or library_of(X) == "dask":
         return X
     return _selected(estimator, open_data(X))
 
@@ -97,7 +97,7 @@ def _prepared(estimator: Any, X: Any) -> Source:
     The preparation fills missing values, and shifts and scales columns. Raises ValueError if X is a Dask collection or
     sparse.
     """
-    if type(X).__module__.partition(".")[0] == "dask" or hasattr(X, "tocsr"):
+    if library_of(X) == "dask" or hasattr(X, "tocsr"):
         raise ValueError(
             f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
         )
@@ -179,7 +179,7 @@ def _precision_of(X: Any) -> Any:
     If the types are unknown or not numeric, the result is "numeric", scikit-learn's name for any numeric type.
     """
     found: list[Kind] = ["unknown"]
-    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
+    if library_of(X) in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
         found = kinds(X)
     elif isinstance(getattr(X, "dtype", None), np.dtype):
         found = [kind_of(X.dtype)]
@@ -237,7 +237,7 @@ def narrow_type(X: Any) -> np.dtype | None:
 
     Narrow types such as uint8 and float16 need not be converted before a fit.
     """
-    if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
+    if library_of(X) == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         found = set(X.dtypes)
         dtype = found.pop() if len(found) == 1 else None
     else:

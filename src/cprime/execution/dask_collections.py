@@ -14,7 +14,7 @@ from cprime.execution.base import Data
 from cprime.execution.local import Local
 from cprime.execution.tasks import hashes
 from cprime.sources import Source
-from cprime.sources.kinds import kind_of, precision
+from cprime.sources.kinds import kind_of, library_of, precision
 from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, numeric_kinds, table_of
 
 _SAMPLE_ROWS = 1000  # number of rows read to find the types of values in columns of Python objects
@@ -75,7 +75,7 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
     """Return the weights as a Dask array with the chunks of the rows."""
     import dask.array as da
 
-    if type(sample_weight).__module__.partition(".")[0] == "dask":
+    if library_of(sample_weight) == "dask":
         weights = _as_array(sample_weight, "sample_weight")
     else:
         weights = da.from_array(np.asarray(sample_weight, dtype=np.float64), chunks=-1)

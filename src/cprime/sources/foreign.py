@@ -8,7 +8,7 @@ import numpy as np
 
 from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
-from cprime.sources.kinds import first_non_number, without_index
+from cprime.sources.kinds import first_non_number, library_of, without_index
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
 
 
@@ -40,7 +40,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     """
     if type(data) is np.ndarray and data.dtype.kind in "biuf" and data.dtype.isbuiltin == 1:
         return data
-    library = type(data).__module__.partition(".")[0]
+    library = library_of(data)
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
     if isinstance(data, list):

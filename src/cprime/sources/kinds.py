@@ -105,6 +105,11 @@ def described(items: Sequence[str]) -> str:
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
 
+def library_of(data: Any) -> str:
+    """Return the name of the package whose class an object has, such as "pandas" or "dask"; nothing is imported."""
+    return type(data).__module__.partition(".")[0]
+
+
 def first_non_number(values: NDArray[np.object_]) -> int | None:
     """Return the position of the first object that is neither a real number nor None; None if there is none."""
     wrong = {kind for kind in set(map(type, values)) if not _is_number(kind)}
@@ -159,7 +164,7 @@ def index_columns(schema: Any, name: str) -> frozenset[str]:
 
 def without_index(data: Any, name: str = "X") -> Any:
     """Return a pyarrow table or batch without the columns of a pandas index, and anything else unchanged."""
-    if type(data).__module__.partition(".")[0] != "pyarrow" or not hasattr(data, "schema"):
+    if library_of(data) != "pyarrow" or not hasattr(data, "schema"):
         return data
     index = index_columns(data.schema, name)
     if not index:

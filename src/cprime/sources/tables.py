@@ -19,6 +19,7 @@ from cprime.sources.kinds import (
     index_columns,
     kind_of,
     kind_of_objects,
+    library_of,
     not_numeric,
     precision,
 )
@@ -33,7 +34,7 @@ class TableSource(ArraySource):
         names = _names(table)
         check_names("X", names)
         Source.__init__(self, "X", len(table), kinds(table), names)
-        if _library(table) == "pyarrow":
+        if library_of(table) == "pyarrow":
             self._index = index_columns(table.schema, "X")
         self._table = table
 
@@ -69,7 +70,7 @@ def kinds(table: Any) -> list[Kind]:
     """Return the types of a table's columns. The type of a column of Python objects is determined from its values."""
     known: dict[Any, Kind] = {}
     found = []
-    for j, dtype in enumerate(table.schema.types if _library(table) == "pyarrow" else table.dtypes):
+    for j, dtype in enumerate(table.schema.types if library_of(table) == "pyarrow" else table.dtypes):
         if dtype not in known or dtype == np.dtype(object):
             known[dtype] = _kind(table, j)
         found.append(known[dtype])
@@ -78,7 +79,7 @@ def kinds(table: Any) -> list[Kind]:
 
 def table_of(data: Any) -> Any:
     """Return a table, series or batch of pandas, polars or pyarrow as a table; None for anything else."""
-    kind, library = type(data).__name__, _library(data)
+    kind, library = type(data).__name__, library_of(data)
     if library not in ("pandas", "polars", "pyarrow"):
         return None
     if kind == "LazyFrame":
@@ -105,7 +106,7 @@ def numbers_of(table: Any, name: str = "X") -> Any:
     if _is_plain(table) or not len(table):
         return table
     found = numeric_kinds(table, name)
-    if _library(table) != "pandas" or not any(dtype == np.dtype(object) for dtype in table.dtypes):
+    if library_of(table) != "pandas" or not any(dtype == np.dtype(object) for dtype in table.dtypes):
         return table
     table = table.copy(deep=False)
     for j, kind in enumerate(found):
@@ -142,7 +143,7 @@ def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy
 
 def _is_plain(table: Any) -> bool:
     """Return whether a table is a pandas table in which all columns have a numeric type."""
-    return _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes))
+    return library_of(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes))
 
 
 def matrix_of_lists(table: Any) -> NDArray:
@@ -151,18 +152,14 @@ def matrix_of_lists(table: Any) -> NDArray:
 
 
 def _names(table: Any) -> list[str]:
-    return [str(name) for name in (table.column_names if _library(table) == "pyarrow" else table.columns)]
-
-
-def _library(table: Any) -> str:
-    return type(table).__module__.split(".")[0]
+    return [str(name) for name in (table.column_names if library_of(table) == "pyarrow" else table.columns)]
 
 
 def _kind(table: Any, j: int) -> Kind:
     """Return the type of column j, or the type's name if it is not numeric."""
-    if _library(table) == "pyarrow":
+    if library_of(table) == "pyarrow":
         return kind_of_type(table.column(j).type)
-    if _library(table) == "pandas":
+    if library_of(table) == "pandas":
         dtype = table.dtypes.iloc[j]
         if hasattr(dtype, "pyarrow_dtype") and dtype.kind == "O":
             return kind_of_type(dtype.pyarrow_dtype)
@@ -181,9 +178,9 @@ def _kind(table: Any, j: int) -> Kind:
 
 def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
     """Return the values of column j; missing ones are NaN."""
-    if _library(table) == "pyarrow":
+    if library_of(table) == "pyarrow":
         return values_of(table.column(j))
-    if _library(table) == "pandas":
+    if library_of(table) == "pandas":
         return table.iloc[:, j].to_numpy(dtype=dtype, na_value=np.nan)
     from polars import Float32, Float64
 
@@ -214,10 +211,10 @@ def _of_pandas(column: Any, pa: Any) -> Any:
 def _lists(table: Any, j: int) -> list[Any]:
     """Return column j, whose values are lists, as a list of Arrow arrays, which follow one another."""
     pa = require("pyarrow", "a column of lists")
-    if _library(table) == "pyarrow":
+    if library_of(table) == "pyarrow":
         return table.column(j).chunks
     try:
-        column = _of_pandas(table.iloc[:, j], pa) if _library(table) == "pandas" else table.to_series(j).to_arrow()
+        column = _of_pandas(table.iloc[:, j], pa) if library_of(table) == "pandas" else table.to_series(j).to_arrow()
     except pa.ArrowException as error:
         raise ValueError(f"X: lists of column {_names(table)[j]!r} must be numbers of one type: {error}") from error
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -17,7 +17,7 @@ from cprime._utils.threads import resolve_threads
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.estimators.validation import check_weights
 from cprime.execution.block import Block
-from cprime.kernels import Dense, Rows, as_rows, computing, lloyd_many
+from cprime.kernels import Dense, Rows, as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Full

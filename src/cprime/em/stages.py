@@ -134,8 +134,9 @@ class Stage(Protocol):
         """Return two values for the certificate of a fit, an estimate of how often a partial search misses components.
 
         The certificate compares the active sets `kept` of sampled points with those of an exact search. The first value
-        is the part of the active sets from which the free energy F is computed. The second is the factor that turns
-        costs into log-probabilities, or None if the squared error J is compared instead of F.
+        has the components of each active set from which F is computed: only the best one for hard assignment, otherwise
+        all. The second is the factor that turns costs into log-probabilities, by which the certificate computes F. It
+        is None for k-means, whose certificate compares the squared error J instead.
         """
         ...
 

@@ -14,7 +14,11 @@ from cprime.model.categorical import check_codes
 
 @dataclass(frozen=True)
 class LargestCounts:
-    """Greatest number in each column (D,) of some rows, found by the job `CheckCounts`; zeros if rows are sparse."""
+    """Greatest number in each column (D,) of some rows, found by the job `CheckCounts`.
+
+    `CategoricalMixture` computes the number of categories of each column from it. For sparse rows, which only
+    `PoissonMixture` accepts, it is not needed and all its entries are 0.
+    """
 
     largest: NDArray[np.float64]
 

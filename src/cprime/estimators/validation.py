@@ -14,7 +14,9 @@ from sklearn.utils.validation import (
     check_scalar,
 )
 
-from cprime._utils.number_types import check_integer as check_integer  # together with the other checks of arguments
+from cprime._utils.number_types import (
+    check_integer as check_integer,
+)  # estimators import all checks of arguments from this module
 from cprime._utils.number_types import check_total_weight
 from cprime._utils.threads import resolve_threads
 from cprime.execution import Data

@@ -49,10 +49,13 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
 
 
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return initial shifts of means (C, D), loadings (C, D, H) and noise (C, D), from moments along random directions.
+    """Return initial parameters of factor analyzers, from the moments of their points along random directions.
 
-    The covariance S of each component's points is approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström), where the columns of R
-    are the random directions. The loadings are the H principal axes of this approximation, scaled.
+    The result has the differences (C, D) between the points' means and the present means, loadings (C, D, H), and
+    variances of the noise (C, D). The covariance S of each component's points is approximated by S ≈ SR (RᵀSR)⁻¹ RᵀS
+    (Nyström), where the columns of R are the random directions. The loadings are the H principal axes of this
+    approximation, each of a length whose square is the variance along it minus the mean variance of the other axes. The
+    noise is the variance of each column that the loadings do not explain.
     random: Rᵀ, the directions as rows    H: number of factors
     """
     D, counts = random.shape[1], np.maximum(moments.counts, _LEAST_WEIGHT)

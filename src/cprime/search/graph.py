@@ -388,7 +388,7 @@ def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kep
     Returns the share of points for which the found component is the best of all, and the relative excess: the sum of
     costs minus the sum of the least costs, divided by the sum of the least costs if these are squared distances, and
     otherwise by the number of entries n·D of the points.
-    lists (C, G − 1): neighbors of each component    kept: present active sets
+    lists (C, G − 1): the other components near each    kept: active sets; their first entry is the present component
     """
     found = components.search_lists(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)

@@ -164,7 +164,8 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     others = np.flatnonzero(share[owner] <= limit)
     places = table(owner[others], len(cells))
     offered = np.where(places < 0, np.int32(-1), np.append(others, -1).astype(np.int32)[places])
-    offered[offered[:, 0] < 0, 0] = 0  # a cell without points of positive weight has no center
+    # A cell without points of positive weight has no center. Center 0 is compared instead, as a list must not be empty.
+    offered[offered[:, 0] < 0, 0] = 0
     data.each(Labelled(cells, centers, offered, crowds))
     data.commit()
 

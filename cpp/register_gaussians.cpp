@@ -28,6 +28,14 @@ template <class T> class AllStarts {
     std::unique_ptr<bool[]> far_;
 };
 
+// Return the number of threads, at most n_threads, that make costs of n rows for all Gaussians, and their moments,
+// faster.
+template <class T> int worth_for(const Gaussians<T> &gaussians, std::size_t n, int n_threads) {
+    constexpr double OF_EXPONENTIAL = 32; // multiplications in the time of one exponential
+    const double D = gaussians.means.D, of_cost = 4 * (gaussians.full ? D * D : D) + OF_EXPONENTIAL;
+    return worth(static_cast<double>(n) * static_cast<double>(gaussians.means.n) * of_cost, n_threads);
+}
+
 // Return into how many parts the second moments of a component are divided. Large matrices are divided by rows, so that
 // many threads can work on few components without matrices of their own.
 std::size_t parts_of(std::size_t D, bool full) { return full && D > 256 ? (D + 95) / 96 : 1; }
@@ -62,6 +70,7 @@ void best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, 
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
     const KernelCall call;
+    n_threads = worth_for(gaussians, x.n, n_threads);
     const AllStarts<T> all(gaussians, n_threads);
     const BestTask<T> task{x, gaussians, all.origin(), all.starts(), columns(kept), kept.data(), costs.data()};
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 4;
@@ -102,6 +111,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
             "tails");
 
     const KernelCall call;
+    n_threads = worth_for(gaussians, x.n, n_threads);
     const AllStarts<T> all(gaussians, n_threads);
     // Rows of a block: few enough to stay in the cache while every component reads them, and enough to be divided among
     // threads and to fill vectors. The table of a block is bounded, but has at least one vector per component.

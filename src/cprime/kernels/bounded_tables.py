@@ -8,7 +8,7 @@ from cprime.kernels.bounds import MARGIN, DistanceBounds, Moves, check_moves, ch
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
-_VALUES = 2**22  # maximum number of distances that are computed at a time
+_VALUES = 2**22  # maximum number of distances that are computed at a time, to limit memory
 
 
 def nearest_bounded_by_tables(

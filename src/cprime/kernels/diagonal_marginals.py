@@ -22,11 +22,12 @@ _LOG_2PI = math.log(2 * math.pi)
 # Limit of Σ_d (μ_d − origin_d)² P_d for a component of mean μ and precisions P, where origin is a place near the rows.
 # Beyond the limit, costs are computed from differences x − μ, because sums over x and x² would lose precision.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
-# Number of rows that are multiplied in one matrix product.
+# Number of rows whose costs under all components are one matrix product; few, so that this table needs little memory.
 _ROWS = 512
-# Rows are summed in segments: least number of rows in a segment, and greatest number of segments.
+# Rows are summed in segments that do not depend on the number of threads, so that results do not depend on it either.
+# Least number of rows in a segment, and greatest number of segments.
 _SEGMENT, _SEGMENTS = 2**13, 32
-# Maximum number of values in a block of rows x, their squares x², and the mask of observed values.
+# Maximum number of values in memory for a block of rows: rows x, their squares x², and the mask of observed values.
 _TERMS = 2**22
 
 

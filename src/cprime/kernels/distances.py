@@ -279,6 +279,7 @@ def spread_out_twin(
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
     """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X [data unit]; 0, 0 if X is empty.
 
+    By these numbers callers check that squared distances neither overflow nor underflow.
     If a number in X is infinite or NaN, the first result is infinite or NaN.    origin (D,): None means the first row
     """
     if not len(X) or not X.shape[1]:

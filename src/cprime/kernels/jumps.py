@@ -24,7 +24,8 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-# Lloyd's steps end if a step lowers the error J by less than this share of J: after jumps, and before single jumps.
+# Lloyd's steps end if a step lowers the error J by at most this share of J. First number: for the steps after a jump.
+# Second number: for the steps before single jumps are tried, when all jumps that certainly lower J have been made.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
@@ -234,6 +235,7 @@ class _Jumps(NamedTuple):
     def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
         """Return the projection (x_n − m_c)·v_c (n,) of each row x_n, where c is the row's cluster labels[n].
 
+        The rows of a cluster are divided into two parts by these numbers.
         origins (C, D): a point m_c for each cluster, for example its mean    directions (C, D): directions
         v_c is the direction divided by its greatest absolute value, to prevent overflow.
         """
@@ -242,7 +244,7 @@ class _Jumps(NamedTuple):
         return self.X.along(origins, scaled, labels)
 
     def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:
-        """Return the sum Σ p_n x_n over the rows x_n of each cluster, for factors p (n,) of the rows: (C, D)."""
+        """Return Σ p_n x_n over the rows x_n of each cluster (C, D). p (n,): weights, or weights times projections"""
         ids = np.ascontiguousarray(labels[:, np.newaxis])
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
@@ -320,12 +322,13 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _JumpProspects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """Return the jump with the greatest predicted decrease of the error J among those that have not failed, or None.
+    """Return the jump to try next: (id of the center to move, id of the cluster to divide by it), or None.
 
-    A jump is a pair: the center that is moved, and the cluster that it divides.
+    It is the jump with the greatest predicted decrease of the error J: the decrease by the division of a cluster, less
+    the increase by the removal of the center from its place. A jump that has failed is left out as long as its two
+    clusters would be cut into the same parts as when it was tried. None means that no jump is left.
     cut: predicted changes of J by jumps
-    failed: maps each jump that has failed to the centers (as bytes) of the parts into which its two clusters were cut
-    then; a jump is tried again if these parts have changed
+    failed: for each jump that has failed, the centers of the parts of its two clusters at that time, as bytes
     """
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)

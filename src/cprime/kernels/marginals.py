@@ -29,9 +29,10 @@ Mask = NDArray[np.bool_]
 Sums = tuple[Doubles, Doubles, Doubles]
 
 _LOG_2PI = math.log(2 * math.pi)
-# Maximum number of entries of all matrices (one for each set of missing columns) that are computed together.
+# Matrices, one for each set of missing columns, are computed together up to this number of entries, to limit memory.
 _NUMBERS = 2**20
-# Number of rows whose costs are in one table of rows × components; number of rows whose moments are summed together.
+# To limit memory: number of rows in one table of costs (rows × components), and number of rows in a block, whose
+# responsibilities are computed before its moments are summed.
 _PIECE, _BLOCK = 2048, 2**15
 
 
@@ -42,7 +43,7 @@ def no_moments(centers: Floats, full: bool) -> Sums:
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Make second moments symmetric: return counts, first moments, and (S + Sᵀ)/2 for each second moment S."""
+    """Return counts and first moments unchanged, and second moments S made symmetric despite rounding: (S + Sᵀ)/2."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 

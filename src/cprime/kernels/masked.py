@@ -65,7 +65,7 @@ def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
 
 
 def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
-    """Return the first observed number of each column (D,), or `otherwise` if a column has none."""
+    """Return the default placeholders (D,) of missing values: each column's first observed number, or `otherwise`."""
     found = array[observed.argmax(axis=0), np.arange(array.shape[1])]
     return np.where(observed.any(axis=0), found, array.dtype.type(otherwise))
 

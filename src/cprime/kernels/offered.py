@@ -16,7 +16,7 @@ from cprime.kernels.rows import Rows
 Ids = NDArray[np.int32]
 Costs = Callable[[Rows, Ids], Floats]  # maps rows and ids of components (n, m) >= 0 to costs (n, m)
 
-_VALUES = 2**20  # maximum number of costs that are computed at a time
+_VALUES = 2**20  # maximum number of costs that are computed at a time, to limit memory
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:

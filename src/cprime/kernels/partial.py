@@ -16,7 +16,9 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # `reassign` processes the points of a component in parts of this many points
+# `reassign` processes the points of a component in parts of this size, and limits in each part how many points it
+# reassigns to centers that are no nearer.
+SEGMENT = 2048
 
 
 class Evidence(NamedTuple):

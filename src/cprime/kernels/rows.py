@@ -23,7 +23,7 @@ from cprime.kernels.measures import Floats, GaussianParameters
 from cprime.kernels.partial import own_distances, reassign, search_lists, top_k
 from cprime.kernels.sums import accumulate, along, moments
 
-# Maximum number of values in a block of rows from which the mean is subtracted in float64, for covariances.
+# For covariances, the mean is subtracted from rows in float64. Maximum number of values in a block, to limit memory.
 _CENTERED = 2**21
 
 # Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
@@ -116,7 +116,7 @@ class Rows(ABC):
 
     @abstractmethod
     def widened(self) -> Self:
-        """Return the rows with a column of zeros appended: n rows of D + 1 numbers."""
+        """Return n rows of D + 1 numbers. The last one is 0; that of a center represents the weight of a component."""
 
     @abstractmethod
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
@@ -149,7 +149,7 @@ class Rows(ABC):
         return self.dense().astype(np.float64)
 
     def first(self) -> Floats:
-        """Return the first number of each column that is not missing: (D,), NaN if a column has none."""
+        """Return a point (D,) near the rows: each column's first number that is not missing, or NaN without one."""
         return self[:1].dense()[0].copy()
 
     def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:

@@ -25,7 +25,7 @@ from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import LEAST_LENGTH, Rows
 
-# Maximum number of entries in a block of a table of distances.
+# Maximum number of distances in a table that is computed at a time, to limit memory.
 _VALUES = 2**22
 # Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
 # The result (−1, False) of `lloyd` means that its caller must make Lloyd iterations one by one.
@@ -146,7 +146,7 @@ class SparseRows(Rows):
             scales[short] = LEAST_LENGTH[self.dtype]
             values = values / scales[owners].astype(self.dtype)
             lengths = _lengths(values, owners, len(rows))
-        # Invalid operations are ignored, because the check of all rows reports numbers that are not finite.
+        # NumPy's warnings of invalid operations are not needed: another check reports rows that are not finite.
         with np.errstate(invalid="ignore"):
             values = (values * (1 / np.where(lengths > 0, lengths, 1))[owners]).astype(self.dtype)
         return SparseRows(values, columns, rows.begins - rows.begins[0], self.shape[1]), lengths * scales

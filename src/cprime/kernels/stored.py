@@ -18,10 +18,10 @@ from cprime._utils.values import cached
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import LEAST_LENGTH, Dense, Doubles, Rows
 
-# Size in bytes of a piece of rows that is converted to a wider type at a time, for operations in NumPy.
+# Rows are converted to a wider type for operations in NumPy in pieces of this size in bytes, to limit memory.
 _PIECE_BYTES = 16 * 2**20
-# Rows are converted to a wider type once for all passes if they are short and few.
-# Limits: 16 numbers in a row, and 32 MiB for all converted rows.
+# Rows are converted to a wider type once for all passes if they are short, so that each conversion takes a notable part
+# of a pass, and few. Limits: 16 numbers in a row, and 32 MiB for all converted rows.
 _SHORT, _FEW_BYTES = 16, 32 * 2**20
 # NumPy's sums convert this many numbers at a time.
 # If the sizes of pieces are multiples of it, the sum of a column does not depend on the division into pieces.

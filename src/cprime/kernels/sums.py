@@ -194,7 +194,7 @@ def along(
 ) -> NDArray[np.float64]:
     """Return the projection (x_n − m_c)·v_c of each point on the direction of its component c = labels[n]: (n,).
 
-    centers (C, D), directions (C, D), labels (n,) int32
+    Clusters are divided by these numbers. centers (C, D): m_c    directions (C, D): v_c    labels (n,) int32
     """
     centers, directions = check.matrix(centers, "centers", X, 1), check.matrix(directions, "directions", X)
     if len(directions) != len(centers):
@@ -227,6 +227,7 @@ def means(
 ) -> tuple[Floats, NDArray[np.float64]]:
     """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
+    From these distances the M-step of k-means computes the error J about the means.
     counts (C,): N_c, weight of a component's points    sums (C, D): S_c, weighted sum of these points
     centers (C, D): previous means    origin (D,): None means the previous means
     The mean of a component without points is its previous one. Squared distances are computed from unrounded means.

@@ -22,9 +22,10 @@ Group = tuple[int, NDArray[np.intp]]
 Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
-# Maximum number of entries, and of rows, in a block of a table of costs.
+# Tables of costs are computed in blocks, to limit memory. Maximum numbers of entries and of rows in a block.
 TABLE, _ROWS = 2**22, 2048
-# If at most this number of least costs is needed for each row, they are found one by one; otherwise costs are sorted.
+# If at most this number of least costs is needed for each row, they are found one by one; otherwise by a partial sort,
+# which is slower for few of them.
 _ROUNDS = 8
 
 

@@ -22,9 +22,10 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-# A jump is made if its estimated decrease of J exceeds the increase by more than this number of standard errors.
+# This number of standard errors is subtracted from the estimated decrease of J by a jump, so that few points, such as
+# outliers, move no center.
 _DOUBT = 2.0
-# A cluster of less than this share of the greatest weight counts with this share when costs of merges are computed.
+# In the costs of merges, a cluster has at least this share of the greatest weight, because means need a weight > 0.
 _LIGHT = 1e-9
 # Numbers of passes that find a direction of high variance in each cluster, and then the halves of clusters by 2-means.
 _POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3
@@ -38,7 +39,7 @@ class HalfSums:
     folds: None, or the key of random numbers that divide the points into two folds. Then there are m/2 clusters; c and
     m/2 + c in the arrays are the points of cluster c in the first and in the second fold.
     directions (m, D): None, or directions p. Then the result (1, m, 1 + D) has the sums of w q and w q x over the
-    points of each cluster, where q = p·(x − halves[0]).
+    points of each cluster, where q = p·(x − halves[0]). By these sums a power iteration finds a better direction.
     """
 
     halves: Floats

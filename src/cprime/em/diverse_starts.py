@@ -31,15 +31,16 @@ from cprime.seeding.random_rows import draw_rows
 
 # A starting partition is computed for a sample of the rows. Least number of rows in it: in total, and per component.
 _LEAST, _PER_COMPONENT = 1000, 20
-# Most rows that Ward's agglomeration takes; more rows are clustered by k-means.
+# Maximum number n of rows for Ward's agglomeration, which takes O(n²) time; more rows are clustered by k-means.
 _OF_WARD = 1000
-# Maximum number of Lloyd's iterations for a partition.
+# Maximum number of Lloyd's iterations by which a starting partition is computed.
 _ITERATIONS = 30
 # Columns are whitened if there are at least this many rows per column; otherwise they are scaled to equal variance.
 _PER_COLUMN = 5
 # Number of short runs of EM, of which the best is continued, and number of iterations of each.
 _CANDIDATES, _SHORT = 10, 5
-# Short runs are made only if an iteration computes at most this many densities.
+# Short runs are made only if an iteration computes at most this many densities, because for larger data they would take
+# longer than the rest of the fit.
 _SMALL = 2**16
 # For whitening, the variance of each column is increased by this share, so that the covariance is not singular.
 _RIDGE = 1e-6

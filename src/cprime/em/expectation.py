@@ -24,11 +24,11 @@ from cprime.model.interface import Expected, Responsibilities
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 
-_BLOCK = 2**20  # number of responsibilities computed at a time if components are drawn from the full posterior
+_BLOCK = 2**20  # number of responsibilities in memory at a time if components are drawn from the full posterior
 
 
 class Assigned(NamedTuple):
-    """Result of an assignment for one block.
+    """Responsibilities of the points of one block, and sums over these points: the result of an assignment.
 
     shares: responsibilities q_nc and costs of the components in the active sets K(n) of the block's points
     log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats], with point weights w_n. `log_scale` is the term that

@@ -30,7 +30,7 @@ from cprime.model.tied_spherical import variance_floor
 logger = logging.getLogger("cprime")
 
 HISTORY = np.dtype([("objective", np.float64), ("n_distances", np.int64), ("seconds", np.float64)])
-_BLOCK = 2**20  # most values in any array that is computed for one block of rows
+_BLOCK = 2**20  # maximum number of values in an array for one block of rows, to limit memory
 
 
 class Memberships(NamedTuple):

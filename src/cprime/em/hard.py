@@ -23,7 +23,9 @@ from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
 
-_CANCELLED = 2.0**-20  # sums are recomputed if a cluster's remaining weight is below this share of the moved point's
+# If the weight that remains in a cluster is below this share of the weight of the point that has left it, the sums of
+# clusters are recomputed, because their differences are mostly rounding errors.
+_CANCELLED = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,10 @@ class ClusterSums(Sums):
 
 @dataclass(frozen=True)
 class LabeledSums(Sums):
-    """Sums over the points with each label, with weights w: counts (C,) Σ w, and sums (C, D) Σ w x."""
+    """Sums from which the means of given clusters follow: counts (C,) Σ w, and sums (C, D) Σ w x.
+
+    x are the points with the label of the cluster, w their weights.
+    """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -67,7 +72,7 @@ class SumLabeled:
 
 @dataclass(frozen=True)
 class SetLabels:
-    """Job that sets the active set of each point to its given label (a component); labels (N,)."""
+    """Job that starts a fit from a partition: each point's active set becomes the component in `labels` (N,)."""
 
     labels: NDArray[np.int32]
 
@@ -227,7 +232,10 @@ class FindFarthest:
 
 @dataclass(frozen=True)
 class SumByComponent:
-    """Pass that recomputes Σ w (first column) and Σ w x (other columns) over each center's points: (C, 1 + D)."""
+    """Pass that sums over the points x of each center: Σ w (first column) and Σ w x (other columns), (C, 1 + D).
+
+    The result replaces sums that were updated by differences and have large rounding errors.
+    """
 
     n_components: int
 

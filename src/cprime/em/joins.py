@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_VALUES = 2**20  # number of coordinate differences computed at a time
+_VALUES = 2**20  # number of coordinate differences computed at a time, to limit memory
 
 
 class Joins(NamedTuple):

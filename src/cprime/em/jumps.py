@@ -57,7 +57,8 @@ class ProjectedSums:
     p = (x − center)·direction / scale. The result is (C, 1 + D): Σ w p in the first column, Σ w p x in the others.
     centers, directions (C, D): center and direction of each cluster    scale: a typical distance, the unit of p
     step: only every step-th point of positive weight is used
-    above: if true, p is replaced by 1 if it is positive, otherwise by 0
+    above: if true, p is replaced by 1 if it is positive, otherwise by 0; the sums are then those of one of the two
+    parts into which a plane divides the cluster. If false, they give a direction of higher variance (power iteration)
     """
 
     centers: Floats

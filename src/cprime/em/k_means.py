@@ -37,11 +37,14 @@ _JUMP_TOL = 24
 _FIRST_JUMPS = 3
 # If at most this share of points is reassigned, the next pass updates sums for reassigned points only.
 _FEW = 0.25
-# All Lloyd steps are made in one call if a step evaluates at most this many differences of numbers.
+# All Lloyd steps are made by one kernel call, which saves overhead, if a step computes at most this many differences
+# between a coordinate of a point and of a center.
 _SMALL = 2**25
-# All Lloyd steps are made in one call only if `max_iter` is at most this, because their history is allocated first.
+# All Lloyd steps are made by one kernel call only if `max_iter` is at most this, because the call allocates memory for
+# the history of `max_iter` steps first.
 _FEW_STEPS = 10_000
-# Sums of clusters are recomputed if the weight of a cluster has fallen by more than this factor.
+# Sums over the points of clusters are updated by differences. They are recomputed if the weight of a cluster has fallen
+# by more than this factor, because rounding errors of the former large sums remain.
 _HEAVY = 64.0
 
 

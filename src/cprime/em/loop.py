@@ -282,7 +282,7 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
 
 
 def sample_rows(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:
-    """Return a few rows, transformed into the space of the model's components, and their active sets.
+    """Return a few rows in the space of the model's components, with their active sets, to check these by exact search.
 
     numbers: ranks of the rows among those of positive weight
     """

@@ -35,7 +35,7 @@ Weights = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
-_BLOCK = 2**21  # number of values in a block of columns, which are processed at a time
+_BLOCK = 2**21  # number of dissimilarities in a block of columns of V; blocks are processed one by one, to limit memory
 _EPS = float(np.finfo(np.float64).eps)
 
 

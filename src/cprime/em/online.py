@@ -99,7 +99,7 @@ def k_means_step(
     won = data.each(Batch(model, look))
     heavy, seen = won.counts > 0, counts.copy()
     ids, n, sums = won.ids[heavy], won.counts[heavy], won.sums if heavy.all() else won.sums[heavy]
-    won = replace(won, sums=sums[:0])  # the sums are not needed any more; their memory is reused for the new centers
+    won = replace(won, sums=sums[:0])  # the returned sums are empty, because their memory is reused for new centers
     seen[ids] += n
     few = replace(model, centers=model.centers[ids])
     before, places = few.centers.astype(np.float64), sums

@@ -23,7 +23,7 @@ from cprime.neighbors.components import Centers
 
 FAMILIES: dict[str, Any] = {}  # class of each model family, by `covariance_type`
 F = TypeVar("F", bound=type)
-_PIECE = 2**22  # maximum number of values (rows × columns) that are embedded at a time
+_PIECE = 2**22  # maximum number of values (rows × columns) that are embedded at a time, to limit memory
 
 
 def register(cls: F) -> F:
@@ -55,7 +55,8 @@ class Family:
     settles: ClassVar[bool] = True
     in_place: ClassVar[bool] = False
     scale_free: ClassVar[bool] = False
-    axes: ClassVar[str | None] = None  # axes of `covariances_`: C components, D columns; None if it does not exist
+    # Axes of `covariances_` in letters, such as "CDD": C for components, D for columns. None: there are no covariances.
+    axes: ClassVar[str | None] = None
     has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False
     finds_variance: ClassVar[bool] = False

@@ -149,6 +149,7 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return numbers `now` ≥ 0, extrapolated by a share of the change of their logarithms: now · (now / before)^share.
 
+    EM with momentum extrapolates variances in this way.
     before: the previous numbers. The result differs from `now` at most by a factor e.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -161,6 +162,7 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of its change since `before`.
 
+    EM with momentum uses them, because they are positive definite.
     lower, before (C, D, D): new and previous Cholesky factors L. Their diagonals are extrapolated by logarithms.
     """
     out = lower + share * (lower - before)
@@ -211,8 +213,8 @@ def fewer_factors(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return loadings Λ (C, D, H) and noise ψ (C, D) with H < D and the same covariances ΛΛᵀ + diag ψ as those given.
 
-    If H ≥ D factors are given, the least eigenvalue of ΛΛᵀ is subtracted from all its eigenvalues and added to the
-    noise variances of all coordinates. This removes one factor.
+    The model of a few columns of the data may have H ≥ D. Then the least eigenvalue of ΛΛᵀ is subtracted from all its
+    eigenvalues and added to the noise variances of all coordinates. This removes one factor.
     """
     if loadings.shape[2] < loadings.shape[1]:
         return loadings, noise

@@ -21,13 +21,13 @@ from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 from cprime.neighbors.components import Components, Ids
 
-# Largest accepted rounding error of a cost, divided by 1 + cost.
+# Largest accepted rounding error of a cost, divided by 1 + cost. Less accurate costs are computed again from residuals.
 _ROUNDING = 2.0**-27
 # If Kullback-Leibler divergences of all pairs take more multiplications, neighbor lists use distances of means instead.
 _CLOSED_FORM = 2**36
-# Maximum number of entries of a matrix product (loadings times matrices U) in memory at a time.
+# Maximum number of entries of products (loadings times matrices U) that are computed at a time, to limit memory.
 _PRODUCTS = 2**22
-# Number of components that are processed at a time.
+# Number of components that are processed at a time, to limit the memory of temporary arrays.
 _TOGETHER = 64
 
 
@@ -198,7 +198,10 @@ class FactorCosts(TabulatedCosts, Components):
 
     @property
     def reach(self) -> float:
-        """Largest Σ_d (μ_d − m_d)²/ψ_d of a component: distance of its mean from the origin m, in noise variances ψ."""
+        """Largest Σ_d (μ_d − m_d)²/ψ_d of a component of mean μ and noise variances ψ, for an origin m.
+
+        If this squared distance is too large, moments computed about the origin would lose precision.
+        """
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )

@@ -22,7 +22,7 @@ Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time
+_NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time, to limit memory
 
 
 class Component(NamedTuple):
@@ -71,6 +71,7 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
 def above_one(loadings: Doubles, noise: Doubles, observed: Mask | None = None) -> Doubles:
     """Return A (n, H + D, H): the unit matrix stacked on W = Ψ^−½ Λ (n, D, H), so that AᵀA = I + WᵀW.
 
+    From A a root of AᵀA can be computed by a QR decomposition, even if rounding makes AᵀA indefinite.
     loadings Λ (n, D, H) and noise variances Ψ (n, D), or (D, H) and (D,) together with
     observed (n, D): mask of observed values; rows of W for missing values are 0
     """
@@ -97,10 +98,12 @@ class GapMoments(NamedTuple):
 
 
 def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
-    """Return the moments of the factor analyzer `of` from rows with weights `share` (n,).
+    """Return the sums for the M-step of a factor analyzer x = μ + Λz + noise over rows x with missing values.
 
-    The missing values of y = x − μ are Λ_m z + noise, with the loadings Λ_m of the missing columns and factors z.
+    With y = x − μ and factors z, these are the weighted sums of the expectations of y, y², y zᵀ, z and z zᵀ, given the
+    observed values of each row. A missing value in column d of y is Λ_d z + noise, with row d of the loadings Λ.
     observed (n, D): mask of the values that are not missing
+    of: mean μ, loadings and noise variances of the analyzer    share (n,): weights of the rows
     """
     D, H = of.loadings.shape
     found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))

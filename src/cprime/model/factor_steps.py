@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from cprime.model.factor_moments import FactorMoments
 
-_LEAST_NOISE = 0.01  # least share of noise in the variance of a coordinate, when loadings are first computed
+# Least share of noise in the variance of a coordinate when loadings are first computed, so that noise is not 0.
+_LEAST_NOISE = 0.01
 _ROUNDED = 16 * np.finfo(np.float64).eps
 # Added to the variances of factors z, so that the regression for a single point is not singular.
 _RIDGE = 1e-12
-# Replaces the weight 0 of components without points.
+# Replaces the weight 0 of components without points, to prevent division by 0.
 _LEAST_WEIGHT = np.finfo(np.float64).tiny
 
 Doubles = NDArray[np.float64]

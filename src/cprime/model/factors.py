@@ -31,9 +31,9 @@ from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 
-# The first loadings of H factors are computed from H plus this number of random directions.
+# Loadings of H factors are first estimated along H + _MORE random directions; fewer directions would be less accurate.
 _MORE = 4
-# Largest squared distance of means from an origin, in noise variances, for accurate moments about it.
+# If a mean's squared distance from an origin, in noise variances, exceeds this, moments about it are inaccurate.
 _FAR = 2.0**24
 
 
@@ -120,7 +120,10 @@ class Factors(Gaussian):
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
     def _random_directions(self) -> NDArray[np.float64]:
-        """Return random directions (min(H + 4, D), D) for H factors, from a fixed seed."""
+        """Return random directions (min(H + 4, D), D), along which the first M-step estimates loadings of H factors.
+
+        Four directions more than factors make the estimate more accurate. The seed is fixed, so fits are reproducible.
+        """
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
@@ -148,7 +151,8 @@ class Factors(Gaussian):
         def add(given: Givers) -> None:
             c, rows, share = given
             found.counts[c] = share.sum()
-            if self.known and shares.cost is not None:  # otherwise loadings and noise are not known yet
+            # Expectations of missing values need loadings and noise, which are unknown until the first M-step.
+            if self.known and shares.cost is not None:
                 self._add_gaps(found, c, X[rows], observed[rows], share)
                 return
             y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
@@ -271,6 +275,7 @@ class Factors(Gaussian):
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
         """Return moments from which an M-step computes this model's parameters: factors z have mean 0 and variance I.
 
+        Stepwise EM averages them with the moments of a batch.
         shares (C,): counts of the moments, with sum 1
         """
         C, D, H = self.loadings.shape
@@ -313,7 +318,8 @@ class Factors(Gaussian):
         costs = FactorCosts(
             self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets, no_offsets
         )
-        if X.observed is not None:  # expected values leave the distance of the observed values unchanged
+        # Missing values are replaced by expected ones, which leave the distance of the observed values unchanged.
+        if X.observed is not None:
             X = Dense((self._moved(X, labels) + self.centers[labels]).astype(X.dtype))
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 

@@ -175,6 +175,7 @@ class Model(Protocol):
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
         """Return moments, and the argument `prior`, from which an M-step computes the parameters of this model.
 
+        Stepwise EM averages them with the moments of a batch.
         shares (C,): counts of the moments, with sum 1
         """
         ...

@@ -21,7 +21,7 @@ from cprime.model.interface import Responsibilities, Weights
 from cprime.neighbors import least_lists
 from cprime.neighbors.components import Components, Ids
 
-_VALUES = 2**20  # maximum number of costs (rows × components) that are computed at a time
+_VALUES = 2**20  # maximum number of costs (rows × components) in memory at a time
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,7 @@ class StudentT(OwnCovariance):
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums Σ_n q_nc log u_nc (C,) for which an M-step leaves the degrees of freedom ν unchanged.
 
+        They are a part of the moments by which the present model is represented, see `pseudo_moments`.
         counts (C,): Σ_n q_nc = Σ_n q_nc u_nc, with responsibilities q and weight factors u of t distributions
         """
         return counts * (gap((self.dof + self.n_features) / 2) - gap(self.dof / 2))
@@ -157,6 +158,7 @@ class StudentT(OwnCovariance):
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
         """Return moments from which an M-step computes this model's parameters, with all weight factors u equal to 1.
 
+        Stepwise EM averages them with the moments of a batch.
         shares (C,): counts of the moments, with sum 1
         """
         return StudentTMoments(shares, super().pseudo_moments(shares)[0], self._standing(shares)), None

@@ -35,7 +35,8 @@ from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 
-_MOST_ROUNDING = 2.0**-12  # largest accepted shift of a whitened mean by rounding, in standard deviations
+# Largest accepted shift of a whitened mean by rounding to float32, in standard deviations; beyond it, float64 is used.
+_MOST_ROUNDING = 2.0**-12
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class TiedSpherical(Embedded):
         return self.log_scale_of(self.variance)
 
     def log_scale_of(self, variance: float) -> float:
-        """Return the constant `log_scale`, which is left out of all log densities, for another variance σ²."""
+        """Return the value that `log_scale` (a constant left out of all log densities) has for another variance σ²."""
         equal = self.weights is None
         largest = -float(np.log(self.n_components)) if equal else log_weights(self.weights, self.centers).max()
         return float(largest) - self.n_features / 2 * math.log(2 * math.pi * variance)
@@ -211,7 +211,7 @@ class TiedSpherical(Embedded):
         """Return the part v of each direction (n, D) for which Σ w (x − center)·v over the points x of a cluster is 0.
 
         ids: slice of the n clusters to which the directions belong    w: weights of the points
-        If the centers are the means of the clusters, v is the whole direction.
+        Planes with the normals v divide clusters in two. If centers are means of the clusters, v is the direction.
         """
         return directions
 

@@ -17,7 +17,7 @@ from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import OF_DOUBLE, ROUNDING, Summed, TiedSpherical
 from cprime.sources.kinds import described
 
-_PIECE = 2**16  # number of coordinates of centers that are computed at a time
+_PIECE = 2**16  # number of coordinates of centers that are computed at a time; they fit into a cache
 
 
 @storable("model.UnitCenters")
@@ -70,7 +70,10 @@ class UnitCenters(TiedSpherical):
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Return directions (n, D) minus their projections on the n centers of the slice `ids`."""
+        """Return directions (n, D) minus their projections on the n centers of the slice `ids`.
+
+        Planes with these normals divide clusters in two.
+        """
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 

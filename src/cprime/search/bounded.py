@@ -29,7 +29,8 @@ from cprime.search.full import FullLookup
 _OTHERS = 3
 # Bounds are used as soon as an iteration reassigns at most this share of the points.
 _FEW_MOVE = 0.15
-# Number of nearest centers of a center whose moves get bounds of their own: in up to _LOW dimensions, and in more.
+# For each center, the moves of its nearest centers get separate upper bounds. The number of these nearest centers is
+# _FEW in up to _LOW dimensions, and _MANY in more dimensions.
 _FEW, _MANY = 15, 63
 _LOW = 4
 # Upper bounds are multiplied by this number, which exceeds the rounding error of a sum of squares in float64.
@@ -162,8 +163,8 @@ class Bounded(BaseSearch):
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
     """Return the indices of the G nearest centers of each center, itself included, and their squared distances.
 
-    Both are (C, G), sorted by distance. G = C if the computation of all C² distances takes little time compared with
-    the E-step of n_points points.
+    The moves of these near centers get separate bounds. Both results are (C, G), sorted by distance. G = C if the
+    computation of all C² distances takes little time compared with the E-step of n_points points.
     before (C, G): result for earlier centers, which affects only the time, or None
     """
     C, D = centers.shape

@@ -20,7 +20,7 @@ _NEIGHBORS = 65
 _WIDTH, _LEAST_WIDTH = 2, 4
 # Maximum number of neighbor lists that are searched for a row in a walk.
 _ROUNDS = 4
-# Number of rows that are searched at a time.
+# Number of rows that are searched at a time, to limit memory.
 _ROWS = 2**16
 
 

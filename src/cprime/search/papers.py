@@ -29,7 +29,7 @@ from cprime.neighbors import Cells, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 
-# Number of mean distances in a block of the table from which neighbors are selected.
+# Neighbors are selected from a table of mean distances in blocks of this number of distances, to limit memory.
 _VALUES = 2**22
 # Default number of E-steps that improve random active sets before the first M-step.
 _RANDOM_WARMUP = 25
@@ -236,7 +236,7 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     row = np.repeat(np.arange(C), lengths)
     # The distance of a component to itself is set to −∞, so that the component is the first entry of its list.
     mean[row == evidence.indices] = -np.inf
-    bar = np.full(C, np.inf)  # for each component, the G-th least of its mean distances
+    bar = np.full(C, np.inf)  # for each component, the mean distance of its farthest neighbor, the G-th
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

@@ -24,7 +24,7 @@ from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_data, rows_at
 
-BLOCK = 64  # number of centers whose proposals are compared with all earlier centers in one kernel call
+BLOCK = 64  # number of centers whose proposals are compared with earlier centers in one kernel call
 
 
 def afk_mc2(

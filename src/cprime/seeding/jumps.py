@@ -25,7 +25,8 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 _LEAST, PER_CLUSTER = 500, 32
 # Maximum number of Lloyd's iterations after a jump that is tried.
 _ITERATIONS = 30
-# Number of consecutive jumps that may fail, on the sample and on all rows: C² / per, clipped to [least, most].
+# For C clusters, jumps end after C² / "per" consecutive failures, but at least "least" and at most "most". The first
+# numbers are for jumps on the sample of the rows, the second for jumps on all rows.
 _OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 1, "most": 40}
 
 

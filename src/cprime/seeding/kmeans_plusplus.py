@@ -20,13 +20,13 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_data, rows_at
 
-# Maximum number of centers for which candidate rows are drawn together.
+# Maximum number of next centers for which candidate rows are drawn together, in one pass over the data.
 _MOST_STEPS = 8
 # After n centers have been chosen, candidates for the next n / 16 centers, at least one, are drawn together.
 _CENTERS_PER_STEP = 16
 # One extra candidate is drawn for this many candidates, to replace rejected ones.
 _SPARE = 8
-# Maximum size in bytes of the distances of all rows to candidates.
+# Maximum size in bytes of the distances of all rows to the candidates that are drawn together, to limit memory.
 _MOST_BYTES = 2**28
 
 
@@ -242,9 +242,9 @@ def order_of_values(X: Rows) -> NDArray:
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:
-    """Return the cumulative sums of weight times squared distance over rows in the given order, (n,) float64.
+    """Return the cumulative sums (n,) of weight times squared distance over rows in the given order, for draws of rows.
 
-    distances (n,): squared distances    order (n,): row indices
+    distances (n,): squared distances to the nearest chosen centers    order (n,): row indices
     """
     mass = distances if sample_weight is None else distances * sample_weight
     return np.cumsum(mass[order], dtype=np.float64)

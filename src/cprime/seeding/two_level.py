@@ -30,7 +30,7 @@ from cprime.seeding.validation import check_data, rows_at
 _CANDIDATES = 4
 # Number of candidates from which greedy sampling chooses a center.
 _TRIALS = 3
-# Maximum number of candidates in one run of greedy sampling.
+# Maximum number of candidates in one run of greedy sampling, because its time grows with the square of this number.
 _MOST_CANDIDATES = 2048
 # A cell with more than this multiple of the mean number of centers per cell, √C, is searched approximately.
 _MOST_OFFERED = 16
@@ -295,7 +295,10 @@ class Labelled:
 
 
 def _spread(X: Rows) -> float:
-    """Return an estimate of Σ_n ‖x_n − mean‖² over all rows [data unit²], from at most ten thousand of them."""
+    """Return an estimate of Σ_n ‖x_n − mean‖² over all rows [data unit²], from at most ten thousand of them.
+
+    From this and the same sum within cells, the intrinsic dimension of the data is computed.
+    """
     rows = X[:: -(-len(X) // 10_000)]
     counts, sums = rows.accumulate(np.zeros((len(rows), 1), dtype=np.int32), n_components=1)
     squared = rows.distances((sums / counts[:, np.newaxis]).astype(rows.dtype))[0]

@@ -13,7 +13,8 @@ from cprime.kernels import Dense, Floats, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-# A cell is cut if it has more than this multiple of the average number of components per cell.
+# A cell is cut if it has more than this multiple of the average number of components per cell, because searches compare
+# points with all components of a cell.
 _MOST = 4
 # Default number of nearest cells that are searched for the components near a point.
 _NEAR = 8

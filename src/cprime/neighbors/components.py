@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from cprime.kernels import Dense, Floats, GaussianParameters, Measure, Rows, SearchResult
 from cprime.kernels.offered import among_offered, least_offered
 
-# Numbers up to this one have squares whose sums do not overflow in float64.
+# Costs of Gaussians are scaled down if numbers that are squared in them exceed this, so that sums do not overflow.
 _SQUARED_SUMS = 2.0**480
-# Up to this number of components, neighbor lists are computed from all C² distances or costs.
+# Up to this number C of components, neighbor lists are computed from all C² distances or costs; for more components
+# this would take too long, and lists are found by approximate searches.
 EXACT_LISTS = 32768
-# Number of neighbor lists that are processed at a time.
+# Number of neighbor lists that are processed at a time, to limit memory.
 _BLOCK = 65536
-# Number of distances or costs that are computed at a time.
+# Number of distances or costs that are computed at a time, to limit memory.
 _BLOCK_VALUES = 2**24
 # If a list contains all of many components, only this number of its first entries are sorted by distance.
 _FIRST = 33

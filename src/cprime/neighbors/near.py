@@ -20,7 +20,7 @@ _OF_BATCHES = 8
 _SPREAD = 4
 # Cells are rebuilt if more than this share of the weight of assigned rows belongs to centers that left their cells.
 _ASTRAY = 0.25
-# Cells are rebuilt only after at least C / _SHARE rows have been assigned.
+# Cells are rebuilt only after at least C / _SHARE rows have been assigned, so that rebuilding takes little of the time.
 _SHARE = 4
 
 

@@ -32,13 +32,15 @@ from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 
-# Least number of groups of chunks per thread, unless groups are small.
+# A task processes a group of chunks. There are at least this number of groups per thread, so that threads have about
+# equal loads; if groups are small, one group per thread suffices.
 _GROUPS_A_THREAD = 4
-# Groups of chunks with at most this number of bytes of rows are small; of these, a thread may get only one.
+# Groups of chunks with at most this number of bytes of rows are small.
 _LIGHT = 2**20
-# If the job's bytes times the number of groups exceed this, tasks share one copy of the job.
+# If all copies of a job (one for each task) together need more bytes than this, tasks share one copy.
 _SENT = 2**20
-# Number of partial results that one task merges; a power of two.
+# Number of partial results that one task merges; a power of two, so that sums are added in the same pairs as in a local
+# fit.
 _FAN_IN = 8
 # Number of passes between writes of active sets to disk; lost results are recomputed from these.
 _CUT = 8
@@ -231,7 +233,11 @@ class Distributed(Data):
 
     @property
     def _given(self) -> list[Any]:
-        """Return for each group of chunks a Dask future of its blocks (rows, weights), with rows in original order."""
+        """Return a list with a Dask future for each group of chunks: the list of the group's blocks, one per chunk.
+
+        A `Block` has the rows of a chunk in their original order, and their weights. The first call of this property
+        sends the tasks that make the blocks, and later calls return the same futures.
+        """
         if self._blocks is None:
             before = None
             if self.weighted:

@@ -58,7 +58,7 @@ class Local(Data):
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # Largest |x_d − origin_d| of all rows x checked so far, in any column d.
+        self._spread = 0.0  # Largest |x_d − origin_d| of the rows x so far; if small, squares underflow.
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
@@ -107,7 +107,8 @@ class Local(Data):
         return self._chunks[0].kept is not None
 
     def each(self, job: Job[P]) -> P:
-        if len(self._blocks) == len(self.sizes) == 1:  # shortcut, because overhead dominates small fits
+        # The job is called directly if the data are one cached block, because small fits would spend most time below.
+        if len(self._blocks) == len(self.sizes) == 1:
             (block,), (chunk,) = self._blocks.values(), self._chunks
             kept, part = job(block, chunk.kept)
             if job.keeps:
@@ -327,7 +328,8 @@ class Local(Data):
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise ValueError unless rows are finite and their squares in the dtype's range; begin: first row's index."""
-        if self._origin is None or np.isnan(self._origin).any():  # a column had no value yet
+        # As long as a column had only missing values, the origin is NaN there, and is completed from these rows.
+        if self._origin is None or np.isnan(self._origin).any():
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)

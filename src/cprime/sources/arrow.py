@@ -27,7 +27,9 @@ from cprime.sources.kinds import Kind, index_columns
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16
 COLUMN_BYTES = 2 * 2**20
-_GUESSED_WIDTH = 2**10  # Assumed length of a column's lists of numbers until the first list is read.
+# The number of rows that are decoded at a time depends on the length of their lists of numbers. This length is assumed
+# until the first list is read.
+_GUESSED_WIDTH = 2**10
 
 
 class ArrowSource(Source):

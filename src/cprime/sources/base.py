@@ -20,7 +20,7 @@ from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 CHUNK_BYTES = 128 * 2**20
 # Data of at most this size are one chunk, which a fit reads once and holds in memory.
 WHOLE_BYTES = 512 * 2**20
-# Largest number of rows of a chunk, because a pass also needs memory for each row.
+# Largest number of rows of a chunk. It limits the memory of a pass, which has results for each row.
 CHUNK_ROWS = 2**22
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -84,15 +84,18 @@ class Source(Columns, ABC):
     """
 
     in_memory = False
-    _is_one_chunk = False  # Whether all rows are one chunk unless `chunk_rows` is set.
+    # Whether all rows are one chunk unless `chunk_rows` is set.
+    _is_one_chunk = False
     # `Preparation` (scaling, missing values) of rows, also for a model's new data.
     preparation: Any = None
     # Name of the array or table in a file that is read; "" if a file has only one.
     _place = ""
     # Whether names of rows may have any type, and are read as Arrow arrays.
     _reads_text = False
-    sparse = False  # Whether rows are `kernels.SparseRows`.
-    _keeps_narrow = False  # Whether `_fill` can write a narrow type (such as uint8) that all columns have.
+    # Whether rows are sparse: objects of the class `kernels.SparseRows`.
+    sparse = False
+    # Whether `_fill` can write a narrow type (such as uint8) that all columns have.
+    _keeps_narrow = False
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source, makes_result_of
 
-_PIECE_BYTES = 16 * 2**20  # Number of bytes that are read at a time, to select the rows of the subset from them.
+# A subset of rows is selected from pieces of the other source of this number of bytes, to limit memory.
+_PIECE_BYTES = 16 * 2**20
 
 
 class DerivedSource(Source):

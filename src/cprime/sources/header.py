@@ -16,7 +16,7 @@ _SOME = 10
 # From this number of columns on, a row of data is so rarely monotonic that a monotonic first line is a difference.
 _SEVERAL = 6
 _YEARS = (1900, 2100)
-_AROUND = ' \t"'  # Characters that may surround the value of a cell and do not belong to it.
+_AROUND = ' \t"'  # Characters that may surround the value of a cell of a text file and do not belong to it.
 
 
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
@@ -76,14 +76,17 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
 
 
 def _years(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of rows whose values are ascending years between 1900 and 2100: (n,) bool."""
+    """Return the mask (n,) of rows that look like column names because they have ascending years from 1900 to 2100."""
     with np.errstate(invalid="ignore", over="ignore"):
         found = (values == np.rint(values)) & (values >= _YEARS[0]) & (values <= _YEARS[1])
         return np.asarray(found.all(axis=1) & (np.diff(values, axis=1) > 0).all(axis=1))
 
 
 def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask (n,) of rows with at least three numbers and equal differences between neighboring numbers."""
+    """Return the mask (n,) of rows with at least three numbers and equal differences between neighboring numbers.
+
+    Such rows look like column names, for example wavelengths.
+    """
     D = values.shape[1]
     if D < 3:
         return np.zeros(len(values), dtype=bool)

@@ -19,7 +19,9 @@ from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, columns_of
 
 SLAB_BYTES = 4 * 2**20
-_APART = 2**16  # Least distance of the beginnings of rows [bytes] at which each row is read separately.
+# If the beginnings of rows are at least this far apart in the file [bytes], each row is read separately, because it
+# would take longer to read the bytes between them, too.
+_APART = 2**16
 
 
 class MappedSource(Source):

@@ -47,7 +47,7 @@ def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads:
     for begin in range(n):
         x, w = values[begin:] - values[begin], weights[begin:]
         mean = np.cumsum(w * x) / np.cumsum(w)
-        # A value x that is added to a run increases its cost by w (x − mean before) (x − mean after).
+        # The cost of a run is summed value by value: value x of weight w adds w (x − mean before) (x − mean after).
         cost[begin, begin + 1 :] = np.cumsum(w * (x - np.append(0, mean[:-1])) * (x - mean))
     least = np.append(0, np.full(n, np.inf))
     begins = []

@@ -151,7 +151,7 @@ def _scale(X: NDArray[np.float64], w: NDArray[np.float64], space: str) -> tuple[
         return mean, np.eye(D)
     apart = X - mean
     largest = np.abs(apart).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+    unit = np.where(largest > 0, largest, 1.0)  # unit of each column, so that squares neither overflow nor underflow
     apart /= unit
     variances = np.average(np.square(apart), axis=0, weights=w)
     variances[variances <= 0] = 1.0

@@ -42,7 +42,8 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
         free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
         rest = ward_joins(centers[heavy], weights[heavy])
         return free.then(Joins(heavy[rest.pairs], rest.changes))
-    if len(light):  # only centers of weight 0: use equal weights instead
+    # If all centers have weight 0, equal weights are used instead.
+    if len(light):
         weights = np.ones(len(centers))
     pairs, changes = _chained(centers, weights)
     order = np.argsort(changes, kind="stable")
@@ -74,7 +75,8 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
         while True:
             i = chain[-1]
             costs = np.square(m - m[i]).sum(axis=1)
-            costs *= w * w[i] / (w + w[i])  # exactly symmetric in i and j, so costs decrease along the chain
+            # The rounded cost of a join is the same for (i, j) and (j, i), so costs do not increase along the chain.
+            costs *= w * w[i] / (w + w[i])
             costs[i] = np.inf
             costs[w == 0] = np.inf  # exclude centers that were joined to another one
             j = int(costs.argmin())
@@ -128,7 +130,7 @@ def cluster_of(children: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64
     children (C − 1, 2): the tree, as `children_of` returns it
     """
     C = len(children) + 1
-    least = np.arange(2 * C - 1)  # smallest component index in each node
+    least = np.arange(2 * C - 1)  # smallest component index in each node of the tree
     for i, (a, b) in enumerate(children):
         least[C + i] = min(least[a], least[b])
     top = least.copy()

@@ -137,9 +137,11 @@ def jump(
             below = counts[part] - above[part]
             fall = model.union_costs((above[part], upper[part]), (below, sums[part] - upper[part]))
             gains[part] = np.where((above[part] > 0) & (below > 0) & np.isfinite(fall), fall, 0.0)
-        if data.n_weighted * lists.shape[1] < C * C:  # C² distances would take longer than an E-step along the lists
+        # The near clusters are taken from the lists if C² distances would take longer than an E-step along the lists.
+        # Otherwise they are computed, because lists may lack a center that has just jumped from far away.
+        if data.n_weighted * lists.shape[1] < C * C:
             near = lists[:, :n_near]
-        else:  # not along the lists, which may lack a center that has just jumped from far away
+        else:
             near = Dense(centers).nearest(centers, n_near)[0]
         partners, costs = cheapest_unions(model, counts, sums, near)
     one, other, cut = best_jumps(gains, partners, costs)

@@ -35,7 +35,8 @@ _EXCHANGE_TOL = 8
 _JUMP_TOL = 24
 # Number of exchange steps before the first jumps of centers.
 _FIRST_JUMPS = 3
-# If at most this share of points is reassigned, the next pass updates sums for reassigned points only.
+# If at most this share of points is reassigned, the next pass updates the sums of clusters only for reassigned points,
+# which then takes less time than to sum all points.
 _FEW = 0.25
 # All Lloyd steps are made by one kernel call, which saves overhead, if a step computes at most this many differences
 # between a coordinate of a point and of a center.
@@ -216,7 +217,8 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # J of an exchange step is already that of the new centers
+        # The error J of an exchange step, from which F is computed, is already that of the new centers.
+        bound = hard_free_energy(model, J, weight)
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol

@@ -195,7 +195,7 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: 
     C, near = len(medoids), Neighbors(V, medoids)
     fit = MedoidsRun(near.medoids, [near.total(weights)])
     removal = np.bincount(near.first, weights * (near.to_second - near.to_first), C)
-    since = 0  # number of candidates tried since the last exchange
+    since = 0  # candidates tried since the last exchange; the search ends if none of them lowers the objective
     while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
         n_swaps = 0
         rounding = len(V) * _EPS * float((weights * np.abs(near.to_first)).sum())

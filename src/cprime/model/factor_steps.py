@@ -39,7 +39,8 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
     outer = np.empty((len(roots), H + 1, H + 1))
     outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
     i = np.arange(H)
-    outer[:, i, i] *= 1 + _ROUNDED  # if z is far from 0, its variance may be only rounding error
+    # Diagonals are enlarged, because the variance of z may be only a rounding error if z is far from 0.
+    outer[:, i, i] *= 1 + _ROUNDED
     outer[:, :H, H] = outer[:, H, :H] = moments.means
     outer[:, H, H] = counts
     inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)

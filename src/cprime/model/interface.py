@@ -64,7 +64,7 @@ class Model(Protocol):
     settles: ClassVar[bool]
     # Whether M-steps of many components reuse the memory of the moments.
     in_place: ClassVar[bool]
-    # Whether fits do not depend on the units of columns.
+    # Whether the result of a fit is independent of the units of columns.
     scale_free: ClassVar[bool]
     # Whether `covariances_` are matrices.
     has_matrices: ClassVar[bool]
@@ -78,7 +78,7 @@ class Model(Protocol):
     sklearn_type: ClassVar[str]
     # Names of the estimator's arguments for only this family, passed to `starting`.
     options: ClassVar[tuple[str, ...]]
-    # Names in `options` that are also attributes of the model.
+    # Those names of `options` that are attributes of the model, too.
     followed_options: ClassVar[tuple[str, ...]]
 
     @property

@@ -132,7 +132,8 @@ class TiedSpherical(Embedded):
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        if shares.cost is None:  # costs are unknown only in hard assignment
+        # If costs are unknown, the assignment is hard, so distances to the best components are sufficient.
+        if shares.cost is None:
             squares = winner_error(block, self.centers, shares.ids[:, 0])
         elif self.weights is None:
             squares = shares.cost
@@ -183,7 +184,7 @@ class TiedSpherical(Embedded):
         centers[: self.n_fixed], shift[: self.n_fixed] = self.centers[: self.n_fixed], 0.0
         own = ROUNDING[self.centers.dtype] * squares
         rest = squares - float(np.add.reduce(counts * shift)) + OF_DOUBLE * squares
-        if squares > 0 and rest < _CANCELLED * squares:  # means moved far: rounding errors matter
+        if squares > 0 and rest < _CANCELLED * squares:  # the difference is small, so rounding errors matter
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)
@@ -316,7 +317,7 @@ class FixedVariance(TiedSpherical):
     Responsibilities are r_nc ∝ exp(−β ‖x_n − μ_c‖²). M-steps change only the centers.
     """
 
-    axes: ClassVar[str | None] = None  # the variance is no free parameter
+    axes: ClassVar[str | None] = None  # no attribute `covariances_`: σ² is no free parameter
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]

@@ -25,7 +25,7 @@ from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 from cprime.search.full import FullLookup
 
-# Number of other centers for which each point has a separate lower bound of the distance.
+# Number of centers, besides the nearest one, for which each point has a separate lower bound of the distance.
 _OTHERS = 3
 # Bounds are used as soon as an iteration reassigns at most this share of the points.
 _FEW_MOVE = 0.15
@@ -135,7 +135,7 @@ class Bounded(BaseSearch):
         assert state.centers is not None
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
-        # With this factor, `drift` has upper bounds also after it is rounded to the dtype of the centers.
+        # With this factor, upper bounds of the centers' moves remain upper bounds after rounding to the centers' dtype.
         drift *= 1 + np.finfo(centers.dtype).eps
         lists, squared = _neighbors(centers, state.n_weighted, state.neighbors)
         moves = _moves(centers, lists, squared, drift.astype(centers.dtype))

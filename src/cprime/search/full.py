@@ -100,7 +100,7 @@ def certify(points: Rows, kept: ActiveSet, components: Components, scale: float 
         exact = posterior(truth, scale).log_sum
         partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        # The values are divided by the greatest one, so that their squares do not overflow in the standard deviation.
+        # Differences of log-probabilities are divided by the greatest one, so that their squares do not overflow.
         largest = float(short.max()) or 1.0
         name, value, spread = "shortfall", float(short.mean()), largest * np.std(short / largest) / np.sqrt(m)
     result[name] = value

@@ -230,7 +230,7 @@ class Graph(BaseSearch):
     def regroups(self, data: Data) -> bool:
         if self.regroup is not None:
             return bool(self.regroup)
-        return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # several chunks would be copied in each pass
+        return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # sorted copies of several chunks are not stored
 
     def __post_init__(self) -> None:
         if self.n_neighbors is not None:

@@ -14,7 +14,7 @@ from cprime.search.base import Lookup, SearchStats
 # Up to this number of components all are evaluated, because a search would take as long. First number: if costs are
 # squared distances, which are searched by cells. Second number: for other costs, searched along neighbor lists.
 _FEW, _FEW_OF_WALKS = 4096, 8192
-# Length of neighbor lists, the component itself included.
+# Length of the neighbor lists along which walks search, the component itself included.
 _NEIGHBORS = 65
 # A walk along neighbor lists stores the best _WIDTH · n_kept components found for a row, at least _LEAST_WIDTH.
 _WIDTH, _LEAST_WIDTH = 2, 4

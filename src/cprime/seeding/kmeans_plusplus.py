@@ -203,9 +203,9 @@ def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
     """Return the peak memory of k-means++ seeding in bytes, in addition to the data; itemsize: bytes of a number."""
     n_trials = 2 + int(math.log(n_clusters))
     n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
-    # While a larger array of distances is allocated, the old one still exists.
+    # There are two arrays of distances at the peak: while a larger one is allocated, the old one still exists.
     alive = 1 if n_proposed == n_trials else 2
-    # A row also has an index, a weighted squared distance and its cumulative sum (8 bytes each), and a distance.
+    # Further memory for each row: index, weighted squared distance, cumulative sum (8 bytes each), and a distance.
     return alive * n_proposed * n_points * itemsize + n_points * (3 * 8 + itemsize)
 
 

@@ -346,7 +346,7 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
     numbers = unmasked(numbers, name)
     plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-        # This takes less time than scikit-learn's `check_array`, which would return the same array.
+        # A plain float array is copied without scikit-learn's `check_array`, which takes longer for the same result.
         return np.array(numbers, order="C")
     # NumPy's warnings of overflow are not needed: it gives infinity, for which `check_array` raises ValueError.
     with np.errstate(over="ignore", invalid="ignore"):

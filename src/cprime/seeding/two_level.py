@@ -26,9 +26,9 @@ from cprime.seeding.keys import FindSmallestKeys, SelectWeightedRows
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, rows_at
 
-# Number of candidate rows drawn per center.
+# Number of rows that are drawn as candidates for each center to be chosen.
 _CANDIDATES = 4
-# Number of candidates from which greedy sampling chooses a center.
+# Number of candidates that greedy sampling tries for each center; the best one becomes the center.
 _TRIALS = 3
 # Maximum number of candidates in one run of greedy sampling, because its time grows with the square of this number.
 _MOST_CANDIDATES = 2048

@@ -109,7 +109,8 @@ class Block:
         """Return Σ_n w_n values_n over the points of the block, with weights w_n, in float64."""
         if self.sample_weight is None:
             return float(np.add.reduce(values, dtype=np.float64))
-        return float((self.sample_weight * values).sum())  # Not by BLAS: its rounding depends on threads.
+        # The sum is not computed by BLAS, whose rounding depends on the number of threads.
+        return float((self.sample_weight * values).sum())
 
     def reordered(self, places: NDArray[np.int64]) -> Block:
         """Return the block with its rows in another order: row i of the result is row places[i] of this block."""

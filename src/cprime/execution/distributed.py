@@ -35,7 +35,7 @@ logger = logging.getLogger("cprime")
 # A task processes a group of chunks. There are at least this number of groups per thread, so that threads have about
 # equal loads; if groups are small, one group per thread suffices.
 _GROUPS_A_THREAD = 4
-# Groups of chunks with at most this number of bytes of rows are small.
+# Groups of chunks with at most this number of bytes of rows are small: unequal loads of threads then take little time.
 _LIGHT = 2**20
 # If all copies of a job (one for each task) together need more bytes than this, tasks share one copy.
 _SENT = 2**20
@@ -301,7 +301,7 @@ class Distributed(Data):
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
             return job
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # no warning
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # Dask does not warn
             return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -107,7 +107,7 @@ class Local(Data):
         return self._chunks[0].kept is not None
 
     def each(self, job: Job[P]) -> P:
-        # The job is called directly if the data are one cached block, because small fits would spend most time below.
+        # If all data are one cached block, the job is called directly, because overhead would dominate small fits.
         if len(self._blocks) == len(self.sizes) == 1:
             (block,), (chunk,) = self._blocks.values(), self._chunks
             kept, part = job(block, chunk.kept)
@@ -144,7 +144,7 @@ class Local(Data):
         self._chunks, self._before = after, None
 
     def regroup(self, n_components: int) -> None:
-        # Reorder cached blocks that need no copy, because the norms of their rows stay valid. Free all others first.
+        # Cached blocks that can be reordered without a copy are kept, with the norms of their rows; others are freed.
         self._blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
         after = []
         for i, chunk in enumerate(self._chunks):

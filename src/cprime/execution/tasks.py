@@ -116,7 +116,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """Return the number of positive weights."""
+    """Return the number of positive weights of a chunk."""
     return int(np.count_nonzero(weights > 0))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # number of files that are flushed in parallel
 
-# Only one slash is required, because `Path` removes the second slash of a URL.
+# Beginning of a URL. Only one slash is required, because `Path` removes the second slash.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 

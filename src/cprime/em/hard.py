@@ -54,7 +54,7 @@ class LabeledSums(Sums):
 
 @dataclass(frozen=True)
 class SumLabeled:
-    """Job that sums the points of C given clusters, as `LabeledSums`; labels (N,): each point's cluster, −1 for none."""
+    """Job that sums the points of C given clusters, as `LabeledSums`; labels (N,): cluster of each point or −1."""
 
     labels: NDArray[np.int32]
     n_clusters: int

@@ -323,8 +323,8 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
     """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
     model: contains the starting centers; its other parameters are not used
-    exact: whether points without a label are compared with all centers. If not, and there are many centers, they are
-    compared only with the centers in near cells (groups of nearby centers).
+    exact: whether points without a label are compared with all centers. If not, and there are more than 2048 centers,
+    they are compared only with the centers in near cells (groups of nearby centers).
     """
     if not data.placed:
         every = exact or model.n_components <= FEW

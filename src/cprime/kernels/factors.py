@@ -186,8 +186,8 @@ def factor_moments_twin(
     """Compute the weighted sums of `factor_moments` in NumPy, component by component.
 
     These are sums over points x of 1, y = x − μ_c, the expected factors z, and their products. The weights are sample
-    weights times responsibilities of the m components `kept` (n, m) of each point. The sums are added in place to
-    `counts` (of 1), `first` (of y, then y²) and `second` (of products with z).
+    weights times responsibilities of the m components `kept` (n, m) of each point. The sums are added in place to these
+    arrays: counts (C,), of 1; first (C, 2 D), of y and y²; second (C, H D + H + H²), of z yᵀ, z and z zᵀ, as flat rows.
     """
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.ids(C, kept=(kept, 0))

@@ -88,7 +88,7 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells of the components' centers, and for each cell the components of the cells nearest to it.
 
-    A cell is a group of components whose centers are near each other. A cell with more than a few times the average
+    A cell is a group of components whose centers are near each other. A cell with more than four times the average
     number of components (a clump that k-means did not divide) is cut into smaller cells. If components in such a cell
     have equal centers, the first of them represents the others.
 

@@ -23,7 +23,8 @@ EXACT_LISTS = 32768
 _BLOCK = 65536
 # Number of distances or costs that are computed at a time, to limit memory.
 _BLOCK_VALUES = 2**24
-# If a list contains all of many components, only this number of its first entries are sorted by distance.
+# If lists contain all C components, and C exceeds eight times this number, only this number of first entries of a list
+# are sorted by distance, to save time.
 _FIRST = 33
 # `refined_lists` evaluates the neighbors of this number of a component's nearest neighbors.
 _EXPANDED = 32
@@ -295,7 +296,8 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
     """Return ids of the nearest other components of each component, nearest first: (C, min(n_neighbors, C) − 1).
 
     All C² distances between centers are computed. This is the update of lists in Algorithm 1 of Forster & Lücke 2018.
-    If lists contain all of many components, only the nearest ones are sorted by distance; the others are sorted by id.
+    If lists contain all components, and these are more than 264, only the 33 nearest ones of each list, the component
+    itself included, are sorted by distance; the others are sorted by id.
     previous: earlier lists, which affect only the time, or None
     """
     C, n = len(centers), min(n_neighbors, len(centers))

@@ -57,8 +57,8 @@ class CenterIndex:
     A cell is a group of centers near a cell center. For each row, the cell with the nearest cell center is searched
     first. The centers of another cell are beyond the plane that bisects the line between the two cell centers. So the
     other cell can be skipped if this plane is farther from the row than the nearest center found so far. In many
-    dimensions the projection of a random vector on a given direction is only about 1 / √D of its length. So a cell is
-    skipped already if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a
+    dimensions the projection of a random vector on a given direction is only about 1 / √D of its length. So if D > 16,
+    a cell is skipped already if the distance to the plane exceeds 4 / √D times the distance to the nearest center. If a
     very large cell was cut into several, these planes do not bound the cells, so no cell is skipped.
     """
 
@@ -182,6 +182,6 @@ class OnlineCenterIndex:
     def stale(self) -> bool:
         """Return whether the cells (groups of centers) must be rebuilt.
 
-        They must if many rows have been assigned to centers that have left their cells.
+        They must if more than a quarter of the weight of rows was assigned to centers that have left their cells.
         """
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -102,7 +102,7 @@ class Search(Protocol):
 
     @property
     def warmup_settles(self) -> bool:
-        """Return whether the E-steps before the first M-step end early, once an E-step lowers the error only little."""
+        """Return whether E-steps before the first M-step end early, once one lowers the error by less than 1 %."""
         ...
 
     published: ClassVar[bool]

@@ -41,7 +41,7 @@ _UP = 1 + 1e-6
 class ComparingLookup:
     """Search of a block of points among all components, which also counts the reassigned points.
 
-    The search `Bounded` uses it in first passes. Once few points are reassigned, it uses bounds instead.
+    The search `Bounded` uses it in first passes. Once at most 15 % of points are reassigned, it uses bounds instead.
     """
 
     def __call__(

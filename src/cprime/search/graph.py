@@ -321,7 +321,7 @@ class Graph(BaseSearch):
         """Return the state with neighbor lists updated after jumps: component one[i] was moved into the cluster cut[i].
 
         Component one[i] gets the list of cut[i], and is put first in the lists of the nearest neighbors of cut[i]. All
-        lists are recomputed only after many points were reassigned.    share: fraction of points that jumps reassigned
+        lists are recomputed only after 30 % of points were reassigned.    share: fraction of points reassigned by jumps
         """
         assert state.last is not None
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]

@@ -30,7 +30,7 @@ class Nearby:
     If costs are squared distances, the result is the nearest centers in the coarse cells (groups of centers) near a
     row. For other costs, a few centers from these cells are the first candidates of a walk on the graph of neighbor
     lists. Each step of the walk selects the best candidate whose neighbors have not been evaluated, and evaluates these
-    neighbors. If there are few components, all are evaluated.
+    neighbors. All components are evaluated if there are at most 4096, or 8192 for other costs than squared distances.
     """
 
     def __init__(self, components: Components):

@@ -152,7 +152,7 @@ def choose_by_two_levels(
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     """Set the active set of each point to the nearest center of the point's own cell.
 
-    In a cell with very many centers, the search is approximate: it uses coarse cells of these centers.
+    In a cell with more than 16 √C of the C centers, the search is approximate: it uses coarse cells of these centers.
     cells: centers of the coarse cells    owner (C,): index of the cell to which each center belongs
     """
     limit = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
@@ -274,7 +274,8 @@ class Labelled:
 
     The nearest center becomes the active set of the point.
     offered (n_cells, m): indices of the at most m centers in each cell, padded by −1
-    crowds: for each cell with very many centers, the indices of these centers and a structure for approximate search
+    crowds: for each cell with more than 16 √C of the C centers, the indices of these centers, and a structure for
+    approximate search
     """
 
     cells: Floats

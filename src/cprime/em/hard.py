@@ -186,6 +186,7 @@ def _reassignment_sums(
 class FarthestPoints:
     """Up to `n` points that are farthest from their nearest centers, sorted by descending distance.
 
+    The centers of empty clusters are moved to such points.
     rows: indices of the points in the data    winners: index of each point's nearest center
     distances: squared distance to this center [data unit²]
     """
@@ -207,6 +208,7 @@ class FarthestPoints:
 class FindFarthest:
     """Pass that finds the n points of positive weight that are farthest from their nearest center.
 
+    The centers of empty clusters are moved to such points.
     beyond: only points with greater squared distances than this are considered
     alone (C,): mask of clusters with a single point; these points are not considered
     """

@@ -24,7 +24,7 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-# Number of points per cluster, on average, that are sampled to find its direction of greatest variance.
+# Each cluster's direction of high variance is found from a sample of this number of points per cluster, on average.
 _ENOUGH = 32
 # Number of nearest clusters with which a cluster may be merged.
 N_NEAREST = 8

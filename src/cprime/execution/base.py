@@ -210,6 +210,7 @@ class Data(Protocol):
 class LocateRows:
     """Job that returns the row indices of points that are given by their ranks among the points of positive weight.
 
+    Samples of points are drawn as ranks, so that points of weight 0 do not change them.
     numbers: sorted ranks; rank i means that i earlier points have positive weight. The result is sorted, too.
     """
 

@@ -11,9 +11,9 @@ from cprime.kernels import CenterCells, Dense, Floats, Rows
 from cprime.kernels.cells import Found, search_cells
 from cprime.neighbors.cells import Cells, GroupedCenters
 
-# Maximum number of cells that are searched for a row.
+# Maximum number of cells (groups of centers) that are searched for a row.
 _MOST_CELLS = 16
-# Maximum number of cells that are searched for a row of a mini-batch, which needs less accuracy.
+# Maximum number of cells (groups of centers) that are searched for a row of a mini-batch, which needs less accuracy.
 _OF_BATCHES = 8
 # The projection of a random unit vector in D dimensions on a given direction has the standard deviation 1/√D.
 # Projections are assumed to be at most this number of standard deviations.

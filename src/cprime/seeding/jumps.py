@@ -21,7 +21,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
-# Least number of rows of the sample: in total, and per cluster.
+# Jumps of centers are tried on a sample of the rows first. Least number of rows in it: in total, and per cluster.
 _LEAST, PER_CLUSTER = 500, 32
 # Maximum number of Lloyd's iterations after a jump that is tried.
 _ITERATIONS = 30
@@ -32,7 +32,10 @@ _OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 
 
 @dataclass(frozen=True)
 class Errors:
-    """Job that computes the error Σ_n w_n ‖x_n − μ‖² (weight w_n, nearest center μ) for each of m sets of centers."""
+    """Job that computes the errors Σ_n w_n ‖x_n − μ‖² (m,) of m sets of starting centers, of which the best is used.
+
+    w_n is the weight of row x_n, and μ its nearest center in the set.
+    """
 
     sets: tuple[Floats, ...]
 

@@ -75,7 +75,10 @@ class WeightedRows:
 
 @dataclass(frozen=True)
 class SelectWeightedRows:
-    """Job that counts the rows with positive weight, and returns the indices of the first `limit` of them."""
+    """Job that counts the rows with positive weight, and returns the indices of the first `limit` of them.
+
+    If there are fewer such rows than centers to choose, all of them are chosen.
+    """
 
     limit: int
 

@@ -301,7 +301,7 @@ class Distributed(Data):
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
             return job
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # Dask does not warn
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # no warning of large jobs
             return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:

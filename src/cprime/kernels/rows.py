@@ -116,7 +116,10 @@ class Rows(ABC):
 
     @abstractmethod
     def widened(self) -> Self:
-        """Return n rows of D + 1 numbers. The last one is 0; that of a center represents the weight of a component."""
+        """Return the rows with a column of zeros appended: n rows of D + 1 numbers.
+
+        Mixtures with free weights need it: this coordinate of a center represents the weight of its component.
+        """
 
     @abstractmethod
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:

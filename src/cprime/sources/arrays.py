@@ -94,7 +94,7 @@ class NpzSource(ArraySource):
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
         found = {
             name: array for name, array in wanted.items() if isinstance(array, np.ndarray)
-        }  # leaves out items of the file that are not arrays: NumPy returns their bytes
+        }  # Items of the file that are not arrays, for which NumPy returns bytes, are left out.
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector
         super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)

@@ -67,8 +67,8 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         model = self._model_of(data)
         nearby, n_kept = approximate_search(self, model), self.n_active_
         points = model.embed(data.take(np.sort(rows)).X)
-        kept = ActiveSet(
-            *nearby.find(points, n_kept if n_kept < len(model.centers) else 1)
-        )  # If C′ = C, every active set contains all components, so only the single best component is checked.
-        scale = model.scale if hasattr(self, "means_") else None  # None for a k-means, whose quality is measured by J
+        # Active sets of all components (C′ = C) need no search, so only the search for the best component is checked.
+        kept = ActiveSet(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))
+        # `certify` measures the loss of free energy F for a given scale of the costs, and the excess of J for None.
+        scale = model.scale if hasattr(self, "means_") else None
         return full.certify(points, kept, nearby.components, scale)

@@ -1,7 +1,7 @@
 """Online k-means: the method `partial_fit` of `KMeans`, and the jumps of centers between batches.
 
 With init="auto", the first batch is fitted as `fit` would do it. If it has few rows per cluster, the rows are stored
-until there are enough (`ENOUGH` per cluster), and the fit is repeated on all of them whenever their number has doubled.
+until there are 20 per cluster (`ENOUGH`), and the fit is repeated on all of them whenever their number has doubled.
 Later, whenever the batches since the last jumps have that many rows, centers jump to other clusters if this lowers J of
 these rows. All other updates are those of `em.k_means_step`, which searches groups of centers if there are many.
 """
@@ -145,7 +145,7 @@ def centers_jump(k_means: Any) -> bool:
     name, such as MacQueen's from given centers, are not altered.
     """
     wanted, search, init = check_flag_or_auto(k_means.exchange, "exchange"), k_means.search, k_means.init
-    of_search = getattr(search, "exchange", None)  # Deprecated option of the search.
+    of_search = getattr(search, "exchange", None)  # Search objects have a deprecated option `exchange`, which precedes.
     if k_means.n_clusters == 1:
         return False
     if of_search is not None:
@@ -257,8 +257,8 @@ def _reviewed(
 ) -> tuple[_Update, RecentRows]:
     """Improve the centers after a batch by a fit of the stored rows, or by jumps of centers, if these rows suffice.
 
-    If they do not suffice, the rows of the batch are stored with them. With MANY or more clusters no rows are stored,
-    because they would take much memory. Returns `step` with the improved parameters, and the stored rows.
+    If they do not suffice, the rows of the batch are stored with them. With 16384 or more clusters (`MANY`) no rows
+    are stored, because they would take much memory. Returns `step` with the improved parameters, and the stored rows.
     step: result of the batch    before (C,): counts of the clusters before the batch; None for the first batch
     """
     C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay

@@ -9,7 +9,7 @@ from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.search import Graph
 from cprime.sources import is_source_like
 
-LEAST_CHUNK = 1024  # number of rows of the smallest chunks
+LEAST_CHUNK = 1024  # Chunks are not made smaller than this number of rows to save memory.
 
 _NAMED = 3  # largest number of changes of arguments that an error message proposes
 
@@ -61,7 +61,7 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
     """Yield `PlannedRows` (descriptions of the data) with smaller and smaller chunks, beginning with `rows`.
 
-    The chunk size is halved each time, down to LEAST_CHUNK rows. If it cannot be changed, only `rows` is yielded.
+    The chunk size is halved each time, down to 1024 rows. If it cannot be changed, only `rows` is yielded.
     """
     yield rows
     if not rows.is_cut:
@@ -83,7 +83,7 @@ def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tupl
     for text, other, lying in _variants(estimator, rows):
         try:
             n_bytes = _least(other, lying, limit)
-        except (ValueError, TypeError):  # The changed argument is not allowed together with the others.
+        except (ValueError, TypeError):  # The change is invalid with the other arguments, so it is not proposed.
             continue
         if n_bytes <= 0.9 * now:
             found.append((f"{text} (then {shown_bytes(n_bytes)})", n_bytes))

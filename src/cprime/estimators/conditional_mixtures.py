@@ -262,7 +262,8 @@ def quantiles(
         w, s, at = weights[active], deviations[active], y[active]
         z = (at[:, np.newaxis] - means[active]) / s
         tails = np.where(z > 0, -w, w) * ndtr(-np.abs(z))
-        excess = (np.where(z > 0, w, 0).sum(axis=1) - share) + tails.sum(axis=1)  # F(y) − share
+        # Excess of the distribution function at y over the probability `share`; at the quantile y it is 0.
+        excess = (np.where(z > 0, w, 0).sum(axis=1) - share) + tails.sum(axis=1)
         density = (w / s * np.exp(-0.5 * np.square(z))).sum(axis=1) / np.sqrt(2 * np.pi)
         under = excess < 0
         low[active] = np.where(under, at, low[active])

@@ -199,7 +199,8 @@ def _given_columns(mixture: Any, X: Any, given: Model, columns: Columns, name: s
     n_features = np.shape(mixture.means_)[1]
     derived = _mixture(mixture, given, columns)
     if getattr(derived, "missing", "error") != "error":
-        derived.missing = "error"  # Conditional covariances assume that all given columns are known.
+        # Missing values in given columns raise an error, because conditional covariances assume that all are known.
+        derived.missing = "error"
     return data_for(derived, some_columns(X, columns, n_features, names_of(mixture), name))
 
 

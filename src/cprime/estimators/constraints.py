@@ -36,7 +36,7 @@ class KnownCenters(NamedTuple):
         centers get the ids `ids`, the remaining ones all other ids. Also deletes the active sets in `data`.
         exact_ids: whether the remaining centers keep their ids; then a known center replaces the one with the same id
         """
-        data.begin(keep=False)  # Active sets are invalid, because centers change their ids.
+        data.begin(keep=False)  # Stored active sets become invalid, because centers get other ids.
         centers = start.copy()
         known = self.centers.astype(start.dtype)
         if not exact_ids:

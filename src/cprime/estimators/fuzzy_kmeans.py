@@ -21,7 +21,8 @@ from cprime.execution.block import Block
 from cprime.persistence import model_files
 from cprime.seeding import is_given, start
 
-_LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in float64
+# exp(x) is finite, and exp(−x) positive, in float64 for x up to this number, which limits the fuzzifier m.
+_LARGEST_EXPONENT = 700.0
 
 
 @model_files.register

@@ -136,7 +136,8 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     width = X.shape[1] + 1
     uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
     drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
-    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # Not 0, because the normal quantile of 0 is −∞.
+    # A uniform number may be 0, whose normal quantile is −∞, so a tiny number is added.
+    normal = ndtri(uniform[:, 1:] + 2.0**-54)
     return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)
 
 
@@ -157,7 +158,8 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
-    # A relative change t of J changes the free energy −(D/2) log J + constant by (D/2) t, in nats per point.
+    # The argument `tol` limits the relative change t of J, but this fit compares changes of the free energy per point,
+    # F = −(D/2) log J + constant [nats]. Such a change is (D/2) t, where D is the number of features.
     tol = k_means.tol * data.n_features / 2
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.FitPlan(

@@ -143,7 +143,8 @@ def _greatest(values: Floats, n: int) -> tuple[NDArray[np.int32], NDArray[np.flo
     else:
         least = np.partition(values, -n, axis=1)[:, -n, np.newaxis]
         candidates = values >= least
-        plain = np.count_nonzero(candidates, axis=1) == n  # rows in which the n-th and the next value are not equal
+        # Mask of the rows in which no tie must be resolved: exactly n values are at least the n-th greatest one.
+        plain = np.count_nonzero(candidates, axis=1) == n
         ids = np.empty((len(values), n), dtype=np.intp)
         ids[plain] = np.nonzero(candidates[plain])[1].reshape(-1, n)
         order = np.argsort(-np.take_along_axis(values[plain], ids[plain], axis=1), axis=1, kind="stable")

@@ -249,7 +249,8 @@ class _Fits:
                 centers, labels, squares, n_iter = found
                 for b, own in enumerate(map(slice, offsets[:-1], offsets[1:])):
                     block = Block(X[own], None if weights is None else weights[own])
-                    errors[b] = block.weighted_sum(squares[own])  # In the same order as in `KMeans`: bit-identical J.
+                    # J is summed in the same order as in `KMeans`, so that it is bit-identical.
+                    errors[b] = block.weighted_sum(squares[own])
             for b in np.flatnonzero(n_iter < 0).tolist():
                 fit = self._by_estimator(begin + b)
                 centers[b], labels[offsets[b] : offsets[b + 1]] = fit.cluster_centers_, fit.labels_

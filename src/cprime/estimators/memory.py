@@ -38,9 +38,9 @@ from cprime.sources.base import CHUNK_BYTES
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import library_of
 
-# Numbers of copies of parameters and of sufficient statistics at a time, in M-steps with momentum; others have fewer.
+# Copies of the parameters, and of the sufficient statistics, that exist at a time in an M-step with momentum.
 PARAMETERS, SUMS = 3, 5
-# Numbers of copies of parameters and of sufficient statistics at a time, if M-steps overwrite these statistics.
+# Copies of the parameters, and of the sufficient statistics, at a time if M-steps overwrite these statistics.
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
 _TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
 _LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists during their update.

@@ -161,7 +161,7 @@ def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractCo
     """Return a context manager within which a fit stores active sets in files; one without effect if memory is used.
 
     Files are used if the argument `spill` names a folder. They are also used if there is a checkpoint, the data have
-    several chunks, and all active sets together take at least SPILLED bytes.    n_kept: C′, the size of an active set
+    several chunks, and all active sets together take at least 1 GiB (SPILLED).    n_kept: C′, size of an active set
     """
     folder = None if spill is None else check_spill(spill)
     if folder is None and checkpoint is not None and data.is_local and len(data.sizes) > 1:

@@ -29,7 +29,8 @@ logger = logging.getLogger("cprime")
 T = TypeVar("T")
 
 _RISEN = 1.01  # If J per point rises by more than this factor in an update of k-means, a fit with jumps follows.
-_OF_ONE_FIT = ("lower_bounds_", "origin_")  # Fitted attributes that are deleted before a further fit.
+# Attributes of the former fit that its continuation on changed data does not inherit, because they describe one fit.
+_OF_ONE_FIT = ("lower_bounds_", "origin_")
 
 
 @dataclass(frozen=True, eq=False)

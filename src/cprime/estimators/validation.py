@@ -14,9 +14,8 @@ from sklearn.utils.validation import (
     check_scalar,
 )
 
-from cprime._utils.number_types import (
-    check_integer as check_integer,
-)  # estimators import all checks of arguments from this module
+# Modules of estimators import `check_integer`, like all other checks of arguments, from this module.
+from cprime._utils.number_types import check_integer as check_integer
 from cprime._utils.number_types import check_total_weight
 from cprime._utils.threads import resolve_threads
 from cprime.execution import Data
@@ -177,7 +176,7 @@ def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
     """Return whether the fit of a mixture extrapolates parameters between EM steps, for its argument `momentum`.
 
     "auto" is False unless assignment="soft", and for the searches "exact" and "estimated". Otherwise it is True if the
-    degrees of freedom of t distributions are estimated, or if C′ > 1 and there are more than EXACT_AUTO components.
+    degrees of freedom of t distributions are estimated, or if C′ > 1 and there are more than 16 components.
     n_active: C′, the size of active sets
     """
     if not isinstance(mixture.momentum, str):
@@ -190,7 +189,7 @@ def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
     """Return C′, the size of active sets, for the argument `n_active` of a mixture.
 
-    None is all components. "auto" is all components if there are at most EXACT_AUTO, otherwise KEPT_AUTO components. If
+    None is all components. "auto" is all components if there are at most 16 (EXACT_AUTO), otherwise 5 (KEPT_AUTO). If
     assignment="hard", only the best component counts, and larger active sets only help the search for candidates. None
     and "auto" are therefore 1.
     """
@@ -232,7 +231,7 @@ def resolve_search(
     "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
     bounded search if `n_features` (given for k-means only) is small, and the full search if not. In few dimensions only
     few centers are near a point, so distance bounds exclude the others for many iterations, and the full search gains
-    little from matrix products. For sparse data and at most SPARSE_COMPONENTS components, neighbor lists contain all
+    little from matrix products. For sparse data and at most 4096 components, neighbor lists contain all
     components. Lists that suffice to find nearest centers would be almost complete there, because in many dimensions
     the two nearest centers of a point are seldom near each other.
     n_active: C′, the size of active sets    n_points: number of points    sparse: whether rows are sparse
@@ -286,7 +285,7 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
     wanted = check_flag_or_auto(estimator.exchange, "exchange")
-    of_search = getattr(search, "exchange", None)  # Some searches have a deprecated option of the same name.
+    of_search = getattr(search, "exchange", None)  # Some search objects have a deprecated option `exchange`.
     if of_search is not None:
         wanted = bool(of_search)
     if wanted and epsilon:

@@ -163,7 +163,7 @@ class _Tasks:
         return self._ended(task, estimator)
 
     def end_start(self) -> None:
-        if self._iteration is not None:  # A start can end in an iteration that was not reported: its pass was rejected.
+        if self._iteration is not None:  # The last iteration of a start is not reported if it was rejected.
             self._ended(self._iteration)
             self._iteration = None
         self._ended(self._start)

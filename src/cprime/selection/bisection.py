@@ -59,7 +59,8 @@ def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float6
     """Return the mean m (D,) of a cluster, the largest eigenvalue λ of its covariance, and its eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
-    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # fixes the sign of the eigenvector
+    # The sign of an eigenvector is arbitrary, so its entry of largest magnitude is made positive.
+    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])
     return mean, max(variance, 0.0), direction
 
 
@@ -76,7 +77,8 @@ def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
 def distinct(cell: Cell) -> NDArray[np.intp]:
     """Return the rank (n,), from 0, of each point of a cluster along one fixed random direction.
 
-    Equal points share a rank.
+    Equal points share a rank. The number of different ranks is the number of different points, and points of even and
+    of odd rank are two random halves of the cluster.
     """
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
     return np.unique(cell.points.projected(direction), return_inverse=True)[1]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_BENDS = 5
-_SIMULATED = 20_000  # number of Gaussian samples simulated to find the critical value
+_SIMULATED = 20_000  # Number of simulated samples whose quantile is the critical value of the outlier test of bends.
 
 
 def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
@@ -57,7 +57,10 @@ def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache
 def critical_value(n: int, alpha: float) -> float:
-    """Return the (1 − alpha) quantile, by simulation, of the outlier statistic `excess` of n Gaussian numbers."""
+    """Return the critical value of the outlier test: the (1 − alpha) quantile of `excess` for n Gaussian numbers.
+
+    The quantile is found by simulation. A largest number whose `excess` is above it is an outlier.
+    """
     return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))
 
 

@@ -143,7 +143,8 @@ class GMeans(Splitter):
     def _p_value(self, cell: Cell) -> float:
         """Return the p-value of the hypothesis that the points of a cluster are from one Gaussian.
 
-        The p-value is 1 if the cluster has too few points for the test.
+        Each half of the points is tested along the direction in which k-means splits the other half in two. The p-value
+        is 1 if the cluster has too few points for the test.
         """
         halves = in_halves(cell)
         tested = []
@@ -161,8 +162,8 @@ class GMeans(Splitter):
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
     """Divide the points of a cluster into two halves, and return these as cells.
 
-    The points are sorted along a fixed direction and assigned to the halves alternately; equal points belong to the
-    same half.
+    A direction found in one half is tested in the other half. The points are sorted along a fixed random direction and
+    assigned to the halves alternately; equal points belong to the same half.
     """
     rank = distinct(cell)
     return cell.part(rank % 2 == 0), cell.part(rank % 2 == 1)

@@ -129,7 +129,8 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)  # all rows: some may lack categories
+        # Categories are counted in all rows, because the rows without the held-out ones may lack some categories.
+        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)
         estimator = clone(estimator).set_params(n_categories=one.n_categories_)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []

@@ -56,12 +56,19 @@ class SharedPoints:
 
 
 def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t), by which the entropy falls if shares s, t > 0 are added."""
+    """Return g(s, t) = s log((s + t)/s) + t log((s + t)/t) for the shares s, t > 0 of a point in two clusters.
+
+    If these clusters are joined, the entropy of the assignment falls by g times the weight of the point.
+    """
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
 def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return h = g(s, u) + g(t, u) − g(s + t, u) for shares s, t, u > 0, where g is the function `gain`."""
+    """Return h = g(s, u) + g(t, u) − g(s + t, u) for shares s, t, u > 0 of a point, where g is the function `gain`.
+
+    After a join of the clusters with the shares s and t, their gains with a third cluster (share u) are one gain, which
+    is their sum minus h.
+    """
     total = s + t + u
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 

@@ -54,7 +54,7 @@ class SeenShares:
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> ComponentShares:
-    """Return `ComponentShares` of n rows.
+    """Return `ComponentShares`: best components and responsibilities of n rows, and sums over the rows.
 
     ids (n, H): the best components of each row, the best first    shares (n, H): their responsibilities
     """

@@ -246,7 +246,8 @@ class MergeTree:
         if self.entropy is None:
             return np.maximum.accumulate(np.sqrt(2 * self.changes))
         n_met = int(np.count_nonzero(self.changes > 0))
-        logs = np.log(self.changes[:n_met])  # log H − log ΔH, because the quotient H/ΔH may overflow
+        # A height is log(H/ΔH) of entropy H and its decrease ΔH by a join. H/ΔH may overflow, so logs are subtracted.
+        logs = np.log(self.changes[:n_met])
         met = np.maximum.accumulate(np.maximum(np.log(self.entropy) - logs, 0.0)) if n_met else logs
         return np.append(met, met.max(initial=0.0) + np.arange(1, len(self.changes) - n_met + 1))
 

@@ -21,7 +21,7 @@ from cprime.theory.verified import UNIT, dual_value, growth, spectral_value, sum
 
 Labels = NDArray[np.intp]
 
-_FEW = 24  # Maximum number of distinct rows for which branch and bound is tried.
+_FEW = 24  # Most distinct rows for which branch and bound is tried; its time grows exponentially with their number.
 _ASSIGNMENTS = 2_000_000  # Maximum number of assignments of a row to a cluster that branch and bound tries.
 # Estimated seconds of an iteration of the semidefinite relaxation, divided by the cube of the number of rows.
 _SECONDS = 0.02 / 500**3
@@ -33,9 +33,14 @@ _MATCHED = 0.1  # Maximum share of the time limit that the division of the rows 
 _LEAST_ROWS, _MOST_ROWS = 200, 1500  # Least and greatest number of rows of a part, if the rows are divided.
 _PER_CLUSTER = 12  # A part has at least this number of rows for each cluster.
 _BYTES = 200  # Bytes of memory that the relaxation needs, divided by the square of the number of rows.
-_LARGEST_RATIO = 2.0**64  # Greatest ratio of two weights for which the exact algorithm for one dimension is used.
-_TWOFOLD = 2.0**-96  # Relative rounding error of the sums of 104 bits in the exact algorithm for one dimension.
-_WIDEST = 3000  # The spectral bound is computed if the number of columns or that of rows is at most this.
+# Greatest ratio of two weights for the exact algorithm in one dimension: its sums of 104 bits lose smaller weights.
+_LARGEST_RATIO = 2.0**64
+# Bound of the rounding error per row, relative to Σ w x², in the exact algorithm for one dimension. Its sums have 104
+# bits, so each operation has an error of about 2^-104; the factor 2⁸ allows for several operations per row.
+_TWOFOLD = 2.0**-96
+# The spectral bound is computed if the number of columns or that of rows, whichever is less, is at most this, because
+# it needs the eigenvalues of a matrix of this size.
+_WIDEST = 3000
 _STARTS = 20  # Number of initializations of the k-means fit to the solution of the relaxation.
 # Limits of the number of initializations of the k-means fit to the rows, and of this number times N·C·D.
 _MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000
@@ -174,7 +179,10 @@ def _fitted(X: Floats, weights: Floats, n_clusters: int, seed: int) -> Labels:
 
 
 def _fingerprints(X: Floats) -> Floats:
-    """Return a number (n,) for each row of X (n, D): equal rows have equal numbers, different rows rarely do."""
+    """Return a number (n,) for each row of X (n, D), for a fast test whether equal rows exist.
+
+    Equal rows have equal numbers, different rows rarely do.
+    """
     found = np.zeros(len(X))
     for j, column in enumerate(X.T):
         found += sqrt(j + 2) * column

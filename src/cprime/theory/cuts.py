@@ -20,7 +20,9 @@ from cprime.theory.mixtures import Floats
 _MOST_OF_ROW = 2000  # Greatest number of new triangle inequalities that have the same row i.
 # Least violation of a new inequality, divided by the mean diagonal entry of the matrix Y of the partition.
 _LEAST = 1e-4
-_SUPPORT = 1e-3  # Least Y_ij / Y_ii for which triangle inequalities with the rows i and j are examined.
+# Triangle inequalities of rows i and j are examined if Y_ij is at least this share of Y_ii, for the matrix Y of the
+# partition. It is 0 for rows of different clusters, whose inequalities are not violated.
+_SUPPORT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,10 @@ class Cuts:
         return made
 
     def combination(self, factors: Floats, roots: Floats) -> tuple[Floats, Floats, int]:
-        """Return Σ f_m A_m and Σ f_m |A_m|, (n, n) each, over the cuts <A_m, Z> <= 0.
+        """Return A = Σ f_m A_m (n, n) over the cuts <A_m, Z> <= 0, and two values that bound its rounding error.
 
-        Also return the greatest number of cuts in which an entry of Z occurs.
+        These are Σ f_m |A_m| (n, n), and the greatest number of cuts in which an entry of Z occurs. The lower bound of
+        J is computed from A.
         factors (n_cuts,): f_m    roots (n,): square roots of the weights of the n rows of data
         """
         n = len(roots)

@@ -133,7 +133,7 @@ class Ledger:
         return [(name, value) for name, value in named if value is not None]
 
     def _lines(self) -> list[tuple[str, str, str, str, str]]:
-        """Return five texts for each identity: its number, statement, left side, right side, and whether it is true."""
+        """Return five texts per equation or inequality: number, statement, left side, right side, whether it holds."""
         return [
             (
                 each.equation,
@@ -177,10 +177,12 @@ class Ledger:
 
 @dataclass
 class _Sums:
-    """Sums over the points x_n, with their weights, from which both sides of the identities are computed.
+    """Sums over the points x_n, each term times the weight of the point, from which eqs. (14) to (20) are checked.
 
-    Let K(n) be the active sets, q the responsibilities in them, and r the exact posteriors.
-    squares: Σ_n ‖x_n − μ‖² with the nearest center μ
+    These equations of Lücke & Forster relate the squared error J, the free energy F and the log-likelihood L. Component
+    c has the center μ_c; σ² is the variance, if all components share one. A point has the active set K(n), the
+    responsibilities q_nc of the components in it, and the exact responsibilities r_nc of all components.
+    weight: Σ_n 1    squares: Σ_n ‖x_n − μ‖² with the nearest center μ
     residual: ‖X − ZU‖² with one-hot assignments Z (N, C) and centers U (C, D)
     kept_squares: Σ_nc q_nc ‖x_n − μ_c‖²    joint: Σ_nc q_nc log p(c, x_n)    entropy: −Σ_nc q_nc log q_nc
     log_kept: Σ_n log Σ_{c∈K(n)} p(c, x_n)    log_share: Σ_n log Σ_{c∈K(n)} r_nc
@@ -333,7 +335,10 @@ def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
 
 
 def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return the identities of Lücke & Forster that hold for any mixture and any truncated posterior."""
+    """Return three equations for F and L − F, and L ≥ F, which hold for any mixture and any active sets.
+
+    F is the free energy, L the log-likelihood; the numbers of the equations are those of Lücke & Forster.
+    """
     W = sums.weight
     expected = (sums.joint + sums.entropy) / W
     return [
@@ -351,7 +356,10 @@ def _entropy_bound(model: _Model, variance: float) -> float:
 
 
 def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance: float) -> list[Identity]:
-    """Return the identities of Prop. 3 and Cor. 2 of Lücke & Forster, which hold for k-means."""
+    """Return eqs. (14), (15), (16) and (19) of Lücke & Forster, between J, σ², F and L of a k-means.
+
+    J is the squared error, σ² the variance, F the free energy, L the log-likelihood; error: J of these data.
+    """
     assert model.variance is not None
     W, D = sums.weight, model.centers.shape[1]
     note = "σ² from these data"
@@ -376,7 +384,7 @@ def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance
 
 
 def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Return eq. (20) of Lücke & Forster (Prop. 4), with and without a term that vanishes at convergence."""
+    """Return eq. (20) of Lücke & Forster (F of equal variances), with and without a term that is 0 at convergence."""
     assert model.variance is not None
     D = model.centers.shape[1]
     limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight

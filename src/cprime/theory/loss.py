@@ -241,7 +241,7 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    # An assignment of probability 0 gives −∞ + ∞ = NaN, which is not used.
+    # If the probability of an assignment is 0, the log ratio is −∞ + ∞ = NaN, and `np.where` selects 1.0 instead.
     with np.errstate(invalid="ignore"):
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 

@@ -51,7 +51,10 @@ class MixtureDensity(Protocol):
         """Return a mixture of the same C densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """Return points (m,) on the line that enclose almost all probability; densities are smooth between them."""
+        """Return points (m,) on the line between which a quadrature integrates separately.
+
+        They enclose almost all probability, and the densities are smooth between them.
+        """
 
 
 def log_mixture_density(mixture: MixtureDensity, X: Floats) -> Floats:
@@ -217,7 +220,10 @@ class Gaussians:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return, in one dimension, the means and the points at 1, 2, … 12 standard deviations on both sides, (m,)."""
+        """Return points (m,) on the line between which a quadrature integrates separately.
+
+        They are the means, and the points at 1, 2, … 12 standard deviations on both sides.
+        """
         return (self.means + self.standard_deviations[:, np.newaxis] * _REACH).ravel()
 
 
@@ -266,7 +272,10 @@ class Univariate:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) of all densities: for probabilities 0.2 … 0.8, 10⁻¹ … 10⁻¹⁵, and 1 minus the latter."""
+        """Return points (m,) on the line between which a quadrature integrates separately.
+
+        They are the quantiles of all densities for probabilities 0.2 … 0.8, 10⁻¹ … 10⁻¹⁵, and 1 minus the latter.
+        """
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)
@@ -316,7 +325,7 @@ class StudentTs:
         return replace(self, gaussians=self.gaussians.with_equal_weights())
 
     def breakpoints(self) -> Floats:
-        """Return quantiles (m,) of all densities, in one dimension, as `Univariate.breakpoints` does."""
+        """Return points (m,) on the line between which quadrature integrates separately: quantiles of all densities."""
         means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 

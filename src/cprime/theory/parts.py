@@ -38,7 +38,10 @@ def divide(
 
 
 def _positions(U: Floats, labels: NDArray[np.intp]) -> Floats:
-    """Return the coordinate (n,) of each row along the direction in which rows vary most within their clusters."""
+    """Return the coordinate (n,) of each row along the direction in which rows vary most within their clusters.
+
+    Rows of a cluster that follow one another along this direction are put into different parts.
+    """
     counts, sums = as_rows(U).accumulate(labels[:, np.newaxis].astype(np.int32), n_components=int(labels.max()) + 1)
     within = U - (sums / np.maximum(counts, 1)[:, np.newaxis])[labels]
     axis = np.ones(U.shape[1])

@@ -108,13 +108,13 @@ class CovarianceShape(Protocol):
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""
 
     def numbers(self, components: Gaussians) -> Floats:
-        """Return the numbers (C, E) that represent the precisions of the given Gaussians."""
+        """Return the numbers (C, E) that an optimizer changes: E numbers for the precision of each of C Gaussians."""
 
     def factors(self, numbers: Floats) -> Floats:
-        """Return the factors L (C, D, D) of precisions L Lᵀ from the numbers (C, E) that represent them."""
+        """Return the factors L (C, D, D) of precisions L Lᵀ from the optimizer's E numbers for each, (C, E)."""
 
     def slopes(self, factors: Floats, by_factors: Floats) -> Floats:
-        """Return the derivatives of the loss by the optimizer's numbers (C, E).
+        """Return the derivatives (C, E) of the loss by the optimizer's E numbers for each of the C precisions.
 
         factors (C, D, D): factors L of the precisions    by_factors (C, D, D): derivatives of the loss by L
         """
@@ -193,7 +193,7 @@ def descend(
     least_variance = max(reg_covar, np.finfo(float).tiny) / unit**2
 
     def parameters(vector: Floats) -> tuple[Floats, Floats]:
-        """Return means (C, D) and factors L (C, D, D) of precisions L Lᵀ from the optimizer's vector."""
+        """Return means (C, D) and factors L (C, D, D) of precisions L Lᵀ from the vector that the optimizer changes."""
         means, numbers = np.split(vector, [start.means.size])
         return means.reshape(start.means.shape), shape.factors(numbers.reshape(start.n_components, -1))
 

@@ -163,7 +163,8 @@ class Relaxation:
         n, entries = len(self._D), -self._penalty * self._D
         if self._A is not None:
             entries += self._penalty * (self._A.T @ self._factors).reshape(n, n)
-        entries = np.maximum((entries + entries.T) / 2, 0.0)  # removes rounding errors
+        # The multipliers of Z >= 0 are symmetric and >= 0 except for rounding errors, which are removed here.
+        entries = np.maximum((entries + entries.T) / 2, 0.0)
         M = self._gram + entries
         if self._A is not None:
             M -= self._penalty * (self._A.T @ self._factors).reshape(n, n)
@@ -196,7 +197,10 @@ class Relaxation:
 
 
 def _without(M: Floats, unit: Floats) -> Floats:
-    """Return P M P for a symmetric M (n, n), where P projects on the complement of a unit vector (n,)."""
+    """Return P M P (n, n) for a symmetric M (n, n), where P is the projection on the complement of `unit` (n,).
+
+    The largest eigenvalues of the result are those of M on all vectors orthogonal to the unit vector `unit`.
+    """
     y = M @ unit
     y -= unit * (float(unit @ y) / 2)
     product = np.outer(y, unit)

@@ -70,7 +70,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return np.abs(relative[:, first] - relative[:, second])
 
     def order(X: Floats) -> NDArray[np.intp]:
-        """Return component indices (n, C) by ascending density at each row. The order changes where densities cross."""
+        """Return component indices (n, C) by ascending density at each row; quadrature is divided where they change."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
     found = expectation(mixture, mixture, order, n_samples, random_state)(relative_difference)

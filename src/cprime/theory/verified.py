@@ -100,7 +100,7 @@ def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) ->
     weight = float(roots @ roots)
     products = M @ roots
     square = float(roots @ products)
-    # y is chosen so that N has the eigenvector s (`roots`), with this eigenvalue, which is among the C largest ones.
+    # y is such that N has the eigenvector s (`roots`) with the norm of M as eigenvalue, which is one of the C largest.
     ahead = float(linalg.norm(M))
     y = (products - roots * (square / (2 * weight) + ahead / 2)) / weight
     N = M - np.outer(y, roots) - np.outer(roots, y)

@@ -93,7 +93,8 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # Deleted before `filling` ends, because this flushes all files in the folder to the disk.
+        # The temporary file of all rows is deleted here, because the end of `filling` would flush it to the disk.
+        path.unlink()
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:

@@ -184,9 +184,10 @@ def _table(
 
 
 def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
-    """Return the z-scores, as values that the page's template needs, by name; None if `found` is None.
+    """Return what the page's template needs to show z-scores (clusters by features), by name; None without z-scores.
 
-    Few z-scores are a table of numbers, many are two pictures: one for light mode, one for dark mode.
+    The z-scores `found` are shown as a table of numbers. If there are more than 1,200 of them or more than 24 features,
+    they are shown as a picture instead, which is made twice: for light mode and for dark mode.
     """
     if found is None:
         return None

@@ -68,7 +68,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # This method only checks the number of rows.
+            # scikit-learn's method gets one column only, because it checks only the number of rows.
+            self._check_params_vs_input(X[:, :1])
             self.__dict__.pop("_X_mean", None)  # Delete the mean of an earlier fit to dense data.
             rows = X
             if not sp.issparse(X):
@@ -140,7 +141,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         if isinstance(points, Dense) and points.array.size <= _AT_ONCE:
             fit = points.lloyd(start, self.max_iter, 0.0, weights, least_shift=self.tol)
-            if fit is not None:  # It is None if a cluster has become empty, which only the code below supports.
+            if fit is not None:  # `lloyd` returns None if a cluster becomes empty, which only `em.run` supports.
                 labels, squares = fit.labels, fit.squares
                 if not fit.settled:
                     ids, costs = points.nearest(fit.centers)

@@ -19,7 +19,9 @@ from cprime._utils.random import check_random_state, seeded
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # Number of equal probabilities p up to which rounding errors of cumulative sums are below p/2.
+# Draws with up to this number of equal probabilities p are computed by a product in place of a search. For more, the
+# rounding errors of the cumulative probabilities may exceed p/2, so that the product is wrong by more than one index.
+_MOST_EVEN = 2**20
 
 
 class Draws:
@@ -94,7 +96,8 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # Correct up to ±1, because of rounding errors.
+        # Rounding errors may make an index wrong by 1, which the comparisons with cumulative probabilities correct.
+        rows = (uniform * len(shares)).astype(np.intp)
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)

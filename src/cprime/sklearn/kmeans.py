@@ -62,7 +62,8 @@ def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
 
     `_tol` is `tol` times the mean variance of the columns. of_columns (D,): variance of each column
     """
-    # This method of scikit-learn checks only the number of rows, but would also compute the variances.
+    # scikit-learn's method also computes variances, which are known already, so it gets one column of zeros. It checks
+    # only the number of rows.
     estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))
     estimator._tol = np.mean(of_columns) * estimator.tol
 
@@ -86,7 +87,8 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # scikit-learn only draws row indices here.
+    if isinstance(init, str) and init == "random":
+        # scikit-learn only draws rows for init="random", so it gets the row numbers in place of the data.
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -223,7 +225,8 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # as given, for pickles
+        # The attribute `cprime_` gets the user's arguments back, because functions used for the fit cannot be pickled.
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)

@@ -259,7 +259,8 @@ class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
     def sample(self, n_samples: int = 1) -> Any:
         """Draw points (n_samples, n_features) and their components (n_samples,) as scikit-learn does."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # A sum of float32 weights above 1 raises an error.
+        if isinstance(getattr(self, "weights_", None), np.ndarray):
+            # float32 weights may sum to more than 1 by rounding, for which NumPy raises an error: normalize in float64.
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 

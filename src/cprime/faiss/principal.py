@@ -62,7 +62,8 @@ class _CoordinatesSource(Source):
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # Not more rows, because all columns of `base` are read.
+        # Chunks have no more rows than those of `base`, although rows are shorter, because all of its columns are read.
+        self._chunk_rows = base.chunk_rows
 
     def close(self) -> None:
         self._base.close()

@@ -17,8 +17,8 @@ from cprime.estimators import KMeans
 from cprime.kernels import Dense
 
 _DRAWN = 1280  # Number of points drawn for each cluster of the result.
-_MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions.
-# Least number of points drawn for each center. If this number of points is too large for memory, none are drawn.
+_MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions, to limit memory.
+# Least number of points drawn from each Gaussian. If so many are too large for memory, the means take their place.
 _LEAST_DRAWN = 4
 _STARTS = 4  # Number of initializations of k-means on the means of a mixture.
 

@@ -73,8 +73,9 @@ class Gaussians:
         return type(self)(counts, means, covariances)
 
     def _scatter(self, shares: Doubles, shifts: Doubles) -> Doubles:
-        """Return Σ_k s_k d_k d_kᵀ for shares s (m,) and shifts d (m, D).
+        """Return Σ_k s_k d_k d_kᵀ for shares s (m,) and shifts d (m, D): a part of the covariance of a union.
 
+        The union has m components, with shares s of its weight, and means that differ by d from its mean.
         The result has the form of one covariance: the matrix (D, D), its diagonal (D,), or the mean of the diagonal ().
         """
         if self.covariances.ndim == 3:
@@ -132,7 +133,7 @@ class Gaussians:
 
 
 def _outer(shifts: Doubles, ndim: int) -> Doubles:
-    """Return d dᵀ for each shift d (m, D).
+    """Return d dᵀ for each shift d (m, D), a difference of two means that contributes to the covariance of their union.
 
     ndim: 2 for matrices (m, D, D), 1 for their diagonals (m, D), 0 for the means of their diagonals (m,)
     """

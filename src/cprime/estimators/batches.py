@@ -164,7 +164,7 @@ def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
 
 
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
-    """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return the result as an `_Update`."""
+    """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return its results as `_Update`."""
     plan = k_means._plan(data)
     init = resolve_init(k_means.init, k_means.n_clusters, data, plan.jumps, plan.improved)
     start = partial(k_means._initial_model, data, init, k_means._first(data)[1], plan, key)

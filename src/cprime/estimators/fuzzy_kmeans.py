@@ -176,7 +176,7 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. Rows of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
-            whole, and are computed with in float32; 16-bit integers and float32 become float32, wider types float64. A
+            whole; the computation uses float32. 16-bit integers and float32 become float32, wider types float64. A
             C-contiguous array or memory map is not copied.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None

@@ -276,7 +276,7 @@ class KMeans(NearestCenter, Clusterer):
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
             Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
-            whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
+            whole; the computation uses float32. Other types of up to 16 bits and float32 become float32, wider ones
             float64. A C-contiguous array and a CSR array are not copied; a memory map of more than 512 MiB is read in
             chunks.
         y : array-like of shape (n_samples,), default=None

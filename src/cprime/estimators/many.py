@@ -383,7 +383,10 @@ def _checked_init(init: Any, problems: _Problems, n_clusters: int) -> Any:
 
 
 def _first_seed(random_state: Any, n_problems: int) -> int:
-    """Return the seed of the first problem: `random_state` if it is an int, otherwise an int drawn from it."""
+    """Return the seed of the first problem: `random_state` if it is an int, otherwise an int drawn from it.
+
+    The seed of each further problem is greater by 1 than that of the problem before.
+    """
     if not isinstance(random_state, Integral) or isinstance(random_state, bool):
         return seed_of(random_state)
     seed = int(random_state)

@@ -368,7 +368,10 @@ class Mixture(DensityMixin, Clusterer):
         return {}
 
     def _bound_before(self) -> float:
-        """Return the free energy F of the last iteration of the earlier fit that is continued; ∞ if there is none."""
+        """Return the free energy F with which the F of the first iteration is compared to detect convergence.
+
+        It is that of the last iteration of the earlier fit that is continued; ∞ if there is none.
+        """
         return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _continued(self) -> dict[str, Any] | None:

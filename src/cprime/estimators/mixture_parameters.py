@@ -19,7 +19,7 @@ from cprime.kernels import Dense
 from cprime.seeding.methods import copied
 from cprime.sources import unmasked
 
-# init_params="auto" means one of these: the starts of `em.diverse_start`, or, if slow, three initializations in turn.
+# The two meanings of init_params="auto": the starts of `em.diverse_start`, or three initializations in turn (faster).
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 

@@ -216,5 +216,9 @@ class _DerivedAttribute:
 
 
 def implied(found: Callable[[Any], Any], *needed: str) -> Any:
-    """Return a `_DerivedAttribute` of mixtures, which also needs `means_`; its type is that of the attribute."""
+    """Return a `_DerivedAttribute`: an attribute of mixtures that the function `found` computes from other attributes.
+
+    These must be set by the user: `means_`, and the attributes with the names `needed`. The result has the type Any, so
+    that it can be assigned to an attribute annotated with its own type.
+    """
     return _DerivedAttribute(found, "means_", *needed)

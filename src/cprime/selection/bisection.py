@@ -31,7 +31,10 @@ class Cell(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Return whether all points coincide, up to the least squared distance that their data type represents."""
+        """Return whether all points coincide, so that the cluster cannot be split.
+
+        Points coincide up to the least squared distance that their data type represents.
+        """
         return self.points.extent()[1] < LEAST[self.points.dtype]
 
     def part(self, rows: NDArray) -> Self:

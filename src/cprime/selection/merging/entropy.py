@@ -216,7 +216,8 @@ def _pair_gains(points: SharedPoints, n_components: int) -> csr_array:
     """
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
-    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))  # Both ids and the index of a value fit in 63 bits.
+    # So few values are sorted at a time that two component ids and the index of a value fit in the 63 bits of its key.
+    most = min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
     step = max(1, most // max(1, H * (H - 1) // 2))
     for begin in range(0, len(points.ids) if H > 1 else 0, step):
         rows = slice(begin, begin + step)

@@ -36,7 +36,8 @@ class ComponentShares(NamedTuple):
 class SeenShares:
     """Job over the data that computes, for each row, the truncated posterior of its n_kept best components.
 
-    The posterior is eq. (5) of Lücke & Forster. Results for the chunks are lists of one `ComponentShares`.
+    The posterior is eq. (5) of Lücke & Forster. The result for a chunk of rows is a list of one `ComponentShares`, so
+    that the results for all chunks form one list.
     """
 
     model: Model

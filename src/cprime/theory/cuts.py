@@ -1,6 +1,7 @@
 """Inequalities between the entries of the matrix of a partition, which tighten Peng and Wei's relaxation.
 
-With Y_ij = Z_ij / (s_i s_j), which is 1/W_c if rows i and j are in cluster c, otherwise 0:
+Z is the matrix of a partition, and s_i the square root of the weight of row i. Y_ij = Z_ij / (s_i s_j) is 1/W_c if rows
+i and j are in the same cluster c of weight W_c, otherwise 0. So these inequalities hold:
 
     pairs        Y_ij <= Y_ii
     triangles    Y_ij + Y_ik <= Y_ii + Y_jk

@@ -222,15 +222,15 @@ class _Model:
 
 
 def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Ledger:
-    """Compute J, F and L of a fit, and both sides of the identities (14) to (20) of Lücke & Forster between them.
+    """Compute error J, free energy F and log-likelihood L of a fit, and both sides of the equations between them.
 
     Parameters
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
-        A fitted estimator. J, σ² and the identities (14) to (20) need one variance shared by all components; for other
-        fits, including t mixtures, only (3), (7) and the Kullback-Leibler gap are computed.
+        A fitted estimator. J, σ² and the equations (14) to (20) of Lücke & Forster need one variance shared by all
+        components; for other fits, including t mixtures, only (3), (7) and the Kullback-Leibler gap are computed.
     X : array-like of shape (n_samples, n_features)
-        The training data. For other data, identities with a note need not hold.
+        The training data. For other data, equations with a note need not hold.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the points; None is 1 for each.
 

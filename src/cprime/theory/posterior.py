@@ -50,9 +50,10 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
-    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, proportional to ∂L_post/∂P_0 for two densities P_0 and P_1.
+    """Return the force by which a point repels the first of two densities P_0 and P_1 in posterior assignment.
 
-    Eq. (52) of Kearns, Mansour & Ng; R is `ratio`, L_post the posterior loss.
+    It is (1 − R) log₂((1 − R)/R) − 1/ln 2, proportional to the derivative of the posterior loss by P_0: eq. (52) of
+    Kearns, Mansour & Ng. R is `ratio`.
 
     Parameters
     ----------

@@ -2,6 +2,10 @@
 
     max <G, Z>    subject to    Z ∈ {Z s = s, tr Z = C, 0 ⪯ Z ⪯ I},    Z = X,    X ∈ {X >= 0, cuts}
 
+Here Z (n, n) is the relaxed matrix of a partition of n rows into C clusters, X a copy of Z, s (n,) the square roots of
+the rows' weights, and G = U Uᵀ for the rows times s. Cuts are inequalities between entries of X. <G, Z> is the part of
+the total scatter that the partition explains.
+
 Each iteration projects on both sets. The first projection takes the eigenvectors of a few eigenvalues, the second one
 is entrywise without cuts, and approximate with cuts. The multipliers of both constraints on X are nonnegative after
 every iteration, so each iteration gives a lower bound of J (`verified.py`), whether or not it has converged.
@@ -229,7 +233,7 @@ def _project(M: Floats, k: int, rank: int) -> tuple[Floats, int] | None:
 
 
 def _largest_scatter(gram: Floats, members: Floats) -> float:
-    """Return the largest eigenvalue of the scatter matrices of all clusters.
+    """Return the largest eigenvalue of the scatter matrices of all clusters, to which ADMM's penalty is proportional.
 
     gram (n, n): products U Uᵀ of the rows times the roots of weights
     members (n, C): for each cluster, the roots of weights of its rows, 0 for other rows, divided by their length

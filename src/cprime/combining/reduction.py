@@ -192,7 +192,8 @@ def _join(components: Gaussians, n_groups: int) -> Ids:
     for _ in range(n - n_groups):
         joins.join_cheapest()
     roots = np.arange(n)
-    # Joins are read from the last to the first, so `roots` has the final index of `into` before it is copied to i.
+    # A join (i, into) stores a union at the index `into`, which may itself be joined later. So joins are read from the
+    # last to the first: then the union that finally contains `into` is known, and it also contains i.
     for i, into in reversed(joins.pairs):
         roots[i] = roots[into]
     return in_order(roots)

@@ -19,7 +19,7 @@ GREY = "#808080"
 TEXT = 8  # Font size in points.
 MANY = 30  # If there are more clusters than this number, lines are thin and colors soft.
 _CLUSTER_COLORS = COLORS[:-1]  # Colors of clusters do not include black, because marks other than clusters are black.
-# Colors for more than MANY clusters.
+# Colors for more than 30 clusters (MANY).
 _SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")
 
 

@@ -35,7 +35,7 @@ Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 i
 # Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
 FirstModel = Callable[[Data, NDArray, bool], Model]
 
-_ANY = Key(0)  # random key for calls that have one as an argument but draw no random numbers
+_ANY = Key(0)  # random key for calls that need one as an argument, but draw no random numbers here
 
 
 class Clusterer(CallbackSupportMixin, SavableEstimator):

@@ -145,7 +145,7 @@ def centers_jump(k_means: Any) -> bool:
     name, such as MacQueen's from given centers, are not altered.
     """
     wanted, search, init = check_flag_or_auto(k_means.exchange, "exchange"), k_means.search, k_means.init
-    of_search = getattr(search, "exchange", None)  # Search objects have a deprecated option `exchange`, which precedes.
+    of_search = getattr(search, "exchange", None)  # This deprecated option of search objects takes precedence.
     if k_means.n_clusters == 1:
         return False
     if of_search is not None:

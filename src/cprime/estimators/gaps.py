@@ -158,8 +158,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
-    # The argument `tol` limits the relative change t of J, but this fit compares changes of the free energy per point,
-    # F = −(D/2) log J + constant [nats]. Such a change is (D/2) t, where D is the number of features.
+    # `tol` limits relative changes t of J; they change the free energy −(D/2) log J + constant by (D/2) t per point.
     tol = k_means.tol * data.n_features / 2
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.FitPlan(

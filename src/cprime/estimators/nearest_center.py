@@ -18,7 +18,7 @@ from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
 
-# Fitted attributes that a k-means of scikit-learn also has.
+# Fitted attributes that are copied to a k-means of scikit-learn, which has the same names.
 _COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
 

@@ -31,13 +31,13 @@ from cprime.seeding.random_rows import draw_rows
 logger = logging.getLogger("cprime")
 
 CANDIDATES = 16  # Number of nearest centers (candidates) of a point, one of which it is assigned to at first.
-_LISTED = 4  # Number of entries of a neighbor list that are searched for each candidate.
+_LISTED = 4  # Number of entries of a center's neighbor list that are searched for each candidate to be found.
 _ACCURACY = 1e-4  # Largest relative excess of the cost of an assignment over the least possible cost.
-_LARGE = 2**24  # Least N·C of a large problem, which has N points and C clusters.
+_LARGE = 2**24  # Least N·C of large problems (N points, C clusters), whose iterations end earlier.
 _MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # Large problems: most iterations, and relative fall of J at which they end.
 _MEDIUM = 2**22  # Largest N·C of problems for which iterations also start from other centers, and are then refined.
-_SMALL = 2**16  # Largest N·C of small problems.
-_STARTS, _FEW_STARTS = 8, 4  # Number of random starts of small problems, and of problems above _SMALL up to _MEDIUM.
+_SMALL = 2**16  # Largest N·C of small problems (N points, C clusters), which have more random starts.
+_STARTS, _FEW_STARTS = 8, 4  # Number of random starts for N·C (points × clusters) up to 2¹⁶, and up to 2²².
 _FINE = 1e-6  # Relative accuracy of assignments, and relative fall of J at the end of iterations, in refinements.
 _FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize the sum of distances end.
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")

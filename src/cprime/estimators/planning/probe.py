@@ -24,11 +24,11 @@ from cprime.kernels import computing
 from cprime.neighbors import EXACT_LISTS
 from cprime.seeding.methods import name_of
 
-SECONDS = 2.0  # Time limit of all small fits together.
+SECONDS = 2.0  # Time limit of all small fits together, from which the time of a whole fit is predicted.
 _FIRST, _FACTOR = 2048, 4  # Number of rows of the first small fit; the next one has _FACTOR times as many rows.
 _ROWS_PER_COMPONENT = 64  # Number of rows per component that is sufficient for a small fit.
 _PIECES = 16  # Number of contiguous ranges of a file from which the rows of a small fit are read.
-# Time per evaluated distance in a search of all components, relative to that in a search by neighbor lists.
+# Time per distance in the final assignment to the best of all components, relative to a search by neighbor lists.
 _ALL_AT_ONCE = 0.25
 
 

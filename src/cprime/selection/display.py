@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Label, color and marker of each criterion.
+# Label, color and marker with which the figure of a sweep shows each criterion.
 _CURVES = {
     "bic": ("BIC", BLUE, "o"),
     "free_energy_bic": ("BIC of F", VERMILION, "s"),

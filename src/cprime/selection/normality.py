@@ -8,11 +8,11 @@ from scipy.special import log_ndtr
 
 LEAST_WEIGHT = 8.0  # least sample size for which D'Agostino & Stephens give the formula of p-values
 
-# Rows (least A*, a, b, c): statistics of at least this A* have the p-value exp(a + b A* + c A*²) (Table 4.9).
+# Rows (least A*, a, b, c): an Anderson–Darling statistic of at least this A* has the p-value exp(a + b A* + c A*²).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
-# Rows (least A*, a, b, c) for smaller statistics: those of at least this A* have 1 − exp(a + b A* + c A*²).
+# Rows (least A*, a, b, c) for smaller Anderson–Darling statistics A*: the p-value is 1 − exp(a + b A* + c A*²).
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
-_LARGEST = 150.0  # larger A* get the p-value of this one, because the quadratic for log p rises again beyond 153
+_LARGEST = 150.0  # larger statistics get the p-value of this one, because the formula for log p rises again beyond 153
 
 
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:

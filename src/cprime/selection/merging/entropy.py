@@ -153,7 +153,7 @@ class _Clusters:
 
         C = len(self.of)
         gains = sums_by(others, self.gains[numbers], C) + corrections
-        one = np.empty(C, dtype=np.int64)  # For each other cluster, the index of one of its pairs with a or b.
+        one = np.empty(C, dtype=np.int64)  # For each other cluster: index of one of its pairs with the joined clusters.
         one[others] = numbers
         others = others[one[others] == numbers]
         numbers, gains = one[others], gains[others]

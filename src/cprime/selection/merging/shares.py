@@ -17,7 +17,7 @@ from cprime.model import Model
 from cprime.selection.merging.entropy import LEAST_SHARE, SharedPoints
 from cprime.sources.checked import checked
 
-_VALUES = 2**22  # number of probabilities computed at a time
+_VALUES = 2**22  # number of probabilities that are computed at a time, which limits memory
 
 
 class ComponentShares(NamedTuple):

@@ -25,8 +25,8 @@ _FEW = 24  # Most distinct rows for which branch and bound is tried; its time gr
 _ASSIGNMENTS = 2_000_000  # Maximum number of assignments of a row to a cluster that branch and bound tries.
 # Estimated seconds of an iteration of the semidefinite relaxation, divided by the cube of the number of rows.
 _SECONDS = 0.02 / 500**3
-_ITERATIONS = 60  # Rows are divided into parts so small that this number of iterations takes _SHARE of the time limit.
-_SHARE = 0.5  # Share of the time limit that is planned for _ITERATIONS iterations of the relaxations of all parts.
+_ITERATIONS = 60  # Rows are divided into parts so small that this number of iterations takes half of the time limit.
+_SHARE = 0.5  # Share of the time limit that is planned for 60 iterations of the relaxations of all parts.
 # Share of the time for iterations of the relaxation: with several parts, with one part. The rest is for verification.
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
 _MATCHED = 0.1  # Maximum share of the time limit that the division of the rows into parts takes.
@@ -35,11 +35,9 @@ _PER_CLUSTER = 12  # A part has at least this number of rows for each cluster.
 _BYTES = 200  # Bytes of memory that the relaxation needs, divided by the square of the number of rows.
 # Greatest ratio of two weights for the exact algorithm in one dimension: its sums of 104 bits lose smaller weights.
 _LARGEST_RATIO = 2.0**64
-# Bound of the rounding error per row, relative to Σ w x², in the exact algorithm for one dimension. Its sums have 104
-# bits, so each operation has an error of about 2^-104; the factor 2⁸ allows for several operations per row.
+# Rounding error of the one-dimensional algorithm per row, over Σ w x²: 2^-104 (sums of 104 bits) · 2⁸ (operations).
 _TWOFOLD = 2.0**-96
-# The spectral bound is computed if the number of columns or that of rows, whichever is less, is at most this, because
-# it needs the eigenvalues of a matrix of this size.
+# Largest size of the matrix whose eigenvalues give the spectral bound: the lesser of the numbers of rows and columns.
 _WIDEST = 3000
 _STARTS = 20  # Number of initializations of the k-means fit to the solution of the relaxation.
 # Limits of the number of initializations of the k-means fit to the rows, and of this number times N·C·D.
@@ -212,8 +210,8 @@ def _on_a_line(instance: Instance) -> Bound | None:
     labels[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
     masses = np.bincount(labels, weights)
     differences = x - (np.bincount(labels, weights * x) / masses)[labels]
-    # Means are rounded, so weighted deviations from them do not sum to exactly 0. With exact means, the sum of squares
-    # would be less by at most Σ_c o_c² / W_c, with the sum o_c of the deviations and the weight W_c of cluster c.
+    # The sum of squares about rounded means exceeds that about exact means, so the excess is subtracted from the bound.
+    # The sum of squares of a cluster of weight W is o²/W too large if its weighted deviations from the mean sum to o.
     offsets = np.abs(np.bincount(labels, weights * differences)) + growth(len(x)) * np.bincount(
         labels, weights * np.abs(differences)
     )

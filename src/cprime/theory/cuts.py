@@ -18,11 +18,10 @@ from scipy import sparse
 
 from cprime.theory.mixtures import Floats
 
-_MOST_OF_ROW = 2000  # Greatest number of new triangle inequalities that have the same row i.
+_MOST_OF_ROW = 2000  # Greatest number of new inequalities Y_ij + Y_ik <= Y_ii + Y_jk (triangles) for one row i.
 # Least violation of a new inequality, divided by the mean diagonal entry of the matrix Y of the partition.
 _LEAST = 1e-4
-# Triangle inequalities of rows i and j are examined if Y_ij is at least this share of Y_ii, for the matrix Y of the
-# partition. It is 0 for rows of different clusters, whose inequalities are not violated.
+# Triangle inequalities of rows i, j are examined if Y_ij is at least this share of Y_ii (Y: matrix of the partition).
 _SUPPORT = 1e-3
 
 

@@ -62,7 +62,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     log_prior, total = log_weights(densities.weights), 0.0
     for rows in blocks(len(X), C):
         log_joint = densities.log_densities(X[rows]) + log_prior
-        expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # no 0 · (−∞) if a responsibility is 0
+        expected = np.where(q[rows] > 0, log_joint, 0.0) * q[rows]  # avoids 0 · (−∞) for a responsibility of 0
         total += float(weights[rows] @ (expected + entr(q[rows])).sum(axis=1))
     return total / float(weights.sum())
 

@@ -50,7 +50,7 @@ def best_partition(
     order = _order(X, weights)
     rows, masses, known = X[order].tolist(), weights[order].tolist(), labels[order].tolist()
     n = len(rows)
-    least = [0.0] * (n + 1)  # least[i]: least cost of the rows i … n − 1 alone
+    least = [0.0] * (n + 1)  # least[i]: least cost of a clustering of the rows i … n − 1 alone
     budget, found = _Budget(most, deadline), [0] * n
     try:
         for first in range(n - n_clusters - 1, -1, -1):

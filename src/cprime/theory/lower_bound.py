@@ -215,7 +215,7 @@ def _inertia(X: Floats, weights: Floats, labels: Labels) -> float:
     """
     X, labels, weights = X[weights > 0], labels[weights > 0], weights[weights > 0]
     _, first, own = np.unique(labels, return_index=True, return_inverse=True)
-    # Differences from a row of the same cluster are exactly 0 if all rows of the cluster are equal.
+    # One row of each cluster is subtracted from all of its rows, so that a cluster of equal rows has exactly J = 0.
     differences = X - X[first][own]
     places = own[:, np.newaxis].astype(np.int32)
     counts, sums = as_rows(differences).accumulate(places, None, weights, n_components=len(first))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cprime.kernels import as_rows
 from cprime.theory.mixtures import Floats
 
-_SWEEPS = 12  # Number of passes over random pairs of parts, in which rows are swapped.
+_SWEEPS = 12  # Number of passes over random pairs of parts, in which rows are swapped to make sums of rows equal.
 _SWAPS = 3  # Maximum number of swaps of rows of a cluster between two parts in one pass.
 
 

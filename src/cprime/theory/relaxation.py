@@ -24,7 +24,7 @@ from cprime.theory.mixtures import Floats
 from cprime.theory.verified import Multipliers
 
 _RELAXED = 1.6  # Factor of over-relaxation in ADMM (alternating direction method of multipliers).
-# First penalty of ADMM, and argument `level` of `_planted`; both are divided by the largest scatter of a cluster.
+# First penalty of ADMM, and level of its first multipliers (`_planted`), in units of the largest scatter of a cluster.
 _PENALTY, _PLANTED = 2.0, 0.5
 _CHECKED = 10  # Number of iterations between two evaluations of the lower bound, which is the value of the dual.
 # Maximum number of evaluations of the bound before cuts (inequalities) are added, and after each addition.

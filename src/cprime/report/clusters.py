@@ -12,7 +12,7 @@ MOST_SHOWN = 2_000
 _TYPICAL = 3
 _NEIGHBORS = 8
 _FEATURES = 3
-_LONGEST = 32  # maximum number of characters of a feature name in a phrase
+_LONGEST = 32  # maximum number of characters of a feature name in the description of a cluster
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from cprime.kernels import Floats, Rows, posterior, with_nan
 from cprime.model import Model
 
 _PRODUCTS = 2 * 10**10  # Maximum number of multiplications to compare all examined rows with all components.
-# Maximum number of values (rows times features) in memory.
+# Maximum number of values (rows times features) of the examined rows, which are in memory.
 _VALUES = 2**26
 _LEAST_ROWS = 10_000
 _LONGEST = 80  # Maximum number of characters of a feature name on the page.

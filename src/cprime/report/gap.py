@@ -14,7 +14,10 @@ _PRODUCTS = 10**10
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over a sample of rows [nats per point], with its standard error."""
+    """Estimate of a free energy, a log-likelihood or a difference of these, in nats per point.
+
+    value: mean over a sample of rows    error: its standard error
+    """
 
     value: float
     error: float

@@ -13,7 +13,7 @@ from cprime.report.evidence import ReportData
 
 _TINY = 1 / 20  # A cluster is tiny if its size is below this fraction of the mean size.
 _SAME = 1e-3  # Two centers coincide if their distance is at most twice this fraction of the mean spread of clusters.
-# If a column has at least this fraction of the total variance, the result of the check is "poor", or "look".
+# Least fractions of the total variance in one column for which the result of a check is "poor" (_ALL), "look" (_MOST).
 _ALL = 0.99
 _MOST = 0.9
 _NEAR_OPTIMUM = 0.03  # The error J counts as near its least value if the relative gap to a lower bound is at most this.

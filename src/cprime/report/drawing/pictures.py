@@ -11,7 +11,7 @@ from PIL import Image
 _MOST_BYTES = 260_000  # maximum size of a sheet of tiles in bytes, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
-_LIMIT = 3.0  # Larger z-scores have the color of this one, smaller ones the color of its negative.
+_LIMIT = 3.0  # z-scores above this number, or below minus this number, have the color of the limit.
 _STEPS = 7  # Number of colors for positive z-scores, and for negative ones.
 _LIGHT = ((11, 83, 148), (246, 244, 239), (178, 74, 10))
 _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))

@@ -19,8 +19,7 @@ from cprime._utils.random import check_random_state, seeded
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-# Draws with up to this number of equal probabilities p are computed by a product in place of a search. For more, the
-# rounding errors of the cumulative probabilities may exceed p/2, so that the product is wrong by more than one index.
+# Up to this number of equal probabilities p, cumulative sums have errors below p/2, so a product replaces a search.
 _MOST_EVEN = 2**20
 
 

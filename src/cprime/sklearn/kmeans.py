@@ -62,8 +62,7 @@ def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
 
     `_tol` is `tol` times the mean variance of the columns. of_columns (D,): variance of each column
     """
-    # scikit-learn's method also computes variances, which are known already, so it gets one column of zeros. It checks
-    # only the number of rows.
+    # scikit-learn's method must check only the number of rows, not compute variances, so it gets one column of zeros.
     estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))
     estimator._tol = np.mean(of_columns) * estimator.tol
 

@@ -31,7 +31,7 @@ from cprime.sklearn.nearest import hand_over, squared
 from cprime.sklearn.parameters import CheckedOnce, with_generator
 from cprime.sources import as_matrix, unmasked
 
-# Fitted attributes, with the same names in scikit-learn and in cprime.
+# Fitted attributes that are taken from cprime's mixture, where they have the same names as in scikit-learn.
 _FOUND = (
     *("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     *("converged_", "n_iter_", "lower_bound_", "lower_bounds_"),

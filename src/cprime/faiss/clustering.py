@@ -137,7 +137,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            # Steps after the first start from given centers, with which exchange="auto" would mean no exchange steps.
+            # From the second step on, fits start from given centers, for which exchange="auto" would mean no exchange.
             arguments.setdefault("exchange", True)
 
             def step(part: Any, start: Any) -> KMeans:

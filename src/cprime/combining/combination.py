@@ -237,7 +237,7 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
     totals = [float(model.counts_.sum()) for model in models]
     counts = np.concatenate([model.counts_ for model in models])
     # If mixing weights π_c are free, the components of a model with N points have the weights π_c N.
-    # These differ from `counts_`, which are sums of responsibilities of an E-step after the last M-step.
+    # The weights π_c N differ from `counts_`, which are sums of responsibilities of an E-step after the last M-step.
     if not first.equal_weights_:
         counts = np.concatenate([model.weights * total for model, total in zip(parameters, totals, strict=True)])
     means = np.concatenate([model.centers for model in parameters]).astype(np.float64)

@@ -192,8 +192,7 @@ def _join(components: Gaussians, n_groups: int) -> Ids:
     for _ in range(n - n_groups):
         joins.join_cheapest()
     roots = np.arange(n)
-    # A join (i, into) stores a union at the index `into`, which may itself be joined later. So joins are read from the
-    # last to the first: then the union that finally contains `into` is known, and it also contains i.
+    # Joins (i, into) are read from the last to the first, so that the final union of `into` is known when i gets it.
     for i, into in reversed(joins.pairs):
         roots[i] = roots[into]
     return in_order(roots)

@@ -183,7 +183,7 @@ def aic(self: Any, X: Any) -> float:
 
 
 def _log_likelihood(self: Any, X: Any) -> tuple[float, int, int]:
-    """Return the log-likelihood of all rows [nats], the number of free parameters and the number of rows."""
+    """Return the values in AIC and BIC: log-likelihood of all rows [nats], number of free parameters, and of rows."""
     with computing(self.n_threads):
         data = self._opened(X)
         model = self._model_of(data)

@@ -305,8 +305,9 @@ def _means(found: LabeledSums, centers: Floats, metric: str) -> Floats:
 
 
 def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:
-    """Return the assignment of least cost within the bounds for these centers; its `counts` are empty.
+    """Return the assignment of points to these centers that has the least cost within the bounds of cluster sizes.
 
+    Its `counts` are left empty: they are computed together with the next centers.
     If no assignment of points to their candidates is within the bounds, the number of candidates per point is
     multiplied by four, for all later assignments too.
     """

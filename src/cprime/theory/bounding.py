@@ -188,7 +188,10 @@ def _fingerprints(X: Floats) -> Floats:
 
 
 def _scaled(X: Floats) -> tuple[Floats, int]:
-    """Return X / 2^e and the exponent e, for which the largest absolute value of the result is from 1/2 to 1."""
+    """Return X / 2^e and the exponent e, for which the largest absolute value of the result is from 1/2 to 1.
+
+    Then sums of squares do not overflow.
+    """
     exponent = frexp(float(np.abs(X).max()))[1]
     return np.ldexp(X, -exponent), exponent
 

@@ -100,6 +100,7 @@ class Cuts:
 def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
     """Return the new cuts (inequalities) that Z (n, n) violates most, the most violated first.
 
+    Z approximates the matrix of a partition, for which all cuts hold.
     roots (n,): square roots of the weights    known: cuts that are left out    most: maximum length of the result
     """
     n = len(Z)

@@ -189,7 +189,7 @@ class Gaussians:
         return np.sqrt(np.trace(self.covariances, axis1=1, axis2=2) / self.n_features)
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return the log densities log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
+        """Return the log density of each row of X (n, D) under each Gaussian, log N(x_n; μ_b, Σ_b): (n, C) [nats]."""
         result = np.empty((self.n_components, len(X)))
         constant = self.n_features / 2 * np.log(2 * np.pi)
         each = zip(result, self.means, self._factors, inverses(self._factors), strict=True)
@@ -303,7 +303,7 @@ class StudentTs:
         return self.gaussians.n_features
 
     def log_densities(self, X: Floats) -> Floats:
-        """Return the log t densities log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
+        """Return log t(x_n; μ_b, Σ_b, ν_b), the log density of each row of X (n, D) under each component: (n, C)."""
         D, factors = self.n_features, self.gaussians._factors
         peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
         squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances (n, C)

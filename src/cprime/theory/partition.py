@@ -16,7 +16,7 @@ _VALUES = 2**22  # maximum number of values in memory for a block of rows
 
 
 def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
-    """Yield slices that divide the rows into blocks; a block with n_values numbers per row takes little memory."""
+    """Yield slices of rows, one after the other; each is so small that n_values numbers per row take little memory."""
     step = max(1, _VALUES // n_values)
     for begin in range(0, n_rows, step):
         yield slice(begin, begin + step)

@@ -103,7 +103,7 @@ class CovarianceShape(Protocol):
 
     @property
     def is_logarithm(self) -> NDArray[np.bool_]:
-        """Return a mask (E,): which of the E numbers of a component are logarithms of diagonal entries of L."""
+        """Return a mask (E,): which of a component's E numbers are logarithms of diagonal entries of its factor L."""
 
     def restricted(self, covariance: Floats) -> Floats:
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""

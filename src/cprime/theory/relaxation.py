@@ -125,7 +125,8 @@ class Relaxation:
     def _step(self) -> tuple[float, float]:
         """Run one iteration of ADMM; return the primal residual ‖Z − X‖ and the dual residual ‖X − previous X‖.
 
-        X (n, n) is the copy of Z that is >= 0 and satisfies the cuts (inequalities).
+        X (n, n) is the copy of Z that is >= 0 and satisfies the cuts (inequalities). If the residuals differ much, the
+        penalty is changed.
         """
         before = self._X
         M = _without(before - self._D + self._gram / self._penalty, self._unit)

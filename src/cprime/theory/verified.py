@@ -84,7 +84,7 @@ def greatest_sum(N: Floats, k: int) -> tuple[float, float]:
 
 
 def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) -> float:
-    """Return a lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if it cannot be verified.
+    """Return a lower bound of J = tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if it cannot be verified.
 
     given: multipliers of the relaxation, from which the bound is computed
     U (n, D): rows times square roots of weights; numbers of the order of 1, taken as exact
@@ -116,7 +116,7 @@ def dual_value(U: Floats, roots: Floats, n_clusters: int, given: Multipliers) ->
 
 
 def spectral_value(U: Floats, roots: Floats, n_clusters: int) -> float:
-    """Return the spectral lower bound of tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if not verified.
+    """Return the spectral lower bound of J = tr(U Uᵀ (I − Z)) for all partitions Z into C clusters; −∞ if not verified.
 
     It is the total scatter minus the C − 1 largest eigenvalues of Uᵀ U (Zha, He, Ding, Gu & Simon, 2001).
     U (n, D): rows, whose weighted mean is nearly 0, times square roots of weights    roots (n,): these roots

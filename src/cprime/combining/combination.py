@@ -127,7 +127,7 @@ class _Kind(NamedTuple):
 
 
 def _checked(models: Any) -> tuple[list[Any], _Kind]:
-    """Return the models as a list, and the entry of `_KINDS` for their class.
+    """Return the models as a list, and the functions that check and combine models of their class (`_Kind`).
 
     Raise TypeError, NotFittedError or ValueError if they cannot be combined with each other.
     """

@@ -85,6 +85,7 @@ def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threa
     """Return clusters (n,) of weighted points by k-means, numbered in the order of their first points.
 
     points (n, D), also equal ones; if at most k differ, equal points may be in different clusters    weights (n,) > 0
+    k: number of clusters
     """
     distinct, of = np.unique(points, axis=0, return_inverse=True)
     of = of.reshape(-1)

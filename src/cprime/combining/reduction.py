@@ -144,7 +144,7 @@ def _outer(shifts: Doubles, ndim: int) -> Doubles:
 
 
 def _log_determinants(covariances: Doubles, D: int) -> Doubles:
-    """Return log |Σ| (m,) of matrices (m, D, D), variances of columns (m, D), or variances for all columns (m,)."""
+    """Return log |Σ| (m,) of covariances Σ: matrices (m, D, D), variances of columns (m, D), or of all columns (m,)."""
     if covariances.ndim == 3:
         found: Doubles = np.linalg.slogdet(covariances)[1]
         return found

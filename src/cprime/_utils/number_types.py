@@ -43,7 +43,7 @@ def bits_of(array: NDArray) -> NDArray:
     return array.view(np.uint8 if array.dtype.itemsize == 1 else np.uint16)
 
 
-# LEAST is the least difference of values in a column, and MOST the greatest absolute value of data, for each dtype.
+# Data are rejected if an absolute value exceeds MOST, or if all rows differ by less than LEAST in every column.
 # Within these bounds, sums of squares in float32, and of fourth powers in float64, neither overflow nor underflow.
 # Fourth powers are needed for variances of estimates.
 # The lower bound of variances can be smaller than LEAST²; it is computed in float64.

@@ -16,7 +16,8 @@ from cprime.em.joins import sums_by
 from cprime.estimators import KMeans
 from cprime.kernels import Dense
 
-_DRAWN = 1280  # Number of points drawn for each cluster of the result.
+# A result of k clusters is a k-means of 1280 k points, which are drawn from the Gaussians that are combined.
+_DRAWN = 1280
 _MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions, to limit memory.
 # Least number of points drawn from each Gaussian. If so many are too large for memory, the means take their place.
 _LEAST_DRAWN = 4

@@ -37,7 +37,8 @@ class Memberships(NamedTuple):
     """Memberships of n points in H clusters each, computed from squared distances (n, H); all arrays are float64.
 
     memberships (n, H): u, rows sum to 1
-    masses (n, H): weight of a point in the mean of each cluster, u^m with fuzzifier m, or u
+    masses (n, H): weight of a point in the mean of each cluster: u^m for the power regularizer with fuzzifier m, u for
+    the entropy and the quadratic regularizer
     costs (n,): contribution of each point to the objective [data unit²]
     """
 

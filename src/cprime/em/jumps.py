@@ -125,7 +125,9 @@ def jump(
     one jump.
 
     model: its centers are the means of the current clusters    lists (C, G): ids of G neighbors of each center
-    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: random key for the first directions
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters    key: random key
+    A cluster is split by a plane through its center, normal to the direction of greatest variance. This is approximated
+    by one power iteration, which begins with a random direction.
     """
     centers, C, n_near = model.centers, len(counts), min(N_NEAREST + 1, lists.shape[1])
     directions = _widest(data, model, key)

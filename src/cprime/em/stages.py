@@ -107,7 +107,9 @@ class Stage(Protocol):
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
         """Evaluate a pass by its sums `totals`: do the M-step and choose the next stage, or reject the pass.
 
-        model: parameters of the pass    data: all points, of which an empty cluster gets one
+        Returns `Accept`, or `Undo` if the pass must not count, for example because F has fallen.
+        model: parameters of the pass
+        data: all points; the center of an empty cluster of k-means moves to the one farthest from its own center
         """
         ...
 

@@ -92,7 +92,8 @@ class Mixture(DensityMixin, Clusterer):
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
-    _has_diverse_starts: ClassVar[bool] = True  # whether init_params="auto" also starts from scaled columns
+    # Whether init_params="auto" may begin with partitions of the rows that are computed in columns of equal variance.
+    _has_diverse_starts: ClassVar[bool] = True
 
     predict = predict
     nearest = nearest

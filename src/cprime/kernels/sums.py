@@ -64,7 +64,7 @@ def accumulate_twin(
     """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
 
     kept, responsibilities (n, H): components of each row, and responsibilities, which multiply the weights
-    The results are written to `counts` and `sums`; if `onto`, they are added to `sums`.
+    The sums of weights are written to `counts`. The sums of rows are written to `sums`, or added to it if `onto`.
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:

@@ -12,8 +12,8 @@ logger = logging.getLogger("cprime")
 
 # To repair a singular covariance, first this share of the component's mean variance is added to the diagonal.
 _JITTER = 1e-10
-# A component has collapsed if its least variance (in any direction) is at most this share of the greatest of the least
-# variances of all components.
+# The least variance of a component is that in its narrowest direction. A component has collapsed onto a few points if
+# its least variance is at most this share of the least variance of the component for which this variance is greatest.
 _COLLAPSED = 1e-8
 # A covariance is singular if, for a column, (variance given the columns before it) / variance is at most this.
 _SINGULAR = 4 * np.finfo(np.float64).eps

@@ -5,7 +5,7 @@ import pytest
 
 from cprime import GaussianMixture, KMeans, open_data
 from cprime.datasets import birch
-from cprime.selection import sweep
+from cprime.selection import stability, sweep
 
 X = birch(2, random_state=0).data
 
@@ -37,3 +37,17 @@ def test_the_same_chunks_give_the_same_bits(tmp_path, estimator):
     for name in ("bic", "held_out", "inertia", "free_energy"):
         np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
     assert sources[0].subset(np.arange(5, 200)).sizes == (70, 70, 55)
+
+
+@pytest.mark.parametrize("library", ["polars, lazy", "astropy"])
+def test_tables_that_fits_accept(library):
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    if library == "astropy":
+        table = pytest.importorskip("astropy.table").Table(columns)
+    else:
+        table = pytest.importorskip("polars").DataFrame(columns).lazy()
+    found, expected = (sweep(KMeans(), rows, [2, 4], random_state=0) for rows in (table, X))
+    np.testing.assert_array_equal(found.held_out, expected.held_out)
+    assert list(found.best().feature_names_in_) == ["a", "b"]
+    halves, of_array = (stability(rows, 4, n_resamples=2, random_state=0) for rows in (table, X))
+    np.testing.assert_array_equal(halves.agreement, of_array.agreement)

@@ -20,6 +20,7 @@ from cprime.estimators import KMeans
 from cprime.estimators.fitted import size_of
 from cprime.estimators.validation import check_integer
 from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
+from cprime.sources.foreign import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +185,7 @@ def stability(
     if not numbers:
         raise ValueError("n_clusters must have at least one entry, got none.")
     check_integer(n_resamples, "n_resamples", 1)
-    X = X.tocsr() if issparse(X) else X
+    X = X.tocsr() if issparse(X) else plain(X, narrow=True)
     X = np.asarray(X) if isinstance(X, list | tuple) else X
     N = _num_samples(X)
     if numbers[-1] > N // 2:

@@ -23,6 +23,7 @@ from cprime.selection.criteria import aic, bic
 from cprime.selection.results import ACCEPTED, Mixture, Sweep
 from cprime.selection.starts import exchanged
 from cprime.sources import Source, is_source_like, open_data
+from cprime.sources.foreign import plain
 
 _STARTS = (  # arguments with initial values, whose shapes allow only one number of components
     *("init", "init_params", "weights_init", "means_init", "precisions_init"),
@@ -121,7 +122,7 @@ def sweep(
     for criterion in criteria:
         check_choice(criterion, "criteria", CRITERIA)
     check_integer(n_init, "n_init", 1)
-    rng = check_random_state(random_state)
+    rng, X = check_random_state(random_state), plain(X, narrow=True)
     if is_source_like(X):
         source = open_data(X)
         data = WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)

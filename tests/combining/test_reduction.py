@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cprime.combining import points, reduction
-from cprime.combining.reduction import Gaussians, in_order, reduce
+from cprime.combining.reduction import WeightedGaussians, in_order, reduce
 
 SHAPES = ("full", "diag", "spherical")
 
@@ -17,8 +17,8 @@ def drawn(n, D, shape, seed=0):
     means, counts = rng.normal(size=(n, D)), rng.uniform(1, 9, n)
     if shape == "full":
         roots = rng.normal(size=(n, D, D + 2))
-        return Gaussians(counts, means, roots @ roots.transpose(0, 2, 1) / D)
-    return Gaussians(counts, means, rng.uniform(0.2, 2, (n, D) if shape == "diag" else n))
+        return WeightedGaussians(counts, means, roots @ roots.transpose(0, 2, 1) / D)
+    return WeightedGaussians(counts, means, rng.uniform(0.2, 2, (n, D) if shape == "diag" else n))
 
 
 def as_matrices(components):
@@ -105,7 +105,7 @@ def test_regrouping_lowers_the_divergence_and_keeps_every_group(n, k):
 
 def test_components_without_near_pairs_are_joined_too():
     means = np.concatenate([np.arange(40.0), 1e4 + np.arange(40.0)])[:, np.newaxis]
-    f = Gaussians(np.ones(80), means, np.ones((80, 1)))
+    f = WeightedGaussians(np.ones(80), means, np.ones((80, 1)))
     assert reduce(f, 2).tolist() == [0] * 40 + [1] * 40
     assert reduce(f, 1).tolist() == [0] * 80
 

@@ -8,7 +8,7 @@ from seeding_data import DTYPES, clustered, error
 
 from cprime.kernels import Dense, as_rows
 from cprime.seeding import kmeans_plusplus, random_rows, start, two_level
-from cprime.seeding.two_level import Labelled, _shares, _spread
+from cprime.seeding.two_level import NearestInCell, _shares, _spread
 
 
 @pytest.mark.parametrize("n_clusters", [1, 7, 50, 99, 100])
@@ -126,7 +126,7 @@ def test_real_data_of_a_million_songs(data_folder):
 def test_points_of_a_cell_with_most_of_the_centers_look_at_few(monkeypatch):
     """Heavy tails put many points and centers into one cell; each point is compared with only few of these centers."""
     looked_at = []
-    label = Labelled.__call__
+    label = NearestInCell.__call__
 
     def counted(self, block, kept):
         cell = kept.winners
@@ -140,7 +140,7 @@ def test_points_of_a_cell_with_most_of_the_centers_look_at_few(monkeypatch):
         looked_at.append((counts.mean(), distances, self.centers))
         return after, n
 
-    monkeypatch.setattr(Labelled, "__call__", counted)
+    monkeypatch.setattr(NearestInCell, "__call__", counted)
     X = np.random.default_rng(0).standard_cauchy((60_000, 4)) ** 3
     two_level(X, 4000, random_state=0)
     [(mean, distances, centers)] = looked_at

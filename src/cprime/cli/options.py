@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cprime.cli.panels import Amount, Argument, Bound, Bytes, ColumnNames, CountOr, Option, StartName, WholeNumber
+from cprime.cli.panels import Amount, Argument, Bytes, ColumnNames, CountOr, Option, SizeBound, StartName, WholeNumber
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
@@ -167,8 +167,8 @@ mixture = together(
         otherwise="euclidean",
         help="kmeans: distance.",
     ),
-    option("--size-max", panel="Model", type=Bound(), metavar="N|1.2x", help="kmeans: most points of a cluster."),
-    option("--size-min", panel="Model", type=Bound(), metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
+    option("--size-max", panel="Model", type=SizeBound(), metavar="N|1.2x", help="kmeans: most points of a cluster."),
+    option("--size-min", panel="Model", type=SizeBound(), metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
     option(
         "--n-active",
         panel="Model",

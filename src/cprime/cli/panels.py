@@ -101,7 +101,7 @@ class WholeNumber(click.ParamType):
         return int(value)
 
 
-class Bound(click.ParamType):
+class SizeBound(click.ParamType):
     """Type of an option value that is a number of points, or "1.2x", a multiple of the mean cluster size."""
 
     name = "bound"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime._utils.random import seed_of
 from cprime._utils.threads import plain_products
 from cprime.combining.points import cluster_densities, cluster_points, descend_points, mean_points
-from cprime.combining.reduction import Doubles, Gaussians, Ids, reduce
+from cprime.combining.reduction import Doubles, Ids, WeightedGaussians, reduce
 from cprime.em.joins import sums_by
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.fitted import derived_k_means, derived_mixture, model_of
@@ -249,7 +249,7 @@ def _mixture(models: Sequence[Any], k: int, random_state: Any, n_threads: int | 
         found = tied.combined(k, seed_of(random_state), n_threads)
     else:
         covariances = np.concatenate([model.covariances for model in parameters])[kept]
-        components = Gaussians(counts[kept], means[kept], covariances)
+        components = WeightedGaussians(counts[kept], means[kept], covariances)
         found = components.unite(reduce(components, k), k)
     weights = None if first.equal_weights_ else found.counts / found.counts.sum()
     given = {"covariances_": found.covariances}
@@ -268,7 +268,7 @@ class _Tied:
     means: Doubles
     within: Doubles
 
-    def combined(self, k: int, seed: int, n_threads: int | None) -> Gaussians:
+    def combined(self, k: int, seed: int, n_threads: int | None) -> WeightedGaussians:
         """Return k Gaussians that share one covariance; each is the union of some of the components.
 
         A union has the summed weight and the weighted mean of its components. The components are divided into unions by
@@ -287,16 +287,20 @@ class _Tied:
         return self._united(groups, k)
 
     def _whitened(self, covariance: Doubles) -> Doubles:
-        return Gaussians(np.ones(1), self.means, covariance[np.newaxis]).whiten() if covariance.ndim else self.means
+        return (
+            WeightedGaussians(np.ones(1), self.means, covariance[np.newaxis]).whiten()
+            if covariance.ndim
+            else self.means
+        )
 
-    def _united(self, groups: Ids, k: int) -> Gaussians:
+    def _united(self, groups: Ids, k: int) -> WeightedGaussians:
         means = mean_points(self.means, self.counts, groups, k)
         shares, shifts = self.counts / self.counts.sum(), self.means - means[groups]
         if self.within.ndim:
             between = (shares[:, np.newaxis] * shifts).T @ shifts
         else:
             between = np.asarray(shares @ np.square(shifts).mean(axis=1))
-        return Gaussians(sums_by(groups, self.counts, k), means, self.within + between)
+        return WeightedGaussians(sums_by(groups, self.counts, k), means, self.within + between)
 
 
 _KINDS = (

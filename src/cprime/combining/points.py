@@ -24,7 +24,7 @@ _LEAST_DRAWN = 4
 _STARTS = 4  # Number of initializations of k-means on the means of a mixture.
 
 
-class Clusters(NamedTuple):
+class DensityClusters(NamedTuple):
     """Clusters of n weighted points: centers (k, D), their weights (k,), and the index of each point's center (n,)."""
 
     centers: NDArray
@@ -34,7 +34,7 @@ class Clusters(NamedTuple):
 
 def cluster_densities(
     points: NDArray, weights: Doubles, variances: Doubles, k: int, metric: str, seed: int, n_threads: int | None
-) -> Clusters:
+) -> DensityClusters:
     """Return k clusters of a density, a weighted sum of spherical Gaussians, by k-means of points drawn from it.
 
     points (n, D): means of the Gaussians, at least k of them distinct    weights (n,): their weights, positive
@@ -60,7 +60,7 @@ def cluster_densities(
     order = np.concatenate([found, np.setdiff1d(np.arange(k), found)])
     rank = np.empty(k, dtype=np.int64)
     rank[order] = np.arange(k)
-    return Clusters(centers[order], counts[order], rank[nearest])
+    return DensityClusters(centers[order], counts[order], rank[nearest])
 
 
 def draw_points(means: NDArray, deviations: Doubles, k: int, seed: int) -> tuple[NDArray, int]:

@@ -28,7 +28,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Gaussians:
+class WeightedGaussians:
     """Weighted Gaussian components.
 
     counts (n,): weights, positive    means (n, D) [data units]
@@ -114,7 +114,7 @@ class Gaussians:
         joined += share * (1 - share) * _outer(self.means[b] - self.means[a], self.covariances.ndim - 1)
         return joined
 
-    def divergences(self, others: "Gaussians") -> Doubles:
+    def divergences(self, others: "WeightedGaussians") -> Doubles:
         """Return the Kullback-Leibler divergences KL(f_i ‖ g_j) of components f_i from the m components g_j: (n, m)."""
         n, D = self.means.shape
         logs = others.log_determinants() - self.log_determinants()[:, np.newaxis]
@@ -152,7 +152,7 @@ def _log_determinants(covariances: Doubles, D: int) -> Doubles:
     return D * logs if logs.ndim == 1 else logs.sum(axis=1)
 
 
-def reduce(components: Gaussians, n_groups: int) -> Ids:
+def reduce(components: WeightedGaussians, n_groups: int) -> Ids:
     """Reduce n components to `n_groups` unions by greedy joins and regrouping; return each component's group (n,)."""
     return _regroup(components, _join(components, n_groups), n_groups)
 
@@ -165,7 +165,7 @@ def in_order(groups: NDArray[np.integer]) -> Ids:
     return rank[group]
 
 
-def _regroup(components: Gaussians, groups: Ids, n_groups: int) -> Ids:
+def _regroup(components: WeightedGaussians, groups: Ids, n_groups: int) -> Ids:
     """Move each component to the union from which its divergence is least, until none moves; return the groups (n,).
 
     A union is never left empty. groups (n,): the group of each component at the start
@@ -185,7 +185,7 @@ def _regroup(components: Gaussians, groups: Ids, n_groups: int) -> Ids:
     return groups
 
 
-def _join(components: Gaussians, n_groups: int) -> Ids:
+def _join(components: WeightedGaussians, n_groups: int) -> Ids:
     """Join near pairs of components, the pair of least cost first, until `n_groups` are left; return groups (n,)."""
     n = len(components)
     joins = _Joins(components)
@@ -205,8 +205,8 @@ class _Joins:
     of the heap have the versions of both components, so that outdated costs are recognized.
     """
 
-    def __init__(self, components: Gaussians) -> None:
-        self.of = Gaussians(components.counts.copy(), components.means.copy(), components.covariances.copy())
+    def __init__(self, components: WeightedGaussians) -> None:
+        self.of = WeightedGaussians(components.counts.copy(), components.means.copy(), components.covariances.copy())
         self.logs = components.log_determinants()
         self.whitened = components.whiten()
         self.is_left = np.ones(len(components), dtype=bool)

@@ -230,13 +230,13 @@ class Exchange(_KMeans):
         stage: Any = after if goes_on else Lloyd(settings, progress)
         if over:
             stage = Final(stage, End.MAX_ITER)
-        then = None if over or not due else Jumps(after, weight, goes_on)
+        then = None if over or not due else JumpStep(after, weight, goes_on)
         end = End.MAX_ITER if over else None
         return Accept(new, stage, bound, J, step.counts, change, end, step.n_relocated, then)
 
 
 @dataclass(frozen=True)
-class Jumps:
+class JumpStep:
     """Function that makes jumps of centers after a pass, and chooses the next stage of the fit.
 
     A jump merges two clusters and splits a third.

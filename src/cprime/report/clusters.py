@@ -16,7 +16,7 @@ _LONGEST = 32  # maximum number of characters of a feature name in the descripti
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ClusterProperties:
     """Properties of all C clusters.
 
     shown (m,): indices of the clusters in the report, the largest first, at most `MOST_SHOWN`
@@ -36,7 +36,7 @@ class Clusters:
     z: NDArray[np.float64]
 
 
-def clusters(evidence: ReportData) -> Clusters:
+def clusters(evidence: ReportData) -> ClusterProperties:
     C, D = evidence.centers.shape
     sizes, weights = evidence.sizes, evidence.weights_by_cluster
     squares = np.bincount(evidence.labels, evidence.weight * evidence.squared_distances, C)
@@ -45,7 +45,7 @@ def clusters(evidence: ReportData) -> Clusters:
         deviation = np.sqrt(evidence.variances)
         z = np.where(deviation > 0, (evidence.centers - evidence.mean) / deviation, 0.0)
     shown = np.argsort(-sizes, kind="stable")[:MOST_SHOWN]
-    return Clusters(shown, sizes, spread, _typical(evidence), _neighbors(evidence), z)
+    return ClusterProperties(shown, sizes, spread, _typical(evidence), _neighbors(evidence), z)
 
 
 def _typical(evidence: ReportData) -> NDArray[np.intp]:

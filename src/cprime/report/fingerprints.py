@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from cprime.report.clusters import Clusters
+from cprime.report.clusters import ClusterProperties
 from cprime.report.evidence import ReportData
 
 _MOST_FEATURES = 200
@@ -27,7 +27,7 @@ class Fingerprints:
     n_features: int
 
 
-def fingerprints(evidence: ReportData, clusters: Clusters) -> Fingerprints:
+def fingerprints(evidence: ReportData, clusters: ClusterProperties) -> Fingerprints:
     """Return the z-scores of the shown clusters. Of many features, only those with the largest mean z² are included."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]

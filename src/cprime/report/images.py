@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.estimators.validation import check_integer
-from cprime.report.clusters import Clusters
+from cprime.report.clusters import ClusterProperties
 from cprime.report.evidence import ReportData
 
 _MOST_FACTORED = 12  # maximum number of clusters whose factors (factor analyzers' loadings) are shown
@@ -44,7 +44,7 @@ def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
     return found
 
 
-def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> Images:
+def images(evidence: ReportData, clusters: ClusterProperties, shape: tuple[int, ...]) -> Images:
     """Return the pictures of centers and typical rows of the clusters in the report, in the order `clusters.shown`.
 
     shape: (height, width), or (height, width, 3)
@@ -59,7 +59,9 @@ def images(evidence: ReportData, clusters: Clusters, shape: tuple[int, ...]) -> 
     return Images(tiles, rows, (low, high), _factors(evidence, clusters, tiles, (low, high)))
 
 
-def _factors(evidence: ReportData, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
+def _factors(
+    evidence: ReportData, clusters: ClusterProperties, centers: NDArray, limits: tuple[float, float]
+) -> NDArray | None:
     """Return pictures (k, H + 1, …) of the center and the H factors of k components; None if there are no factors.
 
     The factors of a component are divided by their largest absolute value. centers (m, …)    limits: black, white

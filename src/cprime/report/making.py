@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from cprime._utils.files import replacing
 from cprime.kernels import computing
 from cprime.report.certainty import Certainty, certainty
-from cprime.report.clusters import Clusters, clusters
+from cprime.report.clusters import ClusterProperties, clusters
 from cprime.report.comparison import Comparison, comparison
 from cprime.report.course import ConvergenceHistory, course
 from cprime.report.evidence import ReportData, gather
@@ -70,7 +70,7 @@ class Report:
 
     html: str = field(repr=False)
     lights: list[Light]
-    clusters: Clusters = field(repr=False)
+    clusters: ClusterProperties = field(repr=False)
     fingerprints: Fingerprints | None = field(repr=False)
     course: ConvergenceHistory | None = field(repr=False)
     certainty: Certainty | None = field(repr=False)

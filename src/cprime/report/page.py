@@ -12,7 +12,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from cprime.report.cards import cards
-from cprime.report.clusters import MOST_SHOWN, Clusters, deviant, level, words
+from cprime.report.clusters import MOST_SHOWN, ClusterProperties, deviant, level, words
 from cprime.report.drawing import bubbles
 from cprime.report.drawing.chart import written
 from cprime.report.drawing.pictures import Sheet, heat, palette, sheet
@@ -62,7 +62,7 @@ def render(
     places (m, 3): x, y and radius of the shown clusters    values: results of the other files by name
     begin: start time of the report, from `perf_counter`
     """
-    found: Clusters = values["clusters"]
+    found: ClusterProperties = values["clusters"]
     features = deviant(found.z)
     centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
     typical = None if pictures is None else sheet(pictures.typical, pictures.limits)
@@ -157,7 +157,7 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
     return found
 
 
-def _map_label(evidence: ReportData, found: Clusters) -> str:
+def _map_label(evidence: ReportData, found: ClusterProperties) -> str:
     largest = ", ".join(str(int(c)) for c in found.shown[:5])
     return (
         f"Map of {len(found.shown):,} clusters: area is size, colour is spread, neighbors lie together. The largest: "
@@ -167,7 +167,7 @@ def _map_label(evidence: ReportData, found: Clusters) -> str:
 
 
 def _table(
-    evidence: ReportData, found: Clusters, features: NDArray[np.intp], are_images: bool
+    evidence: ReportData, found: ClusterProperties, features: NDArray[np.intp], are_images: bool
 ) -> list[tuple[int, str, str, str, str]]:
     """Return a row of the page's table for each shown cluster: its index, size, share, spread, and description."""
     total = found.sizes.sum() or 1.0
@@ -225,7 +225,7 @@ def _flows(found: Any) -> Markup:
 
 def _for_script(
     evidence: ReportData,
-    found: Clusters,
+    found: ClusterProperties,
     features: NDArray[np.intp],
     table: list[tuple[int, str, str, str, str]],
     places: NDArray[np.float64],

@@ -166,7 +166,7 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     offered = np.where(places < 0, np.int32(-1), np.append(others, -1).astype(np.int32)[places])
     # A cell without points of positive weight has no center. Center 0 is compared instead, as a list must not be empty.
     offered[offered[:, 0] < 0, 0] = 0
-    data.each(Labelled(cells, centers, offered, crowds))
+    data.each(NearestInCell(cells, centers, offered, crowds))
     data.commit()
 
 
@@ -269,7 +269,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class NearestInCell:
     """Job that assigns every point to the nearest of the centers in its own cell.
 
     The nearest center becomes the active set of the point.

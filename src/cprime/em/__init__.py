@@ -22,7 +22,7 @@ from cprime.em.hard import HardEStep, SetLabels
 from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
-from cprime.em.online import ALL, k_means_step, mixture_step, rate
+from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [
@@ -71,4 +71,5 @@ __all__ = [
     "run",
     "sample_rows",
     "soft_assignment",
+    "toward_means",
 ]

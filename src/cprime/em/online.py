@@ -86,6 +86,21 @@ class BatchSums:
         return BatchSums(ids, counts, sums, self.weight + other.weight, J, n_distances, n_weighted)
 
 
+def toward_means(
+    before: NDArray[np.float64], sums: NDArray[np.float64], counts: NDArray[np.float64], rates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Move centers toward the means of their points in a batch (Bishop eq. 9.5); the result is written to `sums`.
+
+    before (m, D): the centers    sums (m, D), counts (m,): Σ w_n x_n and Σ w_n > 0 over the points of each center
+    rates (m,): share of the difference by which each center moves    Returns the new centers (m, D).
+    """
+    sums /= counts[:, np.newaxis]
+    sums -= before
+    sums *= rates[:, np.newaxis]
+    sums += before
+    return sums
+
+
 def k_means_step(
     model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
 ) -> tuple[TiedSpherical, NDArray[np.float64], BatchSums]:
@@ -102,12 +117,7 @@ def k_means_step(
     won = replace(won, sums=sums[:0])  # the returned sums are empty, because their memory is reused for new centers
     seen[ids] += n
     few = replace(model, centers=model.centers[ids])
-    before, places = few.centers.astype(np.float64), sums
-    places /= n[:, np.newaxis]
-    places -= before
-    places *= rate(n, seen[ids], decay)[:, np.newaxis]
-    places += before
-    del before
+    places = toward_means(few.centers.astype(np.float64), sums, n, rate(n, seen[ids], decay))
     # Replace the new means by sums of points with these means, because `recentred` computes centers from sums. (For
     # cosine distance, it also scales the centers to length 1.)
     places *= seen[ids][:, np.newaxis]

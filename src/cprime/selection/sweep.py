@@ -128,7 +128,7 @@ def sweep(
         data = WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)
     else:
         X = X.tocsr() if issparse(X) else X
-        data = WeightedData(X, None if sample_weight is None else check_weights(sample_weight, X))
+        data = WeightedData(X, check_weights(sample_weight, X))
     if isinstance(getattr(estimator, "n_categories", None), str):
         # Categories are counted in all rows, because the rows without the held-out ones may lack some categories.
         one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)

@@ -1,4 +1,4 @@
-"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule; kernels compute the updates."""
+"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule; `em.toward_means` moves the centers."""
 
 import math
 import sys
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils.extmath import row_norms
 
+from cprime import em
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import resolve_threads
 from cprime.estimators.nearest_center import Inertia
@@ -173,13 +174,14 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
         Returns the new centers and J, the weighted sum of squared distances of the batch to the centers before.
         """
-        block = Block(as_rows(X), None if weights is None else check_weights(weights, as_rows(X).given()))
-        found = block.X.assign(centers, None, block.sample_weight)
+        rows = as_rows(X)
+        block = Block(rows, check_weights(weights, rows.given()))
+        found = rows.assign(centers, None, block.sample_weight)
         self._counts = self._counts + found.counts
-        here = found.counts > 0
-        counts, before = found.counts[here, np.newaxis], centers[here].astype(np.float64)
-        moved = centers.copy()
-        moved[here] = before + (found.sums[here] / counts - before) * (counts / self._counts[here, np.newaxis])
+        here, moved = found.counts > 0, centers.copy()
+        counts = found.counts[here]
+        before = centers[here].astype(np.float64)
+        moved[here] = em.toward_means(before, found.sums[here], counts, counts / self._counts[here])
         if self._random_reassign() and self.reassignment_ratio > 0:
             self._reassign(moved, X, random_state)
         return moved, block.weighted_sum(found.costs[:, 0])

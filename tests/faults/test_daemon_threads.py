@@ -1,10 +1,14 @@
 """An interpreter that ends while daemon threads compute returns its own exit status and prints nothing on stderr."""
 
+import inspect
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from cprime import GaussianMixture, KMeans
 
 # Forked processes need not import modules again; each forks before it starts threads and then ends like a script.
 SCRIPT = """
@@ -61,3 +65,26 @@ def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_thread
     script = SCRIPT.format(imports=imports, work=FITS[fit].format(n_threads=n_threads))
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0, 0, 0, 0]\n", "")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KMeans(8, random_state=0),
+        KMeans(100, search="graph", random_state=0),
+        GaussianMixture(20, random_state=0),
+        GaussianMixture(100, n_active=3, search="graph", random_state=0),
+        GaussianMixture(5, missing="marginal", random_state=0),
+    ],
+    ids=str,
+)
+def test_a_fit_does_not_find_distinct_values_by_hashing(monkeypatch, model):
+    """NumPy's code for this, of version 2.3 and later, ends the process if the interpreter exits while it runs."""
+    hashed = []
+    names = inspect.unwrap(np.unique).__globals__
+    monkeypatch.setitem(names, "_unique_hash", lambda *args, **_: hashed.append(args) or NotImplemented)
+    X = np.random.default_rng(0).standard_normal((3000, 8))
+    if model.missing == "marginal":
+        X[::7, 0] = np.nan
+    model.fit(X)
+    assert not hashed

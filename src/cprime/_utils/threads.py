@@ -11,7 +11,9 @@ from threading import Thread
 from time import monotonic
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import cpu_count
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 Piece = TypeVar("Piece")
@@ -119,3 +121,15 @@ def in_background(function: Callable[..., object], *arguments: Any, daemon: bool
         function(*arguments)
         return None
     return thread
+
+
+def union_of_ids(*ids: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the distinct integers of one or more arrays, ascending.
+
+    The passes of a fit use it instead of numpy.unique and numpy.union1d, which since NumPy 2.3 abort the process if the
+    interpreter exits while they run in a daemon thread.
+    """
+    every = np.sort(np.concatenate(ids), kind="stable")
+    first = np.ones(len(every), dtype=bool)
+    np.not_equal(every[1:], every[:-1], out=first[1:])
+    return every[first].astype(np.int32, copy=False)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose
+from cprime._utils.threads import union_of_ids
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums, Tally
 from cprime.kernels import Floats, changed, posterior
@@ -305,11 +306,11 @@ class ReassignmentSums:
     sums: NDArray[np.float64]
 
     def __add__(self, other: "ReassignmentSums") -> "ReassignmentSums":
-        ids = np.union1d(self.ids, other.ids)
+        ids = union_of_ids(self.ids, other.ids)
         sums = np.zeros((len(ids), self.sums.shape[1]))
         sums[np.searchsorted(ids, self.ids)] = self.sums
         sums[np.searchsorted(ids, other.ids)] += other.sums
-        return ReassignmentSums(ids.astype(np.int32), sums)
+        return ReassignmentSums(ids, sums)
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:

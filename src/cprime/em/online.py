@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.random import Key
+from cprime._utils.threads import union_of_ids
 from cprime._utils.values import replace
 from cprime.em.expectation import Totals
 from cprime.em.mixture import EM
@@ -75,7 +76,7 @@ class BatchSums:
     n_weighted: int
 
     def __add__(self, other: "BatchSums") -> "BatchSums":
-        ids = np.union1d(self.ids, other.ids).astype(np.int32)
+        ids = union_of_ids(self.ids, other.ids)
         counts, sums = np.zeros(len(ids)), np.zeros((len(ids), self.sums.shape[1]))
         for part in (self, other):
             places = np.searchsorted(ids, part.ids)

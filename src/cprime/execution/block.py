@@ -253,7 +253,7 @@ def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int,
     ends = np.cumsum(sizes)
     chunk = np.searchsorted(ends, rows, side="right")
     found = []
-    for i in np.unique(chunk):
+    for i in np.flatnonzero(np.bincount(chunk)):
         mine = np.flatnonzero(chunk == i)
         found.append((int(i), mine, rows[mine] - (ends[i] - sizes[i])))
     return found

@@ -78,7 +78,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
     sizes = np.count_nonzero(gaps, axis=1)
     order = np.lexsort((of, sizes[of]))
     found = []
-    for k in np.unique(sizes).tolist():
+    for k in np.flatnonzero(np.bincount(sizes)).tolist():
         mine = order[sizes[of[order]] == k]
         step = max(1, _NUMBERS // (k * observed.shape[1]))
         for begin in range(0, len(mine), step):

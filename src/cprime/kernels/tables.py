@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cprime._utils.threads import by_pieces
+from cprime._utils.threads import by_pieces, union_of_ids
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
@@ -87,7 +87,7 @@ class TabulatedCosts(ABC):
 
         def look(group: Group) -> None:
             c, rows = group
-            near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
+            near = union_of_ids(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
             if len(near):
                 found = narrowed(self.table(points[rows], near, self.centers[c]), points.dtype)
                 ids[rows], costs[rows] = least_of(near, found, n_kept)

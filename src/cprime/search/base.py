@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime._utils.random import Key
+from cprime._utils.threads import union_of_ids
 from cprime._utils.values import Options
 from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
@@ -44,7 +45,7 @@ class SearchStats:
     def __add__(self, other: "SearchStats") -> "SearchStats":
         touched, evidence = self.touched, self.evidence
         if touched is not None and other.touched is not None:
-            touched = np.union1d(touched, other.touched)
+            touched = union_of_ids(touched, other.touched)
         if evidence is not None and other.evidence is not None:
             evidence = evidence + other.evidence
         n_weighted = self.n_weighted + other.n_weighted

@@ -24,6 +24,7 @@ from cprime._utils.messages import warn
 from cprime._utils.number_types import check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
+from cprime._utils.threads import union_of_ids
 from cprime._utils.values import replace
 from cprime.execution.base import Data
 from cprime.execution.block import ActiveSet, Block
@@ -331,8 +332,7 @@ class Graph(BaseSearch):
             lists[one] = lists[cut]
             put_first(lists, one, cut.astype(np.int32))
             put_first(lists, cut, one.astype(np.int32))
-        touched = np.unique(np.concatenate([state.last.touched, one, cut, near[real]])).astype(np.int32)
-        last = replace(state.last, touched=touched)
+        last = replace(state.last, touched=union_of_ids(state.last.touched, one, cut, near[real]))
         return replace(state, lists=lists, moved=state.moved + share, last=last)
 
     def agreement(self, state: GraphState) -> float | None:

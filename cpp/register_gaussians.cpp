@@ -88,13 +88,13 @@ void top_k_gaussians(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T
 }
 
 // Compute an E-step: write labels, log_sum and mean of every row, and add sums to counts, first and second unless these
-// are none.
+// are none. For t distributions, each row's sum of its weights in these sums is added to row_weights, unless none.
 template <class T>
 void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
              std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels, OutVector<double> log_sum,
              OutVector<double> mean, std::optional<OutVector<double>> counts, std::optional<OutTable<double>> first,
              std::optional<OutFactors<double>> second, std::optional<OutTable<double>> responsibilities,
-             std::optional<OutTable<double>> tails, int n_threads) {
+             std::optional<OutTable<double>> tails, std::optional<OutVector<double>> row_weights, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
@@ -109,6 +109,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
             "responsibilities");
     require(tails.has_value() == (counts && dof) && (!tails || (tails->shape(0) == 2 && tails->shape(1) == C)),
             "tails");
+    require(!row_weights || row_weights->shape(0) == x.n, "row_weights");
 
     const KernelCall call;
     n_threads = worth_for(gaussians, x.n, n_threads);
@@ -159,6 +160,13 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
                                                    to.second);
                          });
         }
+        if (row_weights)
+            parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
+                double *sums = row_weights->data() + begin;
+                for (std::size_t c = 0; c < C; ++c)
+                    for (std::size_t r = i * step; r < std::min(n, (i + 1) * step); ++r)
+                        sums[r] += table[c * stride + r];
+            });
         if (responsibilities)
             parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
                 for (std::size_t r = i * step; r < std::min(n, (i + 1) * step); ++r)

@@ -320,7 +320,7 @@ def test_no_rows_give_no_results(kernels, empty):
             assert [array.shape for array in found] == [(0, 2), (0, 2)]
         responses = kernels.respond(empty, given)
         shapes = [(0,), (0,), (0,), (5,), (5, 3), given.factors.shape]
-        assert [array.shape for array in responses] == [*shapes, (0,), (0,)]
+        assert [array.shape for array in responses] == [*shapes, (0,), (0,), (0,)]
         assert not any(array.any() for array in responses)
         assert kernels.responsibilities(empty, given).shape == (0, 5)
         sums = kernels.moments(empty, CENTERS, KEPT[:0], Q[:0], full=given is FULL)

@@ -64,7 +64,7 @@ def test_densities_are_those_of_scipy(kind, dof):
     likelihood = logsumexp(expected, axis=1)
     assert_allclose(model.log_likelihood(Dense(X)), likelihood, rtol=1e-10)
     assert_allclose(model.responsibilities(Dense(X)), np.exp(expected - likelihood[:, None]), atol=1e-9)
-    ids, costs = model.components().best(Dense(X), 2)
+    ids, costs = model.components().best(model.embed(Dense(X)), 2)
     best = np.argsort(-expected, axis=1)[:, :2]
     assert_array_equal(ids, best)
     assert_allclose(model.log_scale - 0.5 * costs, np.take_along_axis(expected, best, axis=1), rtol=1e-9)
@@ -79,10 +79,10 @@ def test_one_row_of_many_components_is_as_among_many():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("dof", [OWN, ONE], ids=["own", "one"])
-@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("kind", ["full", "diag", "tied"])
 def test_partial_searches_find_the_best_of_what_they_look_at(kind, dof, dtype):
     model, X = model_of(kind, dof, dtype), points(dtype=dtype)
-    rows, components = Dense(X), model.components()
+    rows, components = model.embed(Dense(X)), model.components()
     every, costs = components.best(rows, C)
     table = np.empty((N, C))
     np.put_along_axis(table, every.astype(int), costs.astype(float), axis=1)
@@ -223,11 +223,12 @@ def test_tails_that_differ_pull_a_shared_covariance_up(kind):
     assert (np.diff(bounds) >= -1e-12).all()
 
 
-def test_exact_moments_are_those_of_all_that_is_kept_and_of_two_halves():
-    model, X = model_of("full", OWN), points(3000)
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_exact_moments_are_those_of_all_that_is_kept_and_of_two_halves(kind):
+    model, X = model_of(kind, OWN), points(3000)
     w = np.random.default_rng(4).random(3000)
     whole, halves = model.expect_all(Block(Dense(X), w)), [slice(0, 1000), slice(1000, None)]
-    ids, costs = model.components().best(Dense(X), C)
+    ids, costs = model.components().best(model.embed(Dense(X)), C)
     shares = Responsibilities(ids, posterior(costs, -0.5).responsibilities, None, costs)
     parts = [model.expect_all(Block(Dense(X[s]), w[s])).moments for s in halves]
     for other in (model.summarise(Block(Dense(X), w), shares), (parts[0] + parts[1]).scaled(1)):
@@ -236,9 +237,10 @@ def test_exact_moments_are_those_of_all_that_is_kept_and_of_two_halves():
         assert_allclose(other.weighted.second, whole.moments.weighted.second, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["diag", "tied"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_what_is_remembered_gives_the_parameters(shared):
-    model = model_of("diag", ONE if shared else OWN, shared=shared)
+def test_what_is_remembered_gives_the_parameters(shared, kind):
+    model = model_of(kind, ONE if shared else OWN, shared=shared)
     again = model.maximise(model.pseudo_moments(model.weights)[0])
     assert_allclose(again.dof, model.dof, rtol=1e-9)
     assert_allclose(again.covariances, model.covariances, rtol=1e-12)

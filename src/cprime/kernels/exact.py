@@ -178,6 +178,7 @@ class Responses(NamedTuple):
     counts (C,), first (C, D), second (C, D) or (C, D, D): sums over rows, weighted by w r u, of 1, of x − μ_c, and of
     its squares or products
     shares, logs (C,): Σ w r and Σ w r log u for t distributions; empty for Gaussians
+    row_weights (n,): Σ_c w r u for t distributions; empty for Gaussians
     """
 
     labels: NDArray[np.int32]
@@ -188,6 +189,7 @@ class Responses(NamedTuple):
     second: NDArray[np.float64]
     shares: NDArray[np.float64] = np.empty(0)
     logs: NDArray[np.float64] = np.empty(0)
+    row_weights: NDArray[np.float64] = np.empty(0)
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
@@ -198,8 +200,13 @@ def joined(parts: Iterable[Responses]) -> Responses:
     found = list(parts)
     if len(found) == 1:
         return found[0]
-    rows = [np.concatenate([part[i] for part in found]) for i in range(3)]
-    return Responses(*rows, *(reduce(np.add, [part[i] for part in found]) for i in range(3, len(found[0]))))
+    per_row = ("labels", "log_sum", "mean", "row_weights")
+    return Responses(
+        *(
+            np.concatenate(parts) if name in per_row else reduce(np.add, parts)
+            for name, *parts in zip(Responses._fields, *found, strict=True)
+        )
+    )
 
 
 def respond(
@@ -218,7 +225,8 @@ def respond(
     first = Σ (x − μ_c) (C, D), and second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for full
     covariances. If `moments` is false, these sums are empty. For t distributions of ν degrees of freedom, the weights
     of these sums are w_n r_nc u_nc with u = (ν + D)/(ν + δ), where δ is the squared Mahalanobis distance. Further sums
-    for t distributions are shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are empty for Gaussians.
+    for t distributions are shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), and row_weights =
+    Σ_c w_n r_nc u_nc (n,), which are empty for Gaussians.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -228,17 +236,19 @@ def respond(
         X, given = X.times(units), given._replace(means=given.means * units, factors=given.factors / units)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
-    tails = None if sums[0] is None or given.dof is None else np.zeros((2, C))
-    X.kernels.respond(
-        X.core, *given[:4], weights, labels, log_sum, mean, *sums, None, tails, resolve_threads(n_threads)
-    )
+    tails, row_weights = None, None
+    if sums[0] is not None and given.dof is not None:
+        tails, row_weights = np.zeros((2, C)), np.zeros(len(X))
+    parameters, threads = (*given[:4], weights), resolve_threads(n_threads)
+    X.kernels.respond(X.core, *parameters, labels, log_sum, mean, *sums, None, tails, row_weights, threads)
     counts, first, second = (np.empty(0), np.empty((0, D)), np.empty((0, D))) if sums[0] is None else sums
     shares, logs = np.empty((2, 0)) if tails is None else tails
-    for found in (counts, first, second, shares, logs):
+    row_weights = np.empty(0) if row_weights is None else row_weights
+    for found in (counts, first, second, shares, logs, row_weights):
         found *= unit
     if units is not None:
         first, second = first / units, second / np.square(units, dtype=np.float64)
-    return Responses(labels, log_sum, mean, counts, first, symmetric(second), shares, logs)
+    return Responses(labels, log_sum, mean, counts, first, symmetric(second), shares, logs, row_weights)
 
 
 def responsibilities(
@@ -249,7 +259,7 @@ def responsibilities(
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
     threads = resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, threads)
+    X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, None, threads)
     # Normalize again, because the responsibilities of a row, rounded to float32, do not sum to 1 exactly.
     out /= out.sum(axis=1, keepdims=True)
     return out
@@ -270,6 +280,7 @@ def respond_twin(
     second: NDArray | None,
     responsibilities: NDArray | None,
     tails: NDArray | None,
+    row_weights: NDArray | None,
     n_threads: int,
 ) -> None:
     """Compute an exact E-step of Gaussians or t distributions in NumPy, from an (n, C) table of costs.
@@ -278,7 +289,7 @@ def respond_twin(
     degrees of freedom `dof` (None for Gaussians). X (n, D): rows, of weights `sample_weight` (n,)
     For every row, the best component is written to `labels`, log Σ_c exp(−cost/2) to `log_sum`, the mean cost to `mean`
     and, unless None, all responsibilities to `responsibilities` (n, C). Unless None, sums per component are added to
-    `counts`, `first` and `second`, and for t distributions to `tails` (2, C); see `Responses` for these sums.
+    `counts`, `first` and `second`, and for t distributions to `tails` (2, C) and `row_weights` (n,); see `Responses`.
     """
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
@@ -297,4 +308,6 @@ def respond_twin(
             log_u = np.log1p(D / nu) - (cost - offsets) / (nu + D)
             tails += w.sum(axis=0), (w * log_u).sum(axis=0)
             w = w * np.exp(log_u)
+        if row_weights is not None:
+            row_weights += w.sum(axis=1)
         table_moments(X, means, w, counts, first, second)

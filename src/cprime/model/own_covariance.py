@@ -149,21 +149,29 @@ class OwnCovariance(Gaussian, ABC):
         with the new π_c; this bound may be negative.
         total: number by which families with one common covariance divide the scatter; None is the weight of all points
         """
+        total = float(moments.counts.sum()) if total is None else total
         means = means_of(moments.counts, moments.sums, self.centers)
-        shift = means - self.centers
-        counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
-        second = moments.second / counts.reshape(-1, *[1] * (2 if self.full else 1))
-        second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
-        variances = np.diagonal(second, axis1=1, axis2=2) if self.full else second
+        second = self._second_about(means, moments, total)
+        variances = np.atleast_2d(np.diagonal(second, axis1=-2, axis2=-1)) if self.full else second
         scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
         centers = means.astype(self.centers.dtype)
-        total = float(moments.counts.sum()) if total is None else total
         covariances = self._shaped(moments.counts / total, second, scale)
         if self.fixed:
             fixed = list(self.fixed)
             centers[fixed], covariances[fixed] = self.centers[fixed], self.covariances[fixed]
         weights = new_weights(self.weights, moments.counts)
         return replace(self, centers=centers, covariances=covariances, weights=weights)
+
+    def _second_about(self, means: NDArray[np.float64], moments: OwnMoments, total: float) -> NDArray[np.float64]:
+        """Return the mean second moments of each component about new means (C, D).
+
+        total: number by which families with one common covariance divide the scatter; not used by others
+        """
+        shift = means - self.centers
+        counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
+        second: NDArray[np.float64] = moments.second / counts.reshape(-1, *[1] * (2 if self.full else 1))
+        second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
+        return second
 
     def extrapolated(self, before: Self, share: float) -> Self:
         covariances = self._covariances_along(before, share)
@@ -177,10 +185,10 @@ class OwnCovariance(Gaussian, ABC):
         return OwnMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), second), None
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
-        return self.log_scale + X.respond(self.gaussians, moments=False).log_sum
+        return self.log_scale + self.embed(X).respond(self.gaussians, moments=False).log_sum
 
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        return X.responsibilities(self.gaussians)
+        return self.embed(X).responsibilities(self.gaussians)
 
     def with_gaps(self) -> Self:
         return self

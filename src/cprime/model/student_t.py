@@ -94,7 +94,8 @@ class StudentT(OwnCovariance):
     @cached
     def gaussians(self) -> GaussianParameters:
         """Parameters of the t densities for kernels; costs are −2 log p(c, x) minus a constant for all c and x."""
-        return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
+        given = super().gaussians
+        return given._replace(dof=np.clip(self.dof, *_COMPUTED).astype(given.means.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
         raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
@@ -169,7 +170,7 @@ class StudentT(OwnCovariance):
         q: responsibilities    u = (ν + D)/(ν + δ): small for outliers, with degrees of freedom ν and squared
         Mahalanobis distances δ
         """
-        ids, costs = self.components().best(X, n_kept)
+        ids, costs = self.components().best(self.embed(X), n_kept)
         q = posterior(costs, self.scale).responsibilities
         sums: NDArray[np.float64] = scaled_responsibilities(self.gaussians, ids, costs, q).scaled.sum(axis=1)
         return sums

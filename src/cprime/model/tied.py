@@ -16,8 +16,17 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Dense, Floats, Responses, Rows, joined
-from cprime.model.base import Embedded, expect_gaussians, log_weights, means_of, new_weights, register, rows_of_piece
+from cprime.kernels import Dense, Floats, Rows, joined
+from cprime.model.base import (
+    Embedded,
+    Gaussian,
+    expect_gaussians,
+    log_weights,
+    means_of,
+    new_weights,
+    register,
+    rows_of_piece,
+)
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -52,10 +61,140 @@ class TiedMoments(Sums):
     weight: float
 
 
+class Whitened(Gaussian):
+    """Base class of families with one matrix Σ = L Lᵀ for all components, whose points are whitened: L⁻¹ (x − origin).
+
+    Squared distances of whitened points and centers are squared Mahalanobis distances.
+    """
+
+    covariances: NDArray[np.float64]  # Σ (D, D) [data unit²]
+
+    axes: ClassVar[str] = "DD"
+    has_matrices: ClassVar[bool] = True
+    scale_free: ClassVar[bool] = True
+
+    @cached
+    def _lower(self) -> NDArray[np.float64]:
+        return repaired(self.covariances[np.newaxis])[1][0]
+
+    @cached
+    def _inverse(self) -> NDArray[np.float64]:
+        return inverses(self._lower[np.newaxis])[0]
+
+    @property
+    def _whitening(self) -> NDArray[np.float64]:
+        """Matrix that whitens points: L⁻¹ (D, D)."""
+        return self._inverse
+
+    @cached
+    def _origin(self) -> NDArray[np.float64]:
+        """Mean of the centers, rounded to their dtype, so that points and centers are shifted by the same value."""
+        return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
+
+    @cached
+    def embedded_centers(self) -> Floats:
+        """Whitened means, one row per component; float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
+        centers = (self.centers - self._origin) @ self._whitening.T
+        farthest = float(np.square(centers).sum(axis=1).max())
+        self._add_coordinates(centers)
+        dtype = self.centers.dtype
+        is_narrow = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2
+        return np.ascontiguousarray(centers, dtype=np.float64 if is_narrow else dtype)
+
+    def _add_coordinates(self, centers: NDArray[np.float64]) -> None:
+        """Set the coordinates of whitened centers, in place, that points do not have."""
+
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        """Return the whitened rows. The memory of `before`, rows whitened earlier, is reused if dtypes are equal."""
+        dtype, buffer = self.embedded_centers.dtype, None if before is None else before.dense()
+        if X.dtype != dtype:
+            X = X.as_type(dtype)
+        buffer = buffer if buffer is not None and buffer.dtype == dtype else None
+        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=buffer))
+
+    def _whitened_pieces(self, block: Block) -> Iterator[tuple[Rows, NDArray[np.float64] | None]]:
+        """Yield pieces of a block, to limit memory: whitened rows, and their sample weights."""
+        step = rows_of_piece(self.n_features)
+        for begin in range(0, max(1, len(block)), step):
+            rows = slice(begin, begin + step)
+            weights = None if block.sample_weight is None else block.sample_weight[rows]
+            yield self.embed(block.X[rows]), weights
+
+    def _within(
+        self,
+        counts: NDArray[np.float64],
+        means: NDArray[np.float64],
+        scatter: NDArray[np.float64],
+        about: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return the scatter of points about the means of their components (D, D), not divided by their weight.
+
+        counts (C,), means (C, D): weights of the points of each component, and their means
+        scatter (D, D): weighted sum over all points x of (x − about)(x − about)ᵀ
+        """
+        shift = means - about
+        within: NDArray[np.float64] = scatter - (counts[:, np.newaxis] * shift).T @ shift
+        return within
+
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
+        """Return the new matrix Σ (D, D) of an M-step: the mean scatter `second`, plus `reg_covar` on the diagonal.
+
+        shares (C,): share of the points in each component    scale: scale of the data, for the repair of a singular Σ
+        """
+        second[np.diag_indices(self.n_features)] += self.reg_covar
+        second = (second + second.T) / 2
+        return repaired(second[np.newaxis], self.centers.dtype, scale.pool(shares))[0][0]
+
+    def _scatter_about(self, mean: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scatter (D, D) about `mean` of points with this model's parameters, of total weight Σ_c shares_c.
+
+        It is that from which an M-step computes the present Σ.    shares (C,): weights of the components' points
+        """
+        shift = self.centers - mean
+        within = self.covariances - self.reg_covar * np.eye(self.n_features)
+        scatter: NDArray[np.float64] = shares.sum() * within + (shares[:, np.newaxis] * shift).T @ shift
+        return scatter
+
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        """Return Σ, extrapolated by a share of its change since the model `before`."""
+        along: NDArray[np.float64] = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
+        return along
+
+    def _precisions(self) -> dict[str, NDArray[np.float64]]:
+        """Return a dict of the fitted attributes precisions_ and precisions_cholesky_ (the Cholesky factor)."""
+        factors = factors_of_precisions(self._lower[np.newaxis])[0]
+        return {"precisions_": factors @ factors.T, "precisions_cholesky_": factors}
+
+    def attributes(self) -> dict[str, Any]:
+        found = {"covariances_": self.covariances, **self._precisions()}
+        return {name: within(value, self.centers.dtype) for name, value in found.items()}
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        return normal @ self._lower.T
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = Dense(self._moved(X, labels)).products(self._inverse)
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        one = directions @ self.covariances @ directions.T
+        return np.broadcast_to(one, (self.n_components, *one.shape))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.broadcast_to(self.covariances.diagonal(), self.centers.shape)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        covariances = self.covariances[columns[:, np.newaxis], columns]
+        return replace(self, centers=self._places(columns), covariances=covariances)
+
+
 @register
 @storable("model.Tied")
 @dataclass(frozen=True)
-class Tied(Embedded):
+class Tied(Whitened, Embedded):
     """Parameters Θ of a mixture with one common covariance matrix.
 
     centers (C, D) data units, of the data's dtype    covariances (D, D) [data unit²], float64
@@ -69,40 +208,17 @@ class Tied(Embedded):
 
     covariance_type: ClassVar[str] = "tied"
     sklearn_type: ClassVar[str] = "tied"
-    scale_free: ClassVar[bool] = True
-    axes: ClassVar[str] = "DD"
-    has_matrices: ClassVar[bool] = True
     prior: ClassVar[Any] = ScatterOf(full=True)
     steady: ClassVar[bool] = False
-
-    @cached
-    def _lower(self) -> NDArray[np.float64]:
-        return repaired(self.covariances[np.newaxis])[1][0]
-
-    @cached
-    def _inverse(self) -> NDArray[np.float64]:
-        return inverses(self._lower[np.newaxis])[0]
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
         """Matrix that whitens points: L⁻¹ (D, D) for the covariance L Lᵀ, plus one row of zeros if weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
-    @cached
-    def _origin(self) -> NDArray[np.float64]:
-        """Mean of the centers, rounded to their dtype, so that points and centers are shifted by the same value."""
-        return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
-
-    @cached
-    def embedded_centers(self) -> Floats:
-        """Whitened means, one row per component; float64 if rounding to float32 exceeds 2⁻¹² standard deviations."""
-        centers = (self.centers - self._origin) @ self._whitening.T
-        farthest = float(np.square(centers).sum(axis=1).max())
+    def _add_coordinates(self, centers: NDArray[np.float64]) -> None:
         if self.weights is not None:
             centers[:, -1] = self._handicap
-        dtype = self.centers.dtype
-        is_narrow = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2
-        return np.ascontiguousarray(centers, dtype=np.float64 if is_narrow else dtype)
 
     @cached
     def log_scale(self) -> float:
@@ -112,25 +228,10 @@ class Tied(Embedded):
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
-    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """Return the whitened rows. The memory of `before`, rows whitened earlier, is reused if dtypes are equal."""
-        dtype, buffer = self.embedded_centers.dtype, None if before is None else before.dense()
-        if X.dtype != dtype:
-            X = X.as_type(dtype)
-        buffer = buffer if buffer is not None and buffer.dtype == dtype else None
-        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=buffer))
-
     def expect_all(self, block: Block) -> Expected:
         """Return the result of an exact E-step of a block; rows are whitened in pieces, to limit memory."""
-
-        def respond() -> Iterator[Responses]:
-            step = rows_of_piece(self.n_features)
-            for begin in range(0, max(1, len(block)), step):
-                rows = slice(begin, begin + step)
-                weights = None if block.sample_weight is None else block.sample_weight[rows]
-                yield self.embed(block.X[rows]).respond(self._gaussians, weights)
-
-        found = joined(respond())
+        pieces = self._whitened_pieces(block)
+        found = joined(points.respond(self._gaussians, weights) for points, weights in pieces)
         sums = found.first[:, : self.n_features] @ self._lower.T + found.counts[:, np.newaxis] * self.centers
         return expect_gaussians(block, found, TiedMoments(found.counts, sums, block.weight), self.error_of)
 
@@ -149,46 +250,27 @@ class Tied(Embedded):
         """
         assert prior is not None
         means = means_of(moments.counts, moments.sums, self.centers)
-        shift = means - prior.mean
-        between = (moments.counts[:, np.newaxis] * shift).T @ shift
-        covariance = (np.asarray(prior.squares) - between) / moments.weight
-        scale = DataScale.measure(moments.counts, means, np.diagonal(covariance)[np.newaxis], self.centers.dtype)
-        shares = moments.counts / moments.counts.sum()
-        covariance[np.diag_indices(self.n_features)] += self.reg_covar
-        covariance = (covariance + covariance.T) / 2
+        second = self._within(moments.counts, means, np.asarray(prior.squares), prior.mean) / moments.weight
+        scale = DataScale.measure(moments.counts, means, np.diagonal(second)[np.newaxis], self.centers.dtype)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=repaired(covariance[np.newaxis], self.centers.dtype, scale.pool(shares))[0][0],
+            covariances=self._shaped(moments.counts / moments.counts.sum(), second, scale),
             weights=new_weights(self.weights, moments.counts),
         )
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        covariances = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
+        covariances = self._covariances_along(before, share)
         return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
         mean = shares @ self.centers
-        shift = self.centers - mean
-        within = self.covariances - self.reg_covar * np.eye(self.n_features)
-        scatter = Scatter(mean, within + (shares[:, np.newaxis] * shift).T @ shift, 1.0)
+        scatter = Scatter(mean, self._scatter_about(mean, shares), 1.0)
         return TiedMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), 1.0), scatter
-
-    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        return normal @ self._lower.T
 
     def with_gaps(self) -> PooledFull:
         covariances = np.repeat(self.covariances[np.newaxis], self.n_components, axis=0)
         return PooledFull(self.centers, covariances, self.reg_covar, self.weights)
-
-    def attributes(self) -> dict[str, Any]:
-        factors = factors_of_precisions(self._lower[np.newaxis])
-        found = {
-            "covariances_": self.covariances,
-            "precisions_": (factors @ factors.transpose(0, 2, 1))[0],
-            "precisions_cholesky_": factors[0],
-        }
-        return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     @classmethod
     def from_attributes(
@@ -202,22 +284,6 @@ class Tied(Embedded):
         if precisions is None:
             return cls(centers, np.eye(D), reg_covar, weights)
         return cls(centers, inverted(checked_precisions(precisions, (D, D), cls.covariance_type)), reg_covar, weights)
-
-    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        scaled = Dense(self._moved(X, labels)).products(self._inverse)
-        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
-
-    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        one = directions @ self.covariances @ directions.T
-        return np.broadcast_to(one, (self.n_components, *one.shape))
-
-    @property
-    def variances(self) -> NDArray[np.float64]:
-        return np.broadcast_to(self.covariances.diagonal(), self.centers.shape)
-
-    def marginal(self, columns: NDArray[np.intp]) -> Self:
-        covariances = self.covariances[columns[:, np.newaxis], columns]
-        return replace(self, centers=self._places(columns), covariances=covariances)
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
         rest = others(columns, self.n_features)

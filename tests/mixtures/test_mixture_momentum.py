@@ -32,7 +32,10 @@ def test_fewer_iterations_lead_as_far_and_the_bound_never_falls(covariance_type,
     found = fitted(X, covariance_type, True, n_active=n_active)
     assert plain.converged_
     assert found.converged_
-    assert found.n_iter_ < 0.85 * plain.n_iter_
+    if n_active is None:
+        assert found.n_iter_ < 0.85 * plain.n_iter_
+    else:  # truncated fits with momentum may end later, after they have reached a higher F
+        assert max(found.lower_bounds_[: int(0.6 * plain.n_iter_)]) > plain.lower_bound_
     assert found.score(X) > plain.score(X) - 0.02
     assert (np.diff(found.lower_bounds_) >= -1e-9).all()
     assert found.lower_bound_ >= found.lower_bounds_[-1] - 1e-9

@@ -123,8 +123,10 @@ class Momentum(EM):
     After s steps, an E-step uses the parameters Θ_k + (Θ_k − Θ_k−1)(s − 1)/(s + 2), where Θ_k are the parameters of the
     last M-step. If the free energy F would fall, the pass is rejected and repeated with Θ_k, and s restarts from 0
     (O'Donoghue & Candès 2015). So F never falls in accepted passes. If a step increases F only little, a plain EM step
-    follows, and s is not reset. The fit ends if this plain step increases F by less than 2.5 `tol`, because a plain
-    step after an extrapolated one increases F at least 2.5 times as much as a plain step after plain ones.
+    follows, and s is not reset. With C′ < C the fit ends if this plain step increases F by less than `tol`. With C′ = C
+    it ends at less than 2.5 `tol`, because a plain step after an extrapolated one increases F at least 2.5 times as
+    much as a plain step after plain ones; with C′ < C, increases are smaller and last longer, because active sets
+    change slowly.
 
     before: parameters of the last M-step, from which momentum continues; None after a restart
     extrapolated: whether the next pass uses extrapolated parameters
@@ -146,9 +148,8 @@ class Momentum(EM):
             back = replace(self, n_steps=n_steps, before=None, extrapolated=False, streak=0)
             return Undo(self.before, Final(back, End.MAX_ITER) if n_steps >= self.settings.max_iter else back)
         gain, checked = abs(found.bound - self.last), self.little is not None
-        change = gain / (
-            _AFTER_EXTRAPOLATED * self.pace if self.extrapolated else _AFTER_EXTRAPOLATED if checked else 1
-        )
+        plain = _AFTER_EXTRAPOLATED if self.settings.n_kept == model.n_components else 1.0
+        change = gain / (plain * self.pace if self.extrapolated else plain if checked else 1)
         small = change < self.settings.tol
         end = self._end(totals, small and not self.extrapolated)
         new = model.maximise(totals.moments, self.prior)

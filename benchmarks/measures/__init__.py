@@ -31,6 +31,7 @@ from benchmarks.measures import (
     starts,
     survival,
     time_to_quality,
+    truncation,
     update,
 )
 
@@ -54,6 +55,7 @@ MEASURES: dict[str, ModuleType] = {
     "online": online,
     "files": files,
     "starts": starts,
+    "truncation": truncation,
     "combine": combine,
     "sizes": sizes,
     "update": update,

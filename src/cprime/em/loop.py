@@ -221,6 +221,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     if stage.phase is None:
         return _after(run, step, key, run.search, run.rows)
     known, extra = plan.search.learn(known, look, components, stats, partial(sample_rows, data, run.model), key)
+    components.forget()
     if step.then is not None:
         step, known = step.then(data, step, plan.search, known, key)
     n_distances, seconds = tally.n_distances + extra, perf_counter() - start

@@ -115,7 +115,6 @@ class FactorCosts(TabulatedCosts, Components):
         return self.terms.origin
 
     def forget(self) -> None:
-        """Delete cached arrays that are as large as the parameters; they are recomputed if needed again."""
         for name in ("directions", "precisions", "terms"):
             vars(self).pop(name, None)
 

@@ -56,6 +56,9 @@ class Components:
         """
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
+    def forget(self) -> None:
+        """Delete cached arrays that are as large as the parameters; they are computed again if needed."""
+
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
         """Return the ids (n, H) int32 of the H = n_kept best of all components for every point, and their costs (n, H).
 

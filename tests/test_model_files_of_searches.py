@@ -1,11 +1,14 @@
 """Searches in model files: class and options are restored, and no other classes in a file are instantiated."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import cprime
 from cprime import KMeans
+from cprime._utils.storable import storable
 from cprime.datasets import birch
 from cprime.persistence import model_files
 from cprime.search import Full, Graph
@@ -28,6 +31,17 @@ def test_a_search_that_is_none_of_the_librarys_cannot_be_stored(path):
     with pytest.raises(TypeError, match="search has a type that a file cannot hold"):
         estimator.save(path)
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_storable_search_of_another_package_is_restored(path):
+    @storable("mine.Exhaustive")
+    @dataclass(frozen=True)
+    class Exhaustive(Full):
+        note: str = ""
+
+    model = fitted(Exhaustive(note="own"))
+    model.save(path)
+    assert cprime.load(path).search == Exhaustive(note="own")
 
 
 @pytest.mark.parametrize(

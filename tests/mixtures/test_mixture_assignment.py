@@ -109,3 +109,15 @@ def test_stochastic_em_runs_on_is_repeatable_and_near_em(family, n_active):
     soft = mixture(C, family, **given).fit(X)
     assert fits[0].score(X) > soft.score(X) - 0.4
     assert soft.score(X) > mixture(C, family, **(given | {"max_iter": 1})).fit(X).score(X) + 0.01
+
+
+def test_a_new_rule_is_used_in_passes_over_all_components(monkeypatch):
+    monkeypatch.setitem(em.ASSIGNMENTS, "best", em.ASSIGNMENTS["hard"]._replace(is_single=False))
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    found, hard, soft = (
+        mixture(C, "diag", "free", assignment=name, max_iter=5, random_state=0, tol=0).fit(X)
+        for name in ("best", "hard", "soft")
+    )
+    assert found.n_active_ == C
+    np.testing.assert_allclose(found.means_, hard.means_, rtol=1e-9)
+    assert np.abs(found.means_ - soft.means_).max() > 0.01

@@ -132,6 +132,15 @@ def test_the_report_and_the_pictures(tmp_path):
     plt.close("all")
 
 
+def test_many_components_need_no_extrapolation():
+    """Fits of more than 16 components use momentum by default, which a family need not support."""
+    X = points()
+    many = GaussianMixture(20, covariance_type="laplace", random_state=0, max_iter=5).fit(X)
+    assert (np.diff(many.lower_bounds_) >= -1e-6).all()
+    with pytest.raises(ValueError, match=r"momentum=True needs a family .* got covariance_type='laplace'"):
+        GaussianMixture(20, covariance_type="laplace", momentum=True).fit(X)
+
+
 def test_marginals_that_it_does_not_say_are_refused():
     gm = laplace().fit(points(400))
     with pytest.raises(TypeError, match="Laplace must say what its marginals are"):

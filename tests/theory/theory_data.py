@@ -113,8 +113,7 @@ def bound_of(X, model, n_active, kept=None, weight=None):
     if kept is None:
         _, totals = e_step(X, model, n_active, weight)
     else:  # sets of any size, including all components
-        key = Key(0)
-        _, totals = em.EStep(model, GivenActiveSets(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
+        _, totals = em.EStep(model, GivenActiveSets(np.asarray(kept)), n_active, em.soft_assignment)(
             Block(as_rows(X), weight), None
         )
     return em.free_energy(model, totals.tally)

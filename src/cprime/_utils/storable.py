@@ -137,7 +137,8 @@ def decode(node: Any, tensors: Tensors, namespaces: tuple[str, ...] = ()) -> Any
     """Return the value that `encode` stored as `node`.
 
     tensors: dict of arrays by name; the arrays that are used are removed
-    namespaces: first parts that names of classes may have, such as "model"; () accepts all
+    namespaces: first parts that names of this package's classes may have, such as "model"; () accepts all. Storable
+    classes of other packages are always accepted.
     Raises ValueError, or errors of Python such as KeyError and TypeError, if `node` is invalid.
     """
     if not isinstance(node, dict):
@@ -195,9 +196,11 @@ def _csr(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> csr_arr
 
 def _object(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
     name = content["class"]
-    if name not in _classes or (namespaces and name.partition(".")[0] not in namespaces):
+    cls = _classes.get(name)
+    limited = namespaces and cls is not None and cls.__module__.startswith("cprime.")
+    if cls is None or (limited and name.partition(".")[0] not in namespaces):
         raise ValueError(f"there is no {name!r} that can be stored here")
-    cls, items = _classes[name], {key: decode(item, tensors, namespaces) for key, item in content["fields"].items()}
+    items = {key: decode(item, tensors, namespaces) for key, item in content["fields"].items()}
     # Older versions of a class can have fields that it no longer has. They are ignored if their values are None.
     own = _fields(cls)
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})

@@ -6,6 +6,7 @@ The package contains the EM loop, its E-steps, and its stages: the phases of a f
 from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chosen
 from cprime.em.expectation import (
+    ASSIGNMENTS,
     CostPass,
     DrawFromAll,
     EStep,
@@ -14,7 +15,6 @@ from cprime.em.expectation import (
     LogLikelihood,
     SampledAssignment,
     Totals,
-    assignment_of,
     hard_assignment,
     soft_assignment,
 )
@@ -27,6 +27,7 @@ from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [
     "ALL",
+    "ASSIGNMENTS",
     "EM",
     "HISTORY",
     "Accept",
@@ -53,7 +54,6 @@ __all__ = [
     "Undo",
     "Warmup",
     "assigned",
-    "assignment_of",
     "begin",
     "best_of_short_runs",
     "diverse_start",

@@ -8,6 +8,7 @@ An assignment is a function that computes the responsibilities of the components
 (truncated posterior), hard (best component only), or drawn from the posterior.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -99,10 +100,26 @@ class SampledAssignment:
         return np.minimum(below, responsibilities.shape[1] - 1)
 
 
-def assignment_of(name: str, key: Key) -> Assignment:
-    """Return the assignment called "soft", "hard" or "posterior" (drawn). key: counter-based random key of the draws"""
-    choices: dict[str, Assignment] = {"soft": soft_assignment, "hard": hard_assignment}
-    return SampledAssignment(key) if name == "posterior" else choices[name]
+class AssignmentRule(NamedTuple):
+    """Rule by which responsibilities follow from costs: a value of the argument `assignment` of mixtures.
+
+    make: function that returns the assignment for one pass, from the counter-based random key of the pass
+    is_posterior: whether responsibilities are the truncated posterior, so that exact E-steps and momentum can be used
+    is_single: whether each point belongs to its best component only, so that C′ = 1 suffices
+    is_drawn: whether components are drawn at random, so that F does not converge and fits run to `max_iter`
+    """
+
+    make: Callable[[Key], Assignment]
+    is_posterior: bool = False
+    is_single: bool = False
+    is_drawn: bool = False
+
+
+ASSIGNMENTS = {
+    "soft": AssignmentRule(lambda key: soft_assignment, is_posterior=True),
+    "hard": AssignmentRule(lambda key: hard_assignment, is_single=True),
+    "posterior": AssignmentRule(SampledAssignment, is_drawn=True),
+}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Self
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
-from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, SampledAssignment, Totals, assignment_of
+from cprime.em.expectation import (
+    ASSIGNMENTS,
+    AssignmentRule,
+    DrawFromAll,
+    EStep,
+    ExactEStep,
+    SampledAssignment,
+    Totals,
+)
 from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
@@ -33,8 +41,8 @@ class MixtureSettings:
     """Options of a mixture fit.
 
     tol: tolerance of the absolute change of F [nats per point]    n_kept: C′, the size of active sets
-    assignment: responsibilities are the truncated posterior ("soft"), 1 for the best component ("hard"), or 1 for a
-    component drawn from the posterior ("posterior")
+    assignment: key of `ASSIGNMENTS`: responsibilities are the truncated posterior ("soft"), 1 for the best component
+    ("hard"), or 1 for a component drawn from the posterior ("posterior")
     settles: whether repeated M-steps with the same hard assignment return the same parameters, so that a fit without
     reassigned points has converged
     labelled: whether the components of some points are given to the search, so E-steps use the search even if C′ = C
@@ -46,6 +54,11 @@ class MixtureSettings:
     assignment: str = "soft"
     settles: bool = True
     labelled: bool = False
+
+    @property
+    def rule(self) -> AssignmentRule:
+        """Rule by which responsibilities follow from costs."""
+        return ASSIGNMENTS[self.assignment]
 
 
 @storable("em.EM")
@@ -73,11 +86,11 @@ class EM(FirstStage):
 
     def propose(self, model: Model, components: Components, look: Look, key: Key) -> Job[Totals]:
         if self.settings.n_kept == model.n_components > 1 and not self.settings.labelled:
-            if self.settings.assignment == "posterior":
+            if self.settings.rule.is_drawn:
                 return DrawFromAll(model, SampledAssignment(key))
-            if model.exact:
+            if model.exact and self.settings.rule.is_posterior:
                 return ExactEStep(model)
-        return EStep(model, look, self.settings.n_kept, assignment_of(self.settings.assignment, key))
+        return EStep(model, look, self.settings.n_kept, self.settings.rule.make(key))
 
     final = propose
 
@@ -97,7 +110,7 @@ class EM(FirstStage):
         )
 
     def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, float]:
-        if self.settings.assignment == "hard":
+        if self.settings.rule.is_single:
             kept = ActiveSet(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
         return kept, model.scale
 
@@ -107,10 +120,10 @@ class EM(FirstStage):
         Fits whose assignments are drawn from the posterior always run to `max_iter`.
         totals: sums of the E-step    small: whether F has changed by less than the tolerance
         """
-        name, tally = self.settings.assignment, totals.tally
-        settles = name == "hard" and self.settings.settles and self.n_steps > 0
+        rule, tally = self.settings.rule, totals.tally
+        settles = rule.is_single and self.settings.settles and self.n_steps > 0
         unmoved = settles and tally.n_moved == 0 and totals.stats.explored
-        if name != "posterior" and (unmoved or small):
+        if not rule.is_drawn and (unmoved or small):
             return End.CONVERGED
         return End.MAX_ITER if self.n_steps + 1 >= self.settings.max_iter else None
 

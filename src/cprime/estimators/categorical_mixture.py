@@ -39,10 +39,9 @@ class CategoricalMixture(DiscreteMixture):
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, from which a partial search takes candidates, as in
         `GaussianMixture`.
-    assignment : {"soft", "hard", "posterior"}, default="soft"
-        Responsibilities of the active components of a point: "soft" is the posterior (EM); "hard" is 1 for the best
-        component (classification EM; with equal weights a likelihood form of k-modes); "posterior" is 1 for a component
-        that is drawn from the posterior.
+    assignment : str, default="soft"
+        Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
+        likelihood form of k-modes.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components, as in `GaussianMixture`, for the rows of zeros and ones.
     n_init : int, default=1

@@ -157,7 +157,7 @@ class Mixture(DensityMixin, Clusterer):
         return init, first_model
 
     def _warn_of(self, run: em.Run) -> None:
-        if run.end == em.End.MAX_ITER and self.assignment != "posterior":
+        if run.end == em.End.MAX_ITER and not em.ASSIGNMENTS[self.assignment].is_drawn:
             warn(
                 f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
                 "check for degenerate data.",
@@ -331,7 +331,8 @@ class Mixture(DensityMixin, Clusterer):
 
         n_active: C′, the size of active sets    results: further fields of the solution, by name
         """
-        return MixtureSolution(model, self.covariance_type, 1 if self.assignment == "hard" else n_active, **results)
+        n_active = 1 if em.ASSIGNMENTS[self.assignment].is_single else n_active
+        return MixtureSolution(model, self.covariance_type, n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)

@@ -30,9 +30,8 @@ class PoissonMixture(DiscreteMixture):
         Candidate components of a point, as in `GaussianMixture`.
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list in a partial search, as in `GaussianMixture`.
-    assignment : {"soft", "hard", "posterior"}, default="soft"
-        Responsibilities of the active components of a point: "soft" is the posterior (EM); "hard" is 1 for the best
-    component (classification EM); "posterior" is 1 for a component that is drawn from the posterior.
+    assignment : str, default="soft"
+        Responsibilities of the active components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components from rows, as in `GaussianMixture`.
     n_init : int, default=1

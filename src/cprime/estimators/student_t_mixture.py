@@ -45,7 +45,7 @@ class StudentTMixture(Mixture):
     n_active : int, "auto" or None, default="auto"
     search : str or object of cprime.search, default="auto"
     n_neighbors : int or "auto", default="auto"
-    assignment : {"soft", "hard", "posterior"}, default="soft"
+    assignment : str, default="soft"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means. Weights and Σ are initialized from the hard assignment of the points to these
         means, and estimated ν start at 4.

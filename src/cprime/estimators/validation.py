@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 from cprime._utils.number_types import check_integer as check_integer
 from cprime._utils.number_types import check_total_weight
 from cprime._utils.threads import resolve_threads
+from cprime.em import ASSIGNMENTS
 from cprime.execution import Data
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
@@ -166,22 +167,30 @@ def check_mixture(estimator: Any) -> None:
         check_auto_or_positive(estimator.dof, "dof", "estimate")
         check_flag(estimator.shared_dof, "shared_dof")
     check_choice(estimator.weights, "weights", ("equal", "free"))
-    check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
+    check_choice(estimator.assignment, "assignment", tuple(ASSIGNMENTS))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
-    if check_flag_or_auto(estimator.momentum, "momentum") and estimator.assignment != "soft":
-        raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
+    if check_flag_or_auto(estimator.momentum, "momentum"):
+        if not ASSIGNMENTS[estimator.assignment].is_posterior:
+            raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
+        if not estimator._families[estimator.covariance_type].accelerates:
+            raise ValueError(
+                "momentum=True needs a family whose parameters can be extrapolated, got "
+                f"covariance_type={estimator.covariance_type!r}."
+            )
 
 
 def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
     """Return whether the fit of a mixture extrapolates parameters between EM steps, for its argument `momentum`.
 
-    "auto" is False unless assignment="soft", and for the searches "exact" and "estimated". Otherwise it is True if the
-    degrees of freedom of t distributions are estimated, or if C′ > 1 and there are more than 16 components.
+    "auto" is False unless assignment="soft", for the searches "exact" and "estimated", and for families that cannot be
+    extrapolated. Otherwise it is True if the degrees of freedom of t distributions are estimated, or if C′ > 1 and
+    there are more than 16 components.
     n_active: C′, the size of active sets
     """
     if not isinstance(mixture.momentum, str):
         return bool(mixture.momentum)
-    if mixture.assignment != "soft" or search.published:
+    accelerates = mixture._families[mixture.covariance_type].accelerates
+    if not ASSIGNMENTS[mixture.assignment].is_posterior or search.published or not accelerates:
         return False
     return getattr(mixture, "dof", None) == "estimate" or (n_active > 1 and mixture.n_components > EXACT_AUTO)
 
@@ -193,13 +202,14 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
     assignment="hard", only the best component counts, and larger active sets only help the search for candidates. None
     and "auto" are therefore 1.
     """
+    is_single = ASSIGNMENTS[assignment].is_single
     if isinstance(n_active, str):
         check_choice(n_active, "n_active", ("auto",))
-        n_active = n_components if n_components <= EXACT_AUTO or assignment == "hard" else KEPT_AUTO
+        n_active = n_components if n_components <= EXACT_AUTO or is_single else KEPT_AUTO
     elif n_active is None:
         n_active = n_components
     n_active = check_at_most(n_active, "n_active", n_components, "n_components")
-    return 1 if assignment == "hard" and n_active == n_components else n_active
+    return 1 if is_single and n_active == n_components else n_active
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:

@@ -1,9 +1,9 @@
 """Online k-means: the method `partial_fit` of `KMeans`, and the jumps of centers between batches.
 
-With init="auto", the first batch is fitted as `fit` would do it. If it has few rows per cluster, the rows are stored
-until there are 20 per cluster (`ENOUGH`), and the fit is repeated on all of them whenever their number has doubled.
-Later, whenever the batches since the last jumps have that many rows, centers jump to other clusters if this lowers J of
-these rows. All other updates are those of `em.k_means_step`, which searches groups of centers if there are many.
+With init="auto", the first batch is fitted as `fit` would do it. If it has fewer than 20 rows per cluster (`ENOUGH`),
+all rows are stored until there are 20 per cluster, and the fit is repeated on all of them whenever their number has
+doubled. Later, whenever the batches since the last jumps have at least 20 rows per cluster together, centers jump to
+other clusters if this lowers J of these rows. All other updates are those of `em.k_means_step`.
 """
 
 from functools import partial
@@ -238,9 +238,10 @@ class RecentRows(NamedTuple):
 
     @classmethod
     def of(cls, k_means: Any, counts: NDArray[np.float64]) -> "RecentRows":
-        """Return the `RecentRows` that the estimator's attribute `recent_` describes; without it, ones without rows.
+        """Return the `RecentRows` that the estimator's attribute `recent_` describes.
 
-        counts (C,): total weight of the rows of each cluster so far, used if there is no such attribute
+        If the estimator lacks the attribute, the result stores no rows, and its `shares` are those of `counts`.
+        counts (C,): total weight of the rows of each cluster so far
         """
         given = getattr(k_means, "recent_", None)
         if given is None:
@@ -257,9 +258,10 @@ def _reviewed(
 ) -> tuple[_Update, RecentRows]:
     """Improve the centers after a batch by a fit of the stored rows, or by jumps of centers, if these rows suffice.
 
-    If they do not suffice, the rows of the batch are stored with them. With 16384 or more clusters (`MANY`) no rows
-    are stored, because they would take much memory. Returns `step` with the improved parameters, and the stored rows.
-    step: result of the batch    before (C,): counts of the clusters before the batch; None for the first batch
+    The rows of the batch are stored with those of earlier batches until there are enough. With 16384 or more clusters
+    (`MANY`) no rows are stored, because they would take much memory. Returns `step`, whose parameters are improved if
+    there were enough rows, and the rows to store.
+    step: result of the batch    before (C,): total weight of each cluster's points before the batch; None for the first
     """
     C, n, decay = k_means.n_clusters, data.n_weighted, k_means.learning_decay
     stores = C < MANY

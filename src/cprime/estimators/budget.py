@@ -11,7 +11,7 @@ from cprime.sources import is_source_like
 
 LEAST_CHUNK = 1024  # Chunks are not made smaller than this number of rows to save memory.
 
-_NAMED = 3  # largest number of changes of arguments that an error message proposes
+_NAMED = 3  # largest number of changes of the data or of arguments that an error message proposes
 
 
 def within_memory(estimator: Any, X: Any) -> Any:
@@ -42,11 +42,13 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return `PlannedRows` (a description of data) with the largest chunks with which a fit stays within `max_memory`.
+    """Return a description of the data with the largest chunks for which a fit needs at most `max_memory`.
 
-    If the fit exceeds the limit even with the smallest chunks, the description has these. Also sets the attribute
-    `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by component.
-    rows: description of the data, with their present chunks
+    The present size of chunks is tried first, then its half, and so on, down to 1024 rows. If the fit needs more memory
+    even with the smallest chunks, the description has these. A size of chunks is tried with and then without copies of
+    chunks whose rows are sorted by component; the attribute `_copies` of the estimator is set to the choice that fits,
+    or to False if none does.
+    rows: description of the data (shape, type, present chunks)
     """
     limit = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
@@ -73,10 +75,10 @@ def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
 
 
 def remedies(estimator: Any, rows: PlannedRows, limit: float = 0.0) -> list[tuple[str, int]]:
-    """Return changes of a fit that save at least a tenth of its memory, as pairs: text for the user, bytes afterwards.
+    """Return changes of a fit that save at least a tenth of its memory, as pairs (text, bytes of the changed fit).
 
-    Changes with the least drawbacks come first. If a limit is given [bytes], changes by which the fit stays within it
-    precede the others.    rows: description of the data
+    The text tells the user what to change. Changes with the least drawbacks come first. If a limit is given [bytes, 0
+    is none], changes after which the fit needs at most this memory precede the others.    rows: description of the data
     """
     now = sum(needed(estimator, rows).values())
     found = []
@@ -138,7 +140,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
 
 
 def changed(estimator: Any, **arguments: Any) -> Any:
-    """Return a copy of an estimator with some arguments replaced and without fitted attributes."""
+    """Return a copy of an estimator without fitted attributes; `arguments` replace its constructor arguments."""
     view = copy.copy(estimator)
     view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
     for name, value in arguments.items():

@@ -195,7 +195,10 @@ class ConditionalMixtures:
         return self._each(found, ((1 + spread) * self.n_features,))
 
     def _means(self, piece: _RowBatch) -> NDArray[np.float64]:
-        """Return the conditional means of M unknown columns in each of the H best components of b rows: (b, H, M)."""
+        """Return the conditional means of M unknown columns in each of the H best components of b rows: (b, H, M).
+
+        piece: the b rows, with the indices of their best components
+        """
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(piece.X)
         return self._conditional.means(piece.X, piece.ids)

@@ -30,11 +30,11 @@ class KnownCenters(NamedTuple):
     n_fixed: int = 0
 
     def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
-        """Return starting centers (C, D): the m known centers, and C − m of the C centers `start`.
+        """Return starting centers (C, D): the m known centers in the rows `ids`, and C − m of the C centers `start`.
 
-        Each known center replaces one of `start` near it; the sum of squared distances of these pairs is least. Known
-        centers get the ids `ids`, the remaining ones all other ids. Also deletes the active sets in `data`.
-        exact_ids: whether the remaining centers keep their ids; then a known center replaces the one with the same id
+        If `exact_ids` is true, each known center replaces the center of `start` in the same row. Otherwise it replaces
+        one near it, such that the sum of squared distances of these m pairs is least; the remaining centers of `start`
+        fill the other rows in their order. Also deletes the active sets in `data`.
         """
         data.begin(keep=False)  # Stored active sets become invalid, because centers get other ids.
         centers = start.copy()

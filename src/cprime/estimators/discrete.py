@@ -1,4 +1,8 @@
-"""Base of mixtures of discrete densities: constants for arguments that they do not have, and checks of the data."""
+"""Base class of mixtures of discrete densities (Poisson, categorical), and the check that their data are counts.
+
+Code that all mixtures share reads arguments that these two do not have, such as `reg_covar`. The base class defines
+each of these as a class attribute with a constant value.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -54,8 +58,8 @@ class DiscreteMixture(Mixture):
     """Base of mixtures of discrete densities; a subclass has one model family and an argument for starting values.
 
     The attribute `means_` has the means of rows after their conversion by the family, for example to zeros and ones.
-    Some arguments of other mixtures are constants here: `precisions_init`, `reg_covar` and `momentum`, which have no
-    meaning for discrete densities, and `max_memory`.
+    Some constructor arguments of Gaussian mixtures are class attributes with constant values here: `precisions_init`,
+    `reg_covar` and `momentum`, which have no meaning for discrete densities, and `max_memory`.
     """
 
     precisions_init = None

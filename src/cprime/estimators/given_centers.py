@@ -20,8 +20,10 @@ from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
 _METRICS = ("euclidean", "cosine", "inner_product")
-_BLOCK = 2**18  # Largest number of scalar products of rows and centers that a thread computes at a time.
-_ROWS = 32  # Least number of rows whose scalar products a thread computes at a time, even if they exceed _BLOCK.
+# For metric="inner_product", a thread compares max(_ROWS, _BLOCK / C) rows at a time with all C centers: at most _BLOCK
+# scalar products, unless there are so many centers that fewer than _ROWS rows would remain.
+_BLOCK = 2**18
+_ROWS = 32
 
 
 def assign(

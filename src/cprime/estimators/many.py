@@ -24,8 +24,8 @@ from cprime.sources.foreign import plain
 from cprime.sources.kinds import precision
 
 _ROWS = 8192  # Largest number of rows of a problem that is fitted by compiled code; `KMeans` fits larger problems.
-_PROBLEMS = 64  # Largest number of problems in a piece, that is, in one call of the compiled code.
-_PIECES = 4  # Least number of pieces per thread if there are enough problems, so that all threads stay busy.
+_PROBLEMS = 64  # Largest number of problems (k-means fits) in a piece, that is, in one call of the compiled code.
+_PIECES = 4  # Least number of pieces (lists of problems) per thread, so that all threads stay busy.
 
 
 class Many(NamedTuple):
@@ -282,11 +282,13 @@ class _Fits:
     def _starts(
         self, X: Dense, offsets: NDArray[np.int64], weights: NDArray[np.float64] | None, first: int
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
-        """Return initial centers (b, C, D) of b consecutive problems, and a mask (b,) of problems that `KMeans` fits.
+        """Return initial centers (b, C, D) of b consecutive problems, and a mask (b,) of problems without such centers.
 
-        The problems in the mask have no valid centers. The mask is None if all problems have valid centers.
+        The centers are those that the user gives, or rows chosen by k-means++. The mask is true for a problem in which
+        this fast form of k-means++ fails, for example because fewer than C rows are different; its centers in the
+        result are meaningless, and the caller fits it by `KMeans`. The mask is None if the user gives the centers.
         X: rows of these problems    offsets (b + 1,): problem i has the rows offsets[i] … offsets[i + 1] − 1 of X
-        weights: weights of the rows of X, or None    first: index of the first of them among all problems of the call
+        weights: weights of the rows of X, or None    first: index of the first of the b problems among all problems
         """
         if isinstance(self.init, np.ndarray):
             return self.init[first : first + len(offsets) - 1], None

@@ -42,10 +42,12 @@ from cprime.sources.kinds import library_of
 PARAMETERS, SUMS = 3, 5
 # Copies of the parameters, and of the sufficient statistics, at a time if M-steps overwrite these statistics.
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3
-_TABLE_ENTRY = 16  # Bytes per entry of a table of costs while a thread computes it.
+_TABLE_ENTRY = 16  # Bytes per entry of a table of costs (of rows under components) while a thread computes it.
 _LIST_ENTRY = 39  # Temporary bytes per entry of the neighbor lists during their update.
-_LIST_ROWS = 65536  # Number of components whose neighbor lists are computed together from the earlier lists.
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # Bytes per pair of components for its mean cost; most pairs at a time.
+_LIST_ROWS = 65536  # Largest number of components whose neighbor lists are updated at a time.
+# Neighbor lists of some models are found from the mean cost of each component for the points of each other one: bytes
+# for such a pair of components, and largest number of pairs that are computed at a time.
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24
 _MARGINALS = 100 * 10**6  # Largest size in bytes of tables of marginal densities, which rows with missing values need.
 _FIXED = 3 * 2**20  # Bytes of temporary arrays of compiled kernels, of samples and of Python objects.
 _SMALL = 32  # Least number of features of the small models from whose sizes those of a large model are extrapolated.
@@ -154,7 +156,7 @@ class Sizes(NamedTuple):
     by_distances: whether neighbor lists are computed from distances between centers, not from mean costs
     steady: whether the transformed rows of a chunk stay in memory from one pass to the next
     kernels: whether compiled kernels compute the costs; if not, rows are copied in double precision
-    n_numbers: count of numbers per pair of row and component in tables of costs; 0 if the model has no such tables
+    n_numbers: how many numbers a table of costs has for each row and component; 0 if the model has no such tables
     """
 
     component: float

@@ -31,15 +31,19 @@ from cprime.seeding.random_rows import draw_rows
 logger = logging.getLogger("cprime")
 
 CANDIDATES = 16  # Number of nearest centers (candidates) of a point, one of which it is assigned to at first.
-_LISTED = 4  # Number of entries of a center's neighbor list that are searched for each candidate to be found.
+_LISTED = 4  # To find K candidates of a point, the first 4 K neighbors in the list of its nearest center are searched.
 _ACCURACY = 1e-4  # Largest relative excess of the cost of an assignment over the least possible cost.
 _LARGE = 2**24  # Least N·C of large problems (N points, C clusters), whose iterations end earlier.
 _MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # Large problems: most iterations, and relative fall of J at which they end.
-_MEDIUM = 2**22  # Largest N·C of problems for which iterations also start from other centers, and are then refined.
+# Largest N·C (points × clusters) for which iterations start also from other centers than those of the fit without
+# bounds, and the best result is refined.
+_MEDIUM = 2**22
 _SMALL = 2**16  # Largest N·C of small problems (N points, C clusters), which have more random starts.
 _STARTS, _FEW_STARTS = 8, 4  # Number of random starts for N·C (points × clusters) up to 2¹⁶, and up to 2²².
-_FINE = 1e-6  # Relative accuracy of assignments, and relative fall of J at the end of iterations, in refinements.
-_FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize the sum of distances end.
+# Relative accuracy of assignments, and relative fall of J at which iterations end, for iterations from centers that the
+# user gives, and for the refinement of the best result.
+_FINE = 1e-6
+_FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize a sum of distances end.
 _MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
@@ -132,9 +136,9 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
 def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, Any]) -> _Balanced:
     """Return the best assignment within the bounds that iterations from several starting centers find.
 
-    The iterations start from `centers` (C, D), the result of a fit without bounds. If the problem is not large, other
-    iterations start from the centers that the user gives, or from random rows and k-means++, and the result of least J
-    is refined.
+    The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²² (`_MEDIUM`),
+    other iterations start from the centers that the user gives, or from random rows and k-means++, and the result of
+    least J is refined by iterations with narrow tolerances.
     measured: dictionary with the labels and the neighbor lists of the fit without bounds
     """
     C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
@@ -169,11 +173,16 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
 def _starts(
     k_means: Any, data: Data, options: "_Options", fine: "_Options"
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
-    """Yield pairs: starting centers (C, D), and a tuple of options for the runs of iterations that follow one another.
+    """Yield pairs: starting centers (C, D), and a tuple with the options of each run of iterations from them.
 
-    Some iterations minimize the sum of distances first, because these find other optima than iterations that minimize
-    the sum of squared distances; from random rows they often find better ones.
-    options: usual options    fine: options of accurate iterations
+    A second run continues from the centers of the first. The pairs depend on the argument `init` of the estimator:
+
+    - If it gives centers, two pairs have these: one run with `fine`, and one that minimizes the sum of distances.
+    - Otherwise four or eight pairs alternate: random rows, with a first run that minimizes the sum of distances and a
+      second one with `options`; and centers by k-means++, with one run with `options`. Data in chunks have no pairs.
+
+    Minimizing distances leads to other optima than squared distances do, from random rows often to better ones.
+    options: usual tolerances    fine: the same options with narrower tolerances
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
@@ -199,7 +208,7 @@ class _Options(NamedTuple):
     """Options of iterations of k-means with bounded cluster sizes.
 
     lower, upper (C,): least and greatest number of points of each cluster
-    weights (N,): weights of the points, or None
+    weights (N,): weights of the points, or None    max_iter: maximum number of iterations
     tol: iterations end if the relative fall of J is at most this
     accuracy: largest relative excess of the cost of an assignment over the least possible cost
     metric: "euclidean" or "cosine"
@@ -220,7 +229,8 @@ class _Options(NamedTuple):
 class _Candidates:
     """Search of the K nearest centers of each point, which are the candidates in assignments within the bounds.
 
-    The search compares a point with all centers, or with the neighbor list of its nearest center so far.
+    The search compares a point with the neighbor list of its nearest center so far. Without lists, or if these are
+    shorter than twice K, it compares the point with all centers.
     lists (C, G): the G neighbors of each center, or None    nearest (N,): nearest center of each point, or None
     n_candidates: K
     prices (C,): numbers added to the costs of clusters so that sizes are within the bounds, from the last assignment;
@@ -307,7 +317,7 @@ def _means(found: LabeledSums, centers: Floats, metric: str) -> Floats:
 def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:
     """Return the assignment of points to these centers that has the least cost within the bounds of cluster sizes.
 
-    Its `counts` are left empty: they are computed together with the next centers.
+    The field `counts` of the result is an empty array; `_alternate` replaces it by the weights of the clusters.
     If no assignment of points to their candidates is within the bounds, the number of candidates per point is
     multiplied by four, for all later assignments too.
     """

@@ -18,7 +18,11 @@ except ImportError:  # The installed scikit-learn is older than version 1.9.
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that only calls `fit`, so that call stacks are as deep as with scikit-learn 1.9."""
+        """Decorate `fit` without a change of what it does: replacement of scikit-learn's decorator of this name.
+
+        It returns a function that calls `fit`, not `fit` itself, so that call stacks are as deep as with scikit-learn
+        1.9, where the decorator also adds one call.
+        """
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:

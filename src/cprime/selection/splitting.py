@@ -44,17 +44,19 @@ class Splitter(NearestCenter, Clusterer):
     _log = __name__  # name of the logger for the rounds; the fits within a round use other loggers
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """Return the urgency of a cluster's split, and new centers (k, D), k ≤ most; None for these if it is not split.
+        """Return the benefit of a cluster's split, and the new centers (k, D), k ≤ most; 0 and None if it is not split.
 
-        Clusters of greater urgency are split first.
+        The benefit is the decrease of BIC (X-means), or 1 − p with the p-value of the test of Gaussianity (G-means).
+        Clusters of greater benefit are split first.
         cell: points of the cluster    most: largest number of new centers
         """
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """Return the advantage, such as the decrease of BIC, of a merge of two clusters; they are merged if positive.
+        """Return the benefit of a merge of two clusters, which are merged if it is positive.
 
-        both: the points of both clusters, as one cell
+        It is the decrease of BIC (X-means), or p − alpha with the p-value of the test of Gaussianity of all their
+        points (G-means).    first, second: points of each cluster    both: the points of both, as one cell
         """
         raise NotImplementedError
 
@@ -192,7 +194,12 @@ class Splitter(NearestCenter, Clusterer):
         return cells(data.points, data.weights, labels, len(centers))
 
     def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """Return the centers after the most urgent splits, at most `max_clusters` centers; None without a split."""
+        """Return the centers after one round of splits, at most `max_clusters` centers; None if no cluster is split.
+
+        A cluster is split if the test or the criterion of the subclass (`_division`) says so. Splits are made in the
+        order of their benefit: decrease of BIC (X-means), or 1 − p-value (G-means). A split into more centers than
+        `max_clusters` leaves is omitted. The centers that remain come first, then those of the split clusters.
+        """
         room = self.max_clusters - len(centers)
         wanted = []
         for c, cell in enumerate(self._clusters(data, centers)):
@@ -208,9 +215,10 @@ class Splitter(NearestCenter, Clusterer):
         return np.concatenate([centers[kept], *new]) if new else None
 
     def _join(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """Return the centers after merges of neighboring clusters, the best pairs first; None if there is no merge.
+        """Return the centers after merges of neighboring clusters, at least `min_clusters`; None if there is no merge.
 
-        The neighbor of a cluster is the one whose center is second nearest to most of its points.
+        Pairs are merged in the order of their benefit (`_better_joined`), and each cluster at most once. The neighbor
+        of a cluster is the one whose center is second nearest to most of its points.
         """
         C = len(centers)
         if self.min_clusters >= C or C == 1:

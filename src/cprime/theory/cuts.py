@@ -27,8 +27,9 @@ _SUPPORT = 1e-3
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts: pair and triangle inequalities between entries of the matrix of a partition.
+    """Cuts: inequalities between entries of the matrix Z of a partition, written for Y_ij = Z_ij / (s_i s_j).
 
+    A pair is Y_ij <= Y_ii, a triangle Y_ij + Y_ik <= Y_ii + Y_jk; s_i is the square root of the weight of row i.
     i, j, k (n_cuts,): indices of the rows in each inequality; k is −1 for a pair
     """
 
@@ -61,9 +62,9 @@ class Cuts:
         return (self.i.astype(np.int64) * n + self.j) * (n + 1) + self.k + 1
 
     def matrix(self, roots: Floats) -> sparse.csr_array:
-        """Return the matrix A (n_cuts, n²) of coefficients, where each cut is the inequality <A_row, Z> <= 0.
+        """Return the coefficients A (n_cuts, n²) of the cuts: cut m is the inequality Σ_ij A_m,ij Z_ij <= 0.
 
-        Z (n, n) is the matrix of a partition. Rows of A are divided by their Euclidean lengths.
+        Z (n, n) is the matrix of a partition, and A_m,ij the entry i n + j of row m. Rows of A have Euclidean length 1.
         roots (n,): square roots of the weights of the n rows of data
         """
         n, m = len(roots), len(self)
@@ -83,11 +84,16 @@ class Cuts:
         return made
 
     def combination(self, factors: Floats, roots: Floats) -> tuple[Floats, Floats, int]:
-        """Return A = Σ f_m A_m (n, n) over the cuts <A_m, Z> <= 0, and two values that bound its rounding error.
+        """Return A = Σ_m f_m A_m (n, n), the weighted sum of all cuts, and two values that bound its rounding error.
 
-        These are Σ f_m |A_m| (n, n), and the greatest number of cuts in which an entry of Z occurs. The lower bound of
-        J is computed from A.
-        factors (n_cuts,): f_m    roots (n,): square roots of the weights of the n rows of data
+        Z (n, n) is the matrix of a partition of n rows: Z_ij = s_i s_j / W_c if rows i and j are in the same cluster c
+        of weight W_c, otherwise 0; s_i² is the weight of row i. Cut m is the inequality <A_m, Z> = Σ_ij A_m,ij Z_ij
+        <= 0, where A_m (n, n) is row m of `matrix`. So <A, Z> <= 0 holds as well; the lower bound of J uses this.
+
+        The other two values are B = Σ_m f_m |A_m| (n, n), with absolute values of entries, and the greatest number k of
+        nonzero terms in the sum of any entry. The rounding error of A_ij is at most about k u B_ij, where u is the unit
+        roundoff.
+        factors (n_cuts,): f_m >= 0    roots (n,): s_i
         """
         n = len(roots)
         if not len(self):
@@ -100,7 +106,8 @@ class Cuts:
 def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
     """Return the new cuts (inequalities) that Z (n, n) violates most, the most violated first.
 
-    Z approximates the matrix of a partition, for which all cuts hold.
+    Z approximates the matrix of a partition, for which all cuts hold. The violation of a cut is the excess of its left
+    side over its right side.
     roots (n,): square roots of the weights    known: cuts that are left out    most: maximum length of the result
     """
     n = len(Z)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cprime.theory.mixtures import Floats
 from cprime.theory.verified import UNIT
 
-_PER_LOOK = 4096  # number of assignments of rows to clusters between two readings of the clock
+_PER_LOOK = 4096  # number of tried assignments of a row to a cluster between two readings of the clock
 
 
 class _OutOfBudgetError(Exception):

@@ -217,7 +217,10 @@ def _expectation(
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return the function with a memory: a call with the same array as the last call returns the stored result."""
+    """Return `function` with a memory of one result: a call with the same array object as the last call returns it.
+
+    A call with any other array, also one with equal entries, computes the result and stores it.
+    """
     known: list[tuple[Floats, Floats]] = []
 
     def found(X: Floats) -> Floats:
@@ -235,8 +238,9 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     the conditional entropy. The others are w_b KL(Q_b‖P_b): the share w_b of component b times the divergence of its
     density P_b from its part Q_b of the data.
 
+    log_p (n, C): log P_b(x)    log_q (n,): log Q(x)    log_alpha (C,): log of the weights α_b    shares (C,): w_b
     The columns of the entropy H(w) and of w_b KL(Q_b‖P_b) also contain the effect of the sampling error of the shares
-    w, to first order.
+    w, to first order, so that the confidence intervals of their means include it.
     """
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)

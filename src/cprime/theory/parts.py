@@ -1,7 +1,8 @@
 """Division of rows into parts for lower bounds: the sum of the least J of all parts is at most J* of all rows.
 
 The bound is good if each part is a small copy of the whole (anticlustering): every cluster has the same share of rows
-in each part, and the mean of these rows is that of the cluster. Otherwise parts gain by means of their own.
+in each part, and the mean of these rows is that of the cluster. Otherwise the clusters of a
+part have other means than those of all rows, which lowers J of the part, and with it the bound.
 """
 
 from time import monotonic
@@ -22,7 +23,7 @@ def divide(
     """Return n_parts arrays of row indices, ascending: a division of the rows in which parts are small copies of all.
 
     U (n, D): rows times square roots of weights    labels (n,): clusters of a good partition
-    rng: random numbers, by which the division is drawn before rows are swapped
+    rng: random numbers for the first division, and for the pairs of parts between which rows are swapped
     deadline: a value of `time.monotonic`, after which no rows are swapped
     """
     order = np.lexsort((_positions(U, labels), labels))

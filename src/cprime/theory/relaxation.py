@@ -32,7 +32,8 @@ _PLAIN, _WITH_CUTS = 40, 10
 _ROUNDS = 40  # Maximum number of times that cuts (inequalities) are added.
 _NEW_CUTS = 3000  # Maximum number of cuts (inequalities) that are added at a time.
 _INNER = 10  # Number of gradient steps of the projection on the set of matrices that satisfy the cuts (inequalities).
-# Iterations end if the bound increases by less than this share of J: between two evaluations, and by new cuts.
+# Iterations without cuts (inequalities) end if the bound increases by less than the first share of J between two
+# evaluations; cuts are added no more if the last ones increased the bound by less than the second share of J.
 _STALLED = 2e-4, 1e-5
 _BALANCE = 4.0  # The penalty is changed if one of the primal and dual residuals exceeds this multiple of the other.
 _POWER = 20  # Number of power iterations for the largest eigenvalue of the matrix of cuts.
@@ -80,7 +81,8 @@ class Relaxation:
         """Increase `bound`, in place, until it is below `inertia` by at most the share tol, it stalls, or time is over.
 
         inertia is the error J of the given labels.
-        until, deadline: values of `time.monotonic` at which iterations end; the first ones are made even after `until`
+        until, deadline: values of `time.monotonic`. Time is over at the earlier of both; but the iterations up to the
+        first evaluation of the bound end only at `deadline`, so that there is a bound even if `until` has passed.
         """
         if self._level <= 0:
             return

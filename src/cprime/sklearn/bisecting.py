@@ -27,7 +27,7 @@ from cprime.sklearn.nearest import Distances, weighted
 from cprime.sklearn.parameters import with_generator
 from cprime.sources import as_matrix
 
-_AT_ONCE = 2**21  # Largest number of values (rows · columns) for which one call of compiled code runs k-means.
+_AT_ONCE = 2**21  # Largest number of values (rows · columns) of a cluster that one call of compiled code splits in two.
 
 
 class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
@@ -135,7 +135,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     def _two_means(
         self, points: Rows, weights: NDArray | None, start: NDArray
     ) -> tuple[float, NDArray, NDArray, NDArray]:
-        """Make a k-means of some rows from two starting centers (2, D).
+        """Run k-means on some rows from two starting centers (2, D), up to `max_iter` iterations.
 
         Returns J, labels (n,), centers (2, D), and squared distances (n,) of the rows to their centers.
         """

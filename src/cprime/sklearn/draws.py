@@ -24,7 +24,11 @@ _MOST_EVEN = 2**20
 
 
 class Draws:
-    """Mixin for a k-means class of scikit-learn that computes scikit-learn's initial centers in less time."""
+    """Mixin for a k-means class of scikit-learn: the same initial centers as scikit-learn's, computed in less time.
+
+    It overrides scikit-learn's method `_init_centroids`. k-means++ of float64 arrays is computed by `Greedy`, which
+    makes the same random draws; all other initializations run scikit-learn's method.
+    """
 
     n_clusters: int
     init: Any
@@ -40,7 +44,11 @@ class Draws:
         init_size: int | None = None,
         n_centroids: int | None = None,
     ) -> NDArray:
-        """Return the initial centers (C, D) that scikit-learn's method of this name returns for these arguments."""
+        """Return the initial centers (C, D) that scikit-learn's method of this name returns for these arguments.
+
+        C is `n_centroids`, or `n_clusters` if that is None. If `init_size` is less than the number of rows, the centers
+        are chosen from a random sample of this size.
+        """
         if not draws_here(X, init, sample_weight):
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
@@ -53,7 +61,8 @@ class Draws:
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
         """Return a context manager that yields the random generator for `self.random_state`.
 
-        If `init` is a function, the generator is not reused by later fits, because the function may store it.
+        If `init` is a string and `random_state` an int, it is an existing generator that is seeded again, which saves
+        time. If `init` is a function, it is a new generator, because the function may store it.
         """
         return (
             drawing(self.random_state)
@@ -63,16 +72,19 @@ class Draws:
 
 
 def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
-    """Return whether `Greedy` (k-means++) can compute this initialization with the same draws as scikit-learn."""
+    """Return whether `Greedy` (k-means++) can compute this initialization with the same draws as scikit-learn.
+
+    It can if `init` is "k-means++", X is an array of float64, and scikit-learn is not newer than version 1.9.
+    """
     named = isinstance(init, str) and init == "k-means++"
     doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
     return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """Return a context manager that yields a random generator; it must be used only in the `with` block.
+    """Return a context manager that yields a random generator for use in the `with` block only.
 
-    random_state: as in scikit-learn; an int is the seed
+    Other code may seed and use the same generator afterwards.    random_state: as in scikit-learn; an int is the seed
     """
     if isinstance(random_state, Integral):
         return seeded(int(random_state))

@@ -24,12 +24,13 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Largest product rows · features · clusters · log clusters for which a fit starts as in scikit-learn, with full search.
+# Largest product rows · features · clusters · (2 + log clusters) for which k-means++ is that of scikit-learn, and the
+# search of the fit is full.
 SAME_DRAWS = 2**27
 
 
 def is_small(X: Any, n_clusters: int) -> bool:
-    """Return whether the rows X (n, D) are so few that the initialization is scikit-learn's k-means++."""
+    """Return whether the rows X (n, D) are so few that k-means++ is computed with the random draws of scikit-learn."""
     return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
@@ -111,7 +112,10 @@ def start_of(
 
 
 class Printer:
-    """Callback that writes scikit-learn's output for `verbose=1` to standard output."""
+    """Callback that writes scikit-learn's output for `verbose=1` to standard output.
+
+    least_shift: squared shift of all centers together [data unit²] up to which an iteration is reported as converged
+    """
 
     def __init__(self, least_shift: float):
         self.least_shift = least_shift

@@ -170,8 +170,9 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _step(
         self, centers: Floats, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[Floats, float]:
-        """Update the centers (C, D), which are running means, by a batch of rows X, then move centers of low weight.
+        """Update the centers (C, D), which are running means, by a batch of rows X with their weights (n,) or None.
 
+        Then, in some of the calls, at the same ones as in scikit-learn, centers of low weight move to random rows.
         Returns the new centers and J, the weighted sum of squared distances of the batch to the centers before.
         """
         rows = as_rows(X)

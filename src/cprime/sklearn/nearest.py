@@ -82,10 +82,11 @@ class Distances(CheckedOnce, TransformerMixin):
     def _training_data(
         self, X: Any, sample_weight: Any, reset: bool = True, keeps: Callable[[Any], bool] = lambda X: False
     ) -> tuple[Any, NDArray | None]:
-        """Return rows and weights after scikit-learn's checks. Rows are an array, CSR, or of a narrow type.
+        """Return the rows and their weights (n,) or None after scikit-learn's checks.
 
-        keeps: function of X that returns whether rows of a narrow type (uint8, float16 …) stay in this type in memory,
-        with the same results
+        The rows are a float array, a CSR array, or `StoredRows` of a narrow type (uint8, float16 …).
+        keeps: function of X that returns whether rows of a narrow type stay in this type in memory; it must return
+        False if results would differ from those of converted rows
         """
         dtypes = [np.float64, np.float32]
         X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")

@@ -36,12 +36,16 @@ def with_generator(method: Method) -> Method:
 
 
 class CheckedOnce:
-    """Mixin for an estimator of scikit-learn that does not check the same parameter values again."""
+    """Mixin for an estimator of scikit-learn that checks each combination of parameter values only once per process."""
 
     _parameter_constraints: dict[str, Any]
 
     def _validate_params(self) -> None:
-        """Validate the parameters as scikit-learn does, but skip values that have passed before."""
+        """Validate the parameters as scikit-learn does, unless an estimator of this class with equal ones has passed.
+
+        Parameters are always validated if one of them is neither a string nor a number, a bool or None. The cache is
+        emptied when it has 1024 combinations of values.
+        """
         values = [getattr(self, name, None) for name in self._parameter_constraints]
         kinds = [type(value) for value in values]
         if not all(kind in _SIMPLE for kind in kinds):

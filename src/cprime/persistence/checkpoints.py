@@ -34,7 +34,7 @@ logger = logging.getLogger("cprime")
 
 FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
-_SHARE = 0.02  # largest share of the fit's run time that may be spent on writing states
+_SHARE = 0.02  # largest share of a fit's run time that may be spent on writing its states to the checkpoint
 _KEPT_STATES = 2
 _LARGE = 2**22  # Total size [bytes] of files above which they are removed in a background thread.
 _OURS = re.compile(
@@ -42,7 +42,7 @@ _OURS = re.compile(
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # Names of the arrays of the data that a checkpoint may contain.
-# Names of the fitted attributes from which a warm start continues in all model families. Each family has more of them.
+# Names of the fitted attributes that a warm start needs for all families of mixtures; each family needs others, too.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 # Entries of a fit's description that may differ in the resumed fit.
@@ -104,7 +104,7 @@ class Checkpoint:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """Write a new state and delete all but the newest two; skipped if writing takes over 2 % of the run time."""
+        """Write a state and delete all but the newest two; skip this if the last took over 2 % of the time since."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -133,10 +133,7 @@ class Checkpoint:
         self._cost = self._last - start
 
     def end(self, write_model: Any) -> None:
-        """Replace all states by the model of the completed fit.
-
-        write_model: function that writes the fitted model to the path with which it is called
-        """
+        """Replace all states by the model of the fit, which the function `write_model` writes to a given path."""
         self.wait()
         write_model(self.folder / MODEL)
         _remove_all([path for path in self.folder.iterdir() if path.name not in (MODEL, FIT)])
@@ -236,7 +233,11 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def standing(path: Path) -> tuple[int, Runs | None]:
-    """Return the number of states in a folder, and the newest complete state without the points' active sets."""
+    """Return the number of states in a checkpoint folder, and the newest one whose head can be read, to describe it.
+
+    The number includes incomplete and damaged states. The head file of a state has everything but the active sets of
+    the points, which are neither read nor checked. The second value is None if no state has a readable head.
+    """
     states = _states(path)
     for _, place in reversed(states):
         try:

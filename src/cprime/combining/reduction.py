@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cprime.em.joins import sums_by
 from cprime.kernels import Dense
 
-_NEAR = 16  # Number of nearest components with which the join of a component is evaluated.
+_NEAR = 16  # Number of near components of each component; costs are computed only for joins with these.
 # Maximum number of entries of covariance matrices that are computed at a time.
 _VALUES = 2**20
 _MOST_REGROUPS = 100

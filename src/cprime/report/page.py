@@ -59,7 +59,7 @@ def render(
     """Return the HTML page of a report as one string.
 
     evidence, other: results of the model and of the compared model, or None    pictures: None if rows are not images
-    places (m, 3): x, y and radius of the shown clusters    values: results of the other files by name
+    places (m, 3): x, y and radius of the shown clusters    values: results of this package's other files by name
     begin: start time of the report, from `perf_counter`
     """
     found: ClusterProperties = values["clusters"]

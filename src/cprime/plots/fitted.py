@@ -73,10 +73,11 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
-    """Return a copy of the estimator that predicts with the parameters of `model`.
+    """Return a copy of a fitted estimator that predicts with the parameters of `model`, those of an iteration.
 
     For k-means, σ² = J/(DN) is computed from J, the sum of squared distances of the rows X to the nearest centers:
-    eq. (14) of Lücke & Forster. The fit history is not changed.
+    eq. (14) of Lücke & Forster. X and sample_weight are used only for this. Other attributes, such as `history_`, are
+    those of the estimator.
     """
     view = without_names(estimator)
     if not hasattr(estimator, "predict_proba"):

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 
-_LOOKED_AT = 6  # number of last iterations to which the trend is fitted
+_LOOKED_AT = 6  # number of last iterations to whose changes (values compared with tol) a line is fitted
 
 
 class Pace:

@@ -19,7 +19,9 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # font size in points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
-_HIGH = 2.0  # A label is right of a curve's first point if J there exceeds the lowest J by more [%], else above it.
+# A label is right of the first point of its curve if J there exceeds the lowest J of all curves by more than this [%],
+# otherwise above the point.
+_HIGH = 2.0
 _COLUMNS = 1.6  # Number of columns of the codebook's picture divided by its number of rows.
 
 

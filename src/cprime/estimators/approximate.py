@@ -69,6 +69,6 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
         points = model.embed(data.take(np.sort(rows)).X)
         # Active sets of all components (C′ = C) need no search, so only the search for the best component is checked.
         kept = ActiveSet(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))
-        # `certify` measures the loss of free energy F for a given scale of the costs, and the excess of J for None.
+        # With a scale of the costs (mixtures), `certify` measures the loss of F; with None (k-means), the excess of J.
         scale = model.scale if hasattr(self, "means_") else None
         return full.certify(points, kept, nearby.components, scale)

@@ -92,7 +92,7 @@ class Mixture(DensityMixin, Clusterer):
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
-    # Whether init_params="auto" may begin with partitions of the rows that are computed in columns of equal variance.
+    # Whether init_params="auto" may use partitions of rows whose columns were scaled to equal variance.
     _has_diverse_starts: ClassVar[bool] = True
 
     predict = predict

@@ -19,7 +19,8 @@ from cprime.kernels import Dense
 from cprime.seeding.methods import copied
 from cprime.sources import unmasked
 
-# The two meanings of init_params="auto": the starts of `em.diverse_start`, or three initializations in turn (faster).
+# The two meanings of init_params="auto" if there are several starts: initializations of many kinds
+# (`em.diverse_start`), or of three kinds in turn (for large data, because these take less time).
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 

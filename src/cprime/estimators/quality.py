@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-# A partial search is poor, and a warning is issued, if its quality is beyond one of three limits.
+# A partial search is poor, and a warning is issued, if its quality is beyond one of the three limits that follow.
 LEAST_AGREEMENT = 0.9  # A search is poor if it finds the best component of less than this share of points.
 MOST_EXCESS = 0.02  # A search is poor if J exceeds J of the exact nearest centers by more than this share.
-MOST_SHORTFALL = 0.1  # A search is poor if inexact active sets lower the free energy F by more [nats per point].
+MOST_SHORTFALL = 0.1  # A search is poor if it lowers the free energy F by more than this [nats per point].
 
 _log = logging.getLogger("cprime")
 

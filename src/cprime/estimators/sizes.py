@@ -30,7 +30,7 @@ from cprime.seeding.random_rows import draw_rows
 
 logger = logging.getLogger("cprime")
 
-CANDIDATES = 16  # Number of nearest centers (candidates) of a point, one of which it is assigned to at first.
+CANDIDATES = 16  # Number of nearest centers of a point to one of which it is assigned; more if sizes do not allow it.
 _LISTED = 4  # To find K candidates of a point, the first 4 K neighbors in the list of its nearest center are searched.
 _ACCURACY = 1e-4  # Largest relative excess of the cost of an assignment over the least possible cost.
 _LARGE = 2**24  # Least N·C of large problems (N points, C clusters), whose iterations end earlier.

@@ -195,7 +195,8 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
 def _origins(start: _Start, before: NDArray, labels: NDArray, C: int) -> NDArray[np.int32]:
     """Return, for each of the C clusters, the id of the former cluster that it continues, or −1 if it is new: (C,).
 
-    A cluster continues a former cluster if they share more than half of the points of either, or if both are empty.
+    A cluster continues a former cluster if the points that both have are more than half of the points of the one or of
+    the other, or if both are empty.
     start: relation of the starting centers to the former clusters
     before (N,): nearest former cluster of each point    labels (N,): clusters after the update
     """

@@ -33,7 +33,8 @@ class Cell(NamedTuple):
     def is_one(self) -> bool:
         """Return whether all points coincide, so that the cluster cannot be split.
 
-        Points coincide up to the least squared distance that their data type represents.
+        Points count as coincident if their squared distances are below the least number that computations resolve in
+        their data type.
         """
         return self.points.extent()[1] < LEAST[self.points.dtype]
 

@@ -153,7 +153,7 @@ class Splitter(NearestCenter, Clusterer):
     def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
         """Fit k-means, or k-means-C′ if n_active = C′ > 1, from initial centers (C, D), and return the fit.
 
-        changes: arguments of the fit other than those of this estimator
+        changes: arguments of the fit that replace those of this estimator, such as `tol`
         """
         C = len(centers)
         centers = np.asarray(centers, dtype=data.points.dtype)

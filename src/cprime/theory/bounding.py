@@ -25,7 +25,7 @@ _FEW = 24  # Most distinct rows for which branch and bound is tried; its time gr
 _ASSIGNMENTS = 2_000_000  # Maximum number of assignments of a row to a cluster that branch and bound tries.
 # Estimated seconds of an iteration of the semidefinite relaxation, divided by the cube of the number of rows.
 _SECONDS = 0.02 / 500**3
-_ITERATIONS = 60  # Rows are divided into parts so small that this number of iterations takes half of the time limit.
+_ITERATIONS = 60  # Parts of the rows are so small that 60 iterations of all relaxations take half of the time limit.
 _SHARE = 0.5  # Share of the time limit that is planned for 60 iterations of the relaxations of all parts.
 # Share of the time for iterations of the relaxation: with several parts, with one part. The rest is for verification.
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
@@ -35,12 +35,13 @@ _PER_CLUSTER = 12  # A part has at least this number of rows for each cluster.
 _BYTES = 200  # Bytes of memory that the relaxation needs, divided by the square of the number of rows.
 # Greatest ratio of two weights for the exact algorithm in one dimension: its sums of 104 bits lose smaller weights.
 _LARGEST_RATIO = 2.0**64
-# Rounding error of the one-dimensional algorithm per row, over Σ w x²: 2^-104 (sums of 104 bits) · 2⁸ (operations).
+# The rounding error of J in the one-dimensional algorithm is at most this number times N Σ w x² for N rows x of weights
+# w: 2^-104 for sums of 104 bits, times 2⁸ for the number of operations.
 _TWOFOLD = 2.0**-96
 # Largest size of the matrix whose eigenvalues give the spectral bound: the lesser of the numbers of rows and columns.
 _WIDEST = 3000
 _STARTS = 20  # Number of initializations of the k-means fit to the solution of the relaxation.
-# Limits of the number of initializations of the k-means fit to the rows, and of this number times N·C·D.
+# Largest number of initializations of the k-means fit to N rows, and largest product of this number and N·C·D.
 _MOST_STARTS, _WORK_OF_STARTS = 50, 20_000_000
 
 

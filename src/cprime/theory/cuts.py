@@ -19,9 +19,9 @@ from scipy import sparse
 from cprime.theory.mixtures import Floats
 
 _MOST_OF_ROW = 2000  # Greatest number of new inequalities Y_ij + Y_ik <= Y_ii + Y_jk (triangles) for one row i.
-# Least violation of a new inequality, divided by the mean diagonal entry of the matrix Y of the partition.
+# Least violation of a new inequality between entries of the matrix Y, divided by the mean diagonal entry Y_ii.
 _LEAST = 1e-4
-# Triangle inequalities of rows i, j are examined if Y_ij is at least this share of Y_ii (Y: matrix of the partition).
+# Triangles Y_ij + Y_ik <= Y_ii + Y_jk are examined if both Y_ij and Y_ik are above this share of Y_ii.
 _SUPPORT = 1e-3
 
 
@@ -106,8 +106,8 @@ class Cuts:
 def violated(Z: Floats, roots: Floats, known: Cuts, most: int) -> Cuts:
     """Return the new cuts (inequalities) that Z (n, n) violates most, the most violated first.
 
-    Z approximates the matrix of a partition, for which all cuts hold. The violation of a cut is the excess of its left
-    side over its right side.
+    Z approximates the matrix of a partition, for which all cuts hold. The violation of a cut is Y_ij − Y_ii (pair) or
+    Y_ij + Y_ik − Y_ii − Y_jk (triangle), where Y is Z divided by the roots of its row's and its column's weights.
     roots (n,): square roots of the weights    known: cuts that are left out    most: maximum length of the result
     """
     n = len(Z)

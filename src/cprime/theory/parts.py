@@ -1,8 +1,8 @@
 """Division of rows into parts for lower bounds: the sum of the least J of all parts is at most J* of all rows.
 
 The bound is good if each part is a small copy of the whole (anticlustering): every cluster has the same share of rows
-in each part, and the mean of these rows is that of the cluster. Otherwise the clusters of a
-part have other means than those of all rows, which lowers J of the part, and with it the bound.
+in each part, and the mean of these rows is that of the cluster. Otherwise the clusters of a part have other means than
+those of all rows, which lowers J of the part, and with it the bound.
 """
 
 from time import monotonic

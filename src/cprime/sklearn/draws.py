@@ -19,7 +19,8 @@ from cprime._utils.random import check_random_state, seeded
 # Latest version of scikit-learn whose random draws are known to equal the draws of this file.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-# Up to this number of equal probabilities p, cumulative sums have errors below p/2, so a product replaces a search.
+# Up to this number n of equal probabilities, the rounding errors of their cumulative sums are below 1/2n. Then the row
+# drawn by a uniform number u is ⌊n u⌋ or a neighbor of it, and no search in the sums is necessary.
 _MOST_EVEN = 2**20
 
 

@@ -239,8 +239,9 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
         """Return the argument `random_state` of cprime's estimator.
 
-        It is 0 for few rows, because the full search draws nothing, and a copy of the generator if `init` is a function
-        that draws from this generator.
+        It is 0 for few rows, because cprime's full search draws nothing. Otherwise it is the int `random_state` of this
+        estimator if that is an int; else the generator `random_state`, or a copy of it if `init` is not a name, because
+        a function `init` draws from the same generator.
         """
         if is_small(X, self.n_clusters):
             return 0

@@ -19,7 +19,7 @@ from cprime.kernels import Dense
 # A result of k clusters is a k-means of 1280 k points, which are drawn from the Gaussians that are combined.
 _DRAWN = 1280
 _MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions, to limit memory.
-# Least number of points drawn from each Gaussian. If so many are too large for memory, the means take their place.
+# Least number of points drawn from each Gaussian. If even these exceed the limit of memory, the means take their place.
 _LEAST_DRAWN = 4
 _STARTS = 4  # Number of initializations of k-means on the means of a mixture.
 

@@ -10,7 +10,7 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-# Least side of a tile in pixels, for which the white space between tiles looks thin.
+# Tiles are enlarged until their sides have at least this number of pixels, so that the space between tiles looks thin.
 _LEAST_SIDE = 16
 _GAP = 2
 

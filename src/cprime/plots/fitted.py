@@ -53,7 +53,7 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
 def accepting(estimator: Any, X: Any) -> Any:
     """Return an estimator that accepts X without a warning about missing column names.
 
-    If X has no column names, it is a copy of the estimator without those of the training data.
+    If X is an array or a list, it is a copy of the estimator without the column names of the training data.
     """
     return without_names(estimator) if isinstance(X, np.ndarray | list) else estimator
 

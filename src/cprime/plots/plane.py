@@ -95,7 +95,10 @@ def proportion(places: NDArray) -> float | None:
 
 
 def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
-    """Set the same scale on both axes, unless the ranges of the points `places` (n, 2) differ by over a factor of 3."""
+    """Set the same scale on both axes, unless the ranges of the points `places` (n, 2) differ by over a factor of 3.
+
+    adjustable: what matplotlib changes for this, the size of the panel ("box") or the limits of the axes ("datalim")
+    """
     if proportion(places) is not None:
         axes.set_aspect("equal", adjustable=adjustable)
 

@@ -48,7 +48,7 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 def panel_grid(ax: Any, count: int, n_columns: int, row_height: float, margin: float) -> tuple[Figure, NDArray]:
     """Return a figure and `count` Axes with common axis limits: the given Axes, or those of a new figure.
 
-    row_height, margin: height of a row of a new figure, and height of the rest [inches]
+    row_height, margin: height of each row of panels in a new figure, and height that is added for all rows [inches]
     """
     if ax is not None:
         return panels(ax, 1, count, 0)

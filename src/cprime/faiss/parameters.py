@@ -35,10 +35,10 @@ def fitted(
 
 
 def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
-    """Return points (m, d) and weights (m,) or None: all or a random sample of `cp.max_points_per_centroid` per center.
+    """Return the training points (m, d) and their weights (m,) or None: all points, or a random sample.
 
-    All points are returned if there are no more than that. Log that points are sampled, and warn if there are fewer
-    than `cp.min_points_per_centroid` for each center.    C: number of centers
+    A sample of `cp.max_points_per_centroid` · C points is drawn if there are more, and this is logged. A warning is
+    logged if there are fewer than `cp.min_points_per_centroid` · C points.    C: number of centers
     """
     n, limit, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:

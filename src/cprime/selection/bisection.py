@@ -33,8 +33,8 @@ class Cell(NamedTuple):
     def is_one(self) -> bool:
         """Return whether all points coincide, so that the cluster cannot be split.
 
-        Points count as coincident if their squared distances are below the least number that computations resolve in
-        their data type.
+        Points count as coincident if all their coordinates differ from those of the first point by less than the
+        smallest difference whose squares do not underflow in sums of their data type (`LEAST`).
         """
         return self.points.extent()[1] < LEAST[self.points.dtype]
 

@@ -13,7 +13,7 @@ from cprime.kernels.measures import Floats, GaussianParameters, Measure
 class CoreRows(Protocol):
     """Protocol of n rows of D numbers, with the attributes and methods that the Python functions around kernels use.
 
-    takes_gaussians: whether kernels compare these rows with Gaussians, and not only with centers
+    takes_gaussians: whether kernels can compute the costs of Gaussians for these rows, not only distances to centers
     searches_cells: whether `CenterCells` can search near centers of these rows
     """
 
@@ -192,7 +192,7 @@ def ids(n_components: int, **arrays: tuple[NDArray[np.int32], int]) -> None:
 
     Wrappers call this function after a compiled kernel has raised an error, because kernels do not name the argument.
 
-    n_components: number of components; a valid id is less
+    n_components: number of components; valid ids are less than this number
     arrays: maps an argument's name to a pair: its array of component ids, and the least id that the array may contain
     """
     for name, (array, least) in arrays.items():

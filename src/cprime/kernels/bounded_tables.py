@@ -37,10 +37,10 @@ def nearest_bounded_by_tables(
 def _settled(
     X: Rows, centers: Floats, bounds: DistanceBounds, moves: Moves, n_threads: int | None
 ) -> tuple[Floats, int]:
-    """Find the nearest centers of n rows at a time by distance bounds; `bounds`, with the labels, is updated in place.
+    """Find the nearest centers of n rows by distance bounds; update in place the bounds and labels in `bounds`.
 
     First the distances to the previous nearest centers are evaluated, then those to other centers that have their own
-    bound and are not excluded by it, and at last all distances of rows for which the bounds do not suffice.
+    bound that does not exclude them, and at last all distances of rows for which the bounds do not suffice.
     Returns squared distances (n,), and the number of evaluated distances.
     """
     n, C, n_others = len(X), len(centers), bounds.others.shape[1]

@@ -69,9 +69,9 @@ def nearest_bounded(
     centers (C, D)    bounds: lower bounds, and the nearest center bounds.labels[n] of each row, before and after
     moves: upper bounds of the distances by which centers moved since `bounds` were computed
     Returns squared distances (n,) to the nearest centers, and the number of evaluated distances. Labels and distances
-    are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distances to its
-    previous center and to those of bounds.others that are not excluded are evaluated. If the common bound does not
-    exclude the remaining centers, all C are evaluated.
+    are the same as those of the exact search `nearest`; ties are resolved by id. For each row, the distance to its
+    previous center is evaluated, and the distances to those of its centers bounds.others that their own bounds do not
+    exclude. If the common bound does not exclude the remaining centers, all C are evaluated.
     """
     centers = check.matrix(centers, "centers", X, 1)
     n, C = len(X), len(centers)

@@ -80,7 +80,7 @@ def search_cells(
     n, n_cells = cells.shape
     kept = np.full((n, n_kept), -1, dtype=np.int32)
     squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
-    # If a bound overflows or is NaN, the comparison below excludes no cell, so such errors are ignored.
+    # A bound that overflows or is NaN excludes no cell in the comparison below, so NumPy need not warn of it.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
     n_distances = n * len(between) + improve(np.arange(n), cells[:, 0], kept, squares)

@@ -65,7 +65,8 @@ class DiagonalMarginals(TabulatedCosts):
         """Return the costs (n, m) of n rows under the m components `ids`.
 
         terms (n, 3 D): numbers from which costs are computed: y = x − origin, y², and the mask of observed values
-        weights: coefficients (m, 3 D) of these numbers, and the mask (m,) of components for which they lose precision
+        weights: coefficients (m, 3 D) of these numbers in the costs, and the mask (m,) of components whose costs are
+        computed from differences x − μ instead, because sums of these numbers would lose precision
         """
         costs: Doubles = Dense(terms).products(weights[0], n_threads=1).astype(np.float64, copy=False)
         numbers = np.arange(len(self.centers))[ids]
@@ -137,8 +138,9 @@ class DiagonalMarginals(TabulatedCosts):
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
         """Compute an exact E-step over all C components.
 
-        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns for
-        all components counts (C,), first and second moments (C, D) about the means, as a tuple.
+        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns a
+        tuple of sums over rows, weighted by `weight` and responsibilities, of all components: counts (C,), and moments
+        about the means, first (C, D) and second (C, D).
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
         moments: whether counts and moments are computed; if not, they are zeros
         """

@@ -52,8 +52,8 @@ def posterior_twin(
 ) -> None:
     """Compute responsibilities ∝ exp(scale · values) of every row in NumPy; write them to `responsibilities` (n, H).
 
-    Also write the logarithm of each row's sum to `log_sum`, and the mean values to `mean`. The greatest exponent of
-    each row is subtracted to prevent overflow.
+    Also write the logarithm of the sum of exp(scale · values) of each row to `log_sum`, and the mean of its values,
+    weighted by the responsibilities, to `mean`. The greatest exponent of each row is subtracted to prevent overflow.
     """
     a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
@@ -289,7 +289,8 @@ def respond_twin(
     degrees of freedom `dof` (None for Gaussians). X (n, D): rows, of weights `sample_weight` (n,)
     For every row, the best component is written to `labels`, log Σ_c exp(−cost/2) to `log_sum`, the mean cost to `mean`
     and, unless None, all responsibilities to `responsibilities` (n, C). Unless None, sums per component are added to
-    `counts`, `first` and `second`, and for t distributions to `tails` (2, C) and `row_weights` (n,); see `Responses`.
+    `counts`, `first` and `second`. For t distributions, the sums `shares` and `logs` are added to the two rows of
+    `tails` (2, C), and a sum for each row to `row_weights` (n,). The sums are defined in the class `Responses`.
     """
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)

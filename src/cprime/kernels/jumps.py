@@ -27,6 +27,9 @@ from cprime.kernels.measures import Floats
 # Lloyd's steps end if a step lowers the error J by at most this share of J. First number: for the steps after a jump.
 # Second number: for the steps before single jumps are tried, when all jumps that certainly lower J have been made.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
+# Maximum number of Lloyd's steps after jumps, and of rounds of several jumps that certainly lower J.
+# Number of centers nearest to each center of a jump that Lloyd's steps also move. A single jump is tried only if the
+# predicted decrease of J by the division of a cluster is at least 0.3 of the increase by the removal of a center.
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.
@@ -117,7 +120,7 @@ class _JumpProspects(NamedTuple):
 
 
 class _Jumps(NamedTuple):
-    """Search for better centers of rows X by jumps, in NumPy; w (n,): weights of the rows."""
+    """Search for better centers of rows X by jumps (moves of a center to another cluster). w (n,): weights of rows"""
 
     X: Any
     w: NDArray[np.float64]

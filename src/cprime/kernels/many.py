@@ -20,8 +20,8 @@ class LloydResult(NamedTuple):
 
     centers (B, C, D): final centers    labels (N,) int32: nearest final center of each row, counted within its problem
     squares (N,): squared distances to these centers
-    n_iterations (B,): number of iterations of each problem, or −1 if it was omitted, or if a cluster became empty. If
-    it is −1, the other results of the problem are undefined.
+    n_iterations (B,): number of iterations of each problem, or −1 if the problem was omitted or one of its clusters
+    became empty. The other results of a problem with −1 are undefined.
     """
 
     centers: Floats
@@ -163,8 +163,8 @@ def lloyd_many(
     A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
     centers) changes by no more than the share `tol` of J.
     offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1    centers (B, C, D): initial centers
-    least_shift: if it is given, a problem has converged, in place of the condition on J, if the sum of squared shifts
-    of its centers in an iteration is at most this [data unit²]
+    least_shift: None, or a limit that replaces the condition on J: a problem has converged if the sum of squared shifts
+    of its centers in an iteration is at most this limit [data unit²]
     omitted (B,): mask of problems that are not computed, or None
     """
     offsets, sample_weight = _problems(X, offsets, sample_weight)
@@ -196,8 +196,8 @@ def lloyd(
 
     Returns a `LloydRun`, or None if a cluster becomes empty.
     tol: the run has converged if J changes by at most this share of J, or if no row is reassigned
-    least_shift: if given, the run has converged, in place of the condition on J, if the sum of squared shifts of the
-    centers in an iteration is at most this [data unit²]
+    least_shift: None, or a limit that replaces the condition on J: the run has converged if the sum of squared shifts
+    of the centers in an iteration is at most this limit [data unit²]
     """
     final = check.matrix(centers, "centers", X, 1).copy()
     weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
@@ -226,11 +226,14 @@ def lloyd_twin(
     n_moved: NDArray,
     n_threads: int,
 ) -> tuple[int, bool]:
-    """Make all Lloyd iterations of one problem X (n, D) in NumPy, with at most `max_iter` iterations.
+    """Make all Lloyd iterations of one problem X (n, D) in NumPy: the twin of the compiled kernel of `lloyd`.
 
-    Results are written to the arrays that are the fields of `LloydRun`: centers, labels, squares, counts, errors and
-    n_moved. At first `centers` contains the initial centers (C, D).    tol, least_shift: conditions of convergence
-    Returns the number of iterations, −1 if a cluster is empty, and whether they have converged.
+    The run has converged if no row is reassigned, or if the error J changes by at most tol · J. If `least_shift` is not
+    None, the condition on J is replaced: the sum of squared shifts of the centers must be at most `least_shift`.
+    centers (C, D): initial centers, which are replaced by the final ones
+    Results are also written to the other arrays, which are fields of `LloydRun`: labels, squares, counts, errors and
+    n_moved. Returns the number of iterations, at most `max_iter`, and whether the run has converged; if a cluster
+    becomes empty, the number is −1.
     """
     w = np.ones(len(X)) if sample_weight is None else sample_weight
     before, last = None, np.inf
@@ -269,11 +272,15 @@ def lloyd_many_twin(
     n_iterations: NDArray,
     n_threads: int,
 ) -> None:
-    """Make Lloyd's iterations of B problems in NumPy; the initial centers (B · C, D) are replaced by the final ones.
+    """Make Lloyd's iterations of B problems in NumPy: the twin of the compiled kernel that `lloyd_many` calls.
 
-    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X. Nearest centers are written to `labels` (N,), squared
-    distances to `squares` (N,), and numbers of iterations to `n_iterations` (B,), where −1 marks problems that are not
-    computed. tol, least_shift, max_iter: conditions for the end of iterations
+    Problem b has the rows offsets[b] … offsets[b + 1] − 1 of X, and ends after at most `max_iter` iterations. It ends
+    earlier if no row is reassigned, or if its error J changes by at most tol · J. If `least_shift` is not None, the
+    condition on J is replaced: the sum of squared shifts of the problem's centers must be at most `least_shift`.
+    centers (B · C, D): initial centers, which are replaced by the final ones
+    n_iterations (B,): the caller writes −1 for problems that are not to be computed, and 0 for all others; this
+    function replaces 0 by the number of iterations, or by −1 if a cluster becomes empty
+    The nearest final center of each row is written to `labels` (N,), the squared distance to it to `squares` (N,).
     """
     each = centers.reshape(len(n_iterations), -1, X.shape[1])
     for b in np.flatnonzero(n_iterations >= 0):

@@ -213,8 +213,9 @@ class Marginals(TabulatedCosts):
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
         """Compute an exact E-step over all C components.
 
-        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns for
-        all components counts (C,), first (C, D) and second moments (C, D, D) about the means, as a tuple.
+        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns a
+        tuple of sums over rows, weighted by `weight` and responsibilities, of all components: counts (C,), and moments
+        about the means, first (C, D) and second (C, D, D).
         weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
         moments: whether counts and moments are computed; if not, they are zeros
         """

@@ -27,7 +27,7 @@ from cprime.kernels.sums import accumulate, along, moments
 _CENTERED = 2**21
 
 # Least length of a row that is divided by its length. Shorter rows are scaled up first, because their squared lengths
-# would be subnormal numbers, which have less precision. The bounds are powers of two, so scaling by them is exact.
+# would be subnormal numbers, which have less precision. These lengths are powers of two, so scaling by them is exact.
 LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 Ids = NDArray[np.int32]
@@ -41,7 +41,7 @@ class Rows(ABC):
     core: object that is passed to kernels    kernels: namespace of the kernels, compiled ones or their NumPy twins
     shape: (n, D)    nbytes: size in bytes    dtype: type of results and centers, float32 or float64
     observed (n, D): mask of the values that are not missing; None if no value is missing
-    takes_gaussians: whether kernels compare the rows with Gaussians, and not only with centers
+    takes_gaussians: whether kernels can compute the costs of Gaussians for the rows, not only distances to centers
     searches_cells: whether `CenterCells` can search near centers of the rows
     copied_when_ordered: whether `ordered` makes a copy of the rows
     """

@@ -24,8 +24,8 @@ RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 # Tables of costs are computed in blocks, to limit memory. Maximum numbers of entries and of rows in a block.
 TABLE, _ROWS = 2**22, 2048
-# If at most this number of least costs is needed for each row, they are found one by one; otherwise by a partial sort,
-# which is slower for few of them.
+# If at most this number of components of least cost is needed for each row, these are found one after the other;
+# otherwise by a partial sort, which is slower if only few are needed.
 _ROUNDS = 8
 
 

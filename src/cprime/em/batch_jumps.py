@@ -25,7 +25,8 @@ logger = logging.getLogger("cprime")
 # This number of standard errors is subtracted from the estimated decrease of J by a jump, so that few points, such as
 # outliers, move no center.
 _DOUBT = 2.0
-# In the costs of merges, a cluster has at least this share of the greatest weight, because means need a weight > 0.
+# For the costs of merges, weights of clusters below this share of the greatest weight are raised to this share, because
+# means need a weight > 0.
 _LIGHT = 1e-9
 # Numbers of passes that find a direction of high variance in each cluster, and then the halves of clusters by 2-means.
 _POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3
@@ -113,7 +114,8 @@ def jump_between_batches(
     two jumps.
 
     data: the last points, with their active sets    counts (C,): weight of all points of each cluster so far
-    weights (C,): the same, if early points count less or are forgotten    key: random key
+    weights (C,): weights of the clusters by which jumps are chosen: `counts`, or less if early points count less or are
+    forgotten    key: random key
     Returns the model, the new counts and the new weights; the same objects if no center has moved. The counts of a
     split cluster are divided in proportion to the halves of the last points.
     """

@@ -86,7 +86,8 @@ class PartitionStart:
         return raw
 
 
-# Initializations of the successive starts of init_params="auto": first these six, then those of _LATER in turn.
+# Initializations of the successive starts of init_params="auto": first the six of the first tuple, then those of
+# the second tuple in turn, again and again.
 _FIRST = (
     "kmeans",
     "k-means++",

@@ -23,8 +23,8 @@ from cprime.search.full import FullLookup
 
 logger = logging.getLogger("cprime")
 
-# If the weight that remains in a cluster is below this share of the weight of the point that has left it, the sums of
-# clusters are recomputed, because their differences are mostly rounding errors.
+# If a point has left a cluster, and the remaining weight of the cluster is below this share of the weight of the point,
+# the sums of all clusters are recomputed, because a difference of sums is then mostly a rounding error.
 _CANCELLED = 2.0**-20
 
 

@@ -29,9 +29,10 @@ from cprime.search import Full, Look, Search
 
 logger = logging.getLogger("cprime")
 
-# Exchange steps end if one of them lowers J by at most this many times `tol`, as a share of J.
+# Exchange steps end if one of them lowers J by at most this number · tol · J, with the tolerance `tol` of the fit.
 _EXCHANGE_TOL = 8
-# Jumps of centers, which take three passes, end if they lower J by at most this many times `tol`, as a share of J.
+# Jumps of centers end if they lower J by at most this number · tol · J, with the tolerance `tol` of the fit. The number
+# is three times that of exchange steps, because jumps take three passes.
 _JUMP_TOL = 24
 # Number of exchange steps before the first jumps of centers.
 _FIRST_JUMPS = 3

@@ -36,7 +36,7 @@ from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
-CHEAPER = 4  # a distance in an exact search takes at most 1 / CHEAPER of the time of a distance along neighbor lists
+CHEAPER = 4  # a distance along neighbor lists takes at least this many times as long as one in an exact search
 
 HISTORY = np.dtype(
     [

@@ -29,9 +29,9 @@ from cprime.search import Look
 
 logger = logging.getLogger("cprime")
 
-# Two ratios of increases of F that the stopping rule of `Momentum` expects. A plain EM step after an extrapolated one
-# increases F by at least _AFTER_EXTRAPOLATED times as much as a plain step after plain ones. An extrapolated step
-# increases F by _PACE times as much as the plain step after it, until this ratio has been measured.
+# Two ratios of increases of F that the stopping rule of `Momentum` assumes. First number: increase by a plain EM step
+# after an extrapolated one, divided by that by a plain step after plain ones; this is a lower bound. Second number:
+# increase by an extrapolated step, divided by that by the plain step after it, as long as this ratio was not measured.
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 

@@ -21,7 +21,7 @@ from cprime.execution.block import ActiveSet
 from cprime.neighbors.components import Components
 from cprime.search import Look, Search
 
-_SETTLED = 0.01  # a warm-up with `settles` ends once an E-step lowers the error by less than this share
+_SETTLED = 0.01  # a `Warmup` whose `settles` is true ends once an E-step lowers the error by less than this share
 
 
 class End(StrEnum):

@@ -77,7 +77,7 @@ class Look(Protocol):
 
 
 # Type of a function that returns sampled points, transformed for comparison with components, and their active sets.
-# It takes the ranks (m,) of the points among those of positive weight.
+# Its argument has the ranks (m,) of the points to sample among all points of positive weight.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, ActiveSet]]
 
 State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
@@ -161,7 +161,12 @@ class Search(Protocol):
         ...
 
     def undone(self, state: State) -> State:
-        """Return the search's state after the last pass was rejected, and the active sets before it were restored."""
+        """Return the search's state for the next pass, after the last pass was rejected.
+
+        The active sets from before the rejected pass have been restored, but arrays that the pass changed in place,
+        such as distance bounds, have not. So the returned state must not use such arrays.
+        state: the state for the rejected pass, as `refresh` returned it
+        """
         ...
 
     def agreement(self, state: State) -> float | None:
@@ -205,11 +210,11 @@ class BaseSearch(Options):
         return False
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """Return the state of the search unchanged: the default if neighbor lists are recomputed before each pass."""
+        """Return the state unchanged: the default for searches without lists, or with new lists before each pass."""
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state of the search unchanged: the default for searches that never modify active sets in place."""
+        """Return the state unchanged: the default for searches whose passes change no array in place."""
         return state
 
     def agreement(self, state: State) -> float | None:

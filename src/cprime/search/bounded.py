@@ -29,11 +29,13 @@ from cprime.search.full import FullLookup
 _OTHERS = 3
 # Bounds are used as soon as an iteration reassigns at most this share of the points.
 _FEW_MOVE = 0.15
-# For each center, the moves of its nearest centers get separate upper bounds. The number of these nearest centers is
-# _FEW in up to _LOW dimensions, and _MANY in more dimensions.
+# Number of nearest centers of each center whose moves get separate upper bounds, the center itself included. First
+# number: for data of few dimensions. Second number: for data of more dimensions.
 _FEW, _MANY = 15, 63
+# Greatest number of dimensions for which the moves of 15 nearest centers, and not 63, get separate upper bounds.
 _LOW = 4
-# Upper bounds are multiplied by this number, which exceeds the rounding error of a sum of squares in float64.
+# Upper bounds of moves of centers are multiplied by this number. It exceeds 1 by more than the relative rounding error
+# of a sum of squares in float64.
 _UP = 1 + 1e-6
 
 
@@ -154,10 +156,10 @@ class Bounded(BaseSearch):
         return replace(state, bounding=bounding, n_weighted=stats.n_weighted, centers=components.centers), 0
 
     def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
-        return BoundedState()  # bounds are invalid after centers have jumped
+        return BoundedState()  # without bounds, because they are invalid after centers have jumped
 
     def undone(self, state: BoundedState) -> BoundedState:
-        return BoundedState()  # bounds may refer to the centers of the rejected pass
+        return BoundedState()  # without bounds, because they may refer to the centers of the rejected pass
 
 
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:

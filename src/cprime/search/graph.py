@@ -6,7 +6,7 @@ products (`Rows.reassign`, `Rows.top_k`). It skips components for which nothing 
 If active sets K(n) have C′ > 1 components, the candidates are K(n), and the neighbors of one component of K(n): of the
 best one in even passes, of another one in odd passes. After the first passes only every third pass evaluates
 neighbors. The others evaluate K(n) alone. Of lists longer than 32, the second half is replaced by random components,
-because the best component may be in no list. If lists hardly predict which one is best (`scattered`), all but 8 are.
+because the best component may be in no list. If lists hardly predict it (`scattered`), all but 8 entries are replaced.
 
 Neighbor lists are computed from all C² pairs of components if these are few, and otherwise from neighbors of
 neighbors. After some iterations, an audit searches a sample of points exactly. If the graph search finds too few of
@@ -44,19 +44,19 @@ _AUDIT_POINTS = 1024
 # Least share of points whose best component must be found in an audit, for lists of the initial length.
 _FOUND = 0.94
 # Least share of points whose best component must be found in an audit, for lists longer than the initial ones.
-# It is greater, because missed components are more harmful to fits with such lists.
+# It is greater than for initial lists, because missed components are more harmful to fits with longer lists.
 _FOUND_BY_LONGER = 0.96
 # Greatest relative excess of the error J that incomplete lists may cause, and first iteration in which it is checked.
 _MISSED, _LATE = 0.007, 6
 # Initial length of neighbor lists, the component itself included, for k-means and for mixtures.
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65
-# A center moved by a jump is added to the lists of this number of its new neighbors.
-# If active sets have several components, at least this number of a list's nearest components is evaluated.
-# If lists hardly predict which component is best, evaluated lists contain this number of nearest components.
+# First number: a center moved by a jump is added to the lists of this number of its new neighbors. If active sets have
+# several components, a part of each list is replaced by random components. Second number: at least this number of a
+# list's nearest components remains; if lists hardly predict the best component, only the first number of them remains.
 _NEAR, _NEAREST = 8, 32
 # Maximum length of lists that are computed from neighbors of neighbors.
 _MOST_OF_MANY = 65
-# Maximum length of lists computed from all pairs of C components: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW).
+# Maximum length of lists computed from all pairs of C components: C / first number, but at least min(C, second number).
 _MOST_SHARE, _MOST_OF_FEW = 4, 129
 # If active sets have several components, neighbors are evaluated in the first 6 passes, then in every third pass.
 _EXPLORING, _PERIOD = 6, 3
@@ -356,9 +356,9 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
 
 
 def _partly_random(lists: NDArray[np.int32], n_near: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return neighbor lists (C, length) that contain the `n_near` nearest of each given list, and random components.
+    """Return lists (C, L), as long as the given ones, of the `n_near` first ids of each list and of random components.
 
-    The components of a list are distinct; fewer than `length` are padded with −1.
+    The components of a list are distinct; fewer than L are padded with −1.
     """
     C, L = lists.shape
     if n_near >= L:

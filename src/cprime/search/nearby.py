@@ -16,7 +16,8 @@ from cprime.search.base import Lookup, SearchStats
 _FEW, _FEW_OF_WALKS = 4096, 8192
 # Length of the neighbor lists along which walks search, the component itself included.
 _NEIGHBORS = 65
-# A walk along neighbor lists stores the best _WIDTH · n_kept components found for a row, at least _LEAST_WIDTH.
+# Number of best components that a walk along neighbor lists stores for a row, divided by the number of components to
+# be found, and least number that it stores.
 _WIDTH, _LEAST_WIDTH = 2, 4
 # Maximum number of neighbor lists that are searched for a row in a walk.
 _ROUNDS = 4

@@ -1,8 +1,9 @@
 """Interface between the EM loop and the data: `Data`, which runs passes, and `Job`, the function of one pass.
 
 A job is a frozen, picklable function object. It is called with a block of points and their active sets (an `ActiveSet`:
-best components, costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The
-order in which partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
+best components, costs, bounds) and changes neither, except that it writes to the arrays of bounds. So it may run in any
+process, in any order, and more than once, each time with a copy of the bounds. The order in which partial results are
+merged depends only on `sizes`, the numbers of rows of the chunks.
 """
 
 from __future__ import annotations

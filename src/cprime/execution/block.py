@@ -1,8 +1,8 @@
 """Blocks of points, the input of an E-step, and active sets of points, which one iteration passes to the next.
 
 The active set K(n) of point n contains its best components. A chunk has the active sets of the points of one part of
-the data, and their order. Blocks, active sets and chunks are immutable: a pass over the data creates new ones. This
-module depends on no model or search.
+the data, and their order. Blocks, active sets and chunks are immutable, except for distance bounds: a pass over the
+data creates new objects, but changes the arrays of distance bounds in place. This module depends on no model or search.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ActiveSet:
 
     ids (n, H) int32: components in the active sets, best one first
     costs (n, H): costs of these components (lower is better), such as squared distances, or None
-    bounds: bounds on distances by which a search omits evaluations, or None. A pass may change them in place, because
-    they stay valid.
+    bounds: bounds of distances by which a search omits evaluations, or None. A pass changes these arrays in place. If
+    the pass is rejected, the search uses them no more.
     """
 
     ids: NDArray[np.int32]
@@ -44,7 +44,8 @@ class ActiveSet:
     def unshared(self) -> ActiveSet:
         """Return the active sets with a copy of the distance bounds.
 
-        A pass changes the bounds in place, so a pass that may be undone and repeated must use a copy.
+        A pass changes the bounds in place. So a task of a cluster, which may run again with the same active sets, must
+        use a copy.
         """
         if self.bounds is None:
             return self
@@ -119,9 +120,12 @@ class Block:
         return Block(self.X.ordered(places), w, self.first, order, self.n_before)
 
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
-        """Return X transformed into the space of the components (for example whitened), and cache the result.
+        """Return X transformed into the space of the components (for example, whitened).
 
-        embed: transformation, a function of X and of its last result for this block (or None), to reuse its memory
+        The transformation is called each time, because it may depend on the parameters. Its result is stored in the
+        block only so that the next call can reuse it.
+        embed: transformation, a function of X and of the result stored by the last call (None in the first call), which
+        it overwrites, or returns if the result is still valid
         """
         self._points[0] = embed(self.X, self._points.get(0))
         return self._points[0]
@@ -196,7 +200,7 @@ class Chunk:
         return Chunk() if self.kept is None else Chunk(ActiveSet(self.labels()[:, np.newaxis]))
 
     def regrouped(self, n_components: int) -> tuple[Chunk, NDArray[np.int64]]:
-        """Return the chunk with its points sorted by their best components, and the former position of each (n,)."""
+        """Return the chunk with its points sorted by their best components, and each point's former position (n,)."""
         assert self.kept is not None
         places = grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
         order = places if self.order is None else self.order[places]

@@ -42,7 +42,7 @@ class Local(Data):
     def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
         self.sizes = source.sizes
-        # For each chunk, the index of its first row, and that of its last row + 1.
+        # For each chunk: index of its first row, and 1 + index of its last row.
         self._ranges = list(pairwise(accumulate(self.sizes, initial=0)))
         self.n_points = source.n_rows
         self.n_features = source.n_features
@@ -58,7 +58,8 @@ class Local(Data):
         self._checked = [checked] * len(self.sizes)
         self._with_spread = spread
         self._origin: Floats | None = None
-        self._spread = 0.0  # Largest |x_d − origin_d| of the rows x so far; if small, squares underflow.
+        # Largest |x_d − origin_d| of the rows x checked so far; if it is small, squares of differences underflow.
+        self._spread = 0.0
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None

@@ -20,7 +20,8 @@ _OF_BATCHES = 8
 _SPREAD = 4
 # Cells are rebuilt if more than this share of the weight of assigned rows belongs to centers that left their cells.
 _ASTRAY = 0.25
-# Cells are rebuilt only after at least C / _SHARE rows have been assigned, so that rebuilding takes little of the time.
+# Cells of C centers are rebuilt only after at least C / (this number) rows have been assigned since they were built, so
+# that rebuilding takes little of the time.
 _SHARE = 4
 
 
@@ -182,6 +183,7 @@ class OnlineCenterIndex:
     def stale(self) -> bool:
         """Return whether the cells (groups of centers) must be rebuilt.
 
-        They must if more than a quarter of the weight of rows was assigned to centers that have left their cells.
+        They must if at least C/4 rows were assigned since the cells were built, and more than a quarter of the weight
+        of these rows to centers that have left their cells.
         """
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

@@ -18,7 +18,7 @@ _COLLAPSED = 1e-8
 # A covariance is singular if, for a column, (variance given the columns before it) / variance is at most this.
 _SINGULAR = 4 * np.finfo(np.float64).eps
 
-# Least allowed variance / variance of the data, so that squared distances in standard deviations do not overflow.
+# Least allowed variance, as a share of the data's variance, so that squared Mahalanobis distances do not overflow.
 _LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
 # Least allowed variance, so that its inverse does not overflow.
 _LEAST = {np.dtype(np.float32): 2.0**-120, np.dtype(np.float64): 2.0**-1000}

@@ -23,7 +23,8 @@ from cprime.neighbors.components import Components, Ids
 
 # Largest accepted rounding error of a cost, divided by 1 + cost. Less accurate costs are computed again from residuals.
 _ROUNDING = 2.0**-27
-# If Kullback-Leibler divergences of all pairs take more multiplications, neighbor lists use distances of means instead.
+# If the Kullback-Leibler divergences of all pairs of components take more multiplications than this number, neighbor
+# lists are made from distances of means instead.
 _CLOSED_FORM = 2**36
 # Maximum number of entries of products (loadings times matrices U) that are computed at a time, to limit memory.
 _PRODUCTS = 2**22
@@ -209,10 +210,10 @@ class FactorCosts(TabulatedCosts, Components):
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
         """Return neighbor lists: for each component c, ids of the components c̃ of least mean cost for points from c.
 
-        The shape is (C, min(n_neighbors, C) − 1).    previous: earlier lists, which may be used, or None
+        The shape is (C, min(n_neighbors, C) − 1).    previous: earlier lists, from which a search may start, or None
         The mean cost is KL(c‖c̃) − log π_c̃ plus a constant (KL: Kullback-Leibler divergence, π: weights). It is
-        computed in closed form for all C² pairs. If this needs more than 7·10¹⁰
-        multiplications, lists are made from distances of means instead.
+        computed in closed form for all C² pairs. If this needs more than 7·10¹⁰ multiplications, lists are made from
+        distances of means instead.
         """
         C, D, H = self.loadings.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:

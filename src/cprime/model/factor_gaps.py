@@ -36,8 +36,8 @@ class Component(NamedTuple):
 class FactorPosterior(NamedTuple):
     """Distribution of the factors z of some rows, given their observed values x_o, under one component.
 
-    squares (n,): squared Mahalanobis distances of x_o    logs (n,): log |2πΣ_oo| of the covariances of x_o
-    means (n, H): E[z | x_o]    covariances (n, H, H): those of z given x_o
+    squares (n,): squared Mahalanobis distances of x_o    logs (n,): log |2πΣ_oo| of the covariances Σ_oo of x_o
+    means (n, H), covariances (n, H, H): mean and covariance matrix of z given x_o
     """
 
     squares: Doubles
@@ -47,9 +47,11 @@ class FactorPosterior(NamedTuple):
 
 
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, FactorPosterior]]:
-    """Yield for each block of rows its slice, x − μ (n, D) with 0 for missing values, and the posterior of factors.
+    """Yield, for one block of rows x after another, the distribution of the factors given the observed values.
 
-    of: parameters of the component    observed (n, D): mask of the values that are not missing
+    Each item is a triple: the slice of the b rows of the block; x − μ (b, D), with 0 for missing values; and a
+    `FactorPosterior`, with the means (b, H) and covariance matrices (b, H, H) of the H factors of these rows.
+    of: parameters of the component, of mean μ    observed (n, D): mask of the values that are not missing
     """
     D, H = of.loadings.shape
     scaled = of.loadings / of.noise[:, np.newaxis]
@@ -86,8 +88,8 @@ class GapMoments(NamedTuple):
     """Moments of a component from rows with missing values: weighted sums over rows of expectations given x_o.
 
     x_o are the observed values of row x, μ is the mean of the component, y = x − μ, and z are the factors.
-    sums, squares (D,): sums of E[y] and E[y²]    cross (D, H): of E[y zᵀ]    means (H,): of E[z]
-    second (H, H): of E[z zᵀ]
+    sums, squares (D,): sums of E[y] and of E[y²]    cross (D, H): sum of E[y zᵀ]    means (H,): sum of E[z]
+    second (H, H): sum of E[z zᵀ], which includes the covariance of z given x_o
     """
 
     sums: Doubles

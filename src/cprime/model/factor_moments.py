@@ -20,10 +20,10 @@ TOGETHER = 2**26  # maximum size in bytes of the matrices U = L⁻¹ΛᵀΨ⁻¹
 class FactorMoments(Sums):
     """Moments of factor analyzers: sums over points x_n, weighted by sample weight times responsibility, w_n q_nc.
 
-    Let y = x − μ_c and z = W_c y. If loadings are known, z is E[z | x], the expected factors. Otherwise z is the
-    projection of y on H random directions, the rows of W_c.
-    counts (C,): sums of the weights    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ
-    means (C, H): of z    second (C, H, H): of z zᵀ
+    Let y = x − μ_c and z = W_c y. If loadings are known, z are the expected factors given x. Otherwise z is the
+    projection of y on H random directions, the rows of W_c. All fields are weighted sums; none is divided by a weight.
+    counts (C,): sum of the weights    sums, squares (C, D): sums of y and of y²    cross (C, D, H): sum of y zᵀ
+    means (C, H): sum of z    second (C, H, H): sum of z zᵀ, without the covariance of the factors given x
     """
 
     counts: NDArray[np.float64]

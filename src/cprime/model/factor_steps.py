@@ -10,9 +10,9 @@ from cprime.model.factor_moments import FactorMoments
 # Least share of noise in the variance of a coordinate when loadings are first computed, so that noise is not 0.
 _LEAST_NOISE = 0.01
 _ROUNDED = 16 * np.finfo(np.float64).eps
-# Added to the variances of factors z, so that the regression for a single point is not singular.
+# This number is added to the variances of factors z, so that the regression for a single point is not singular.
 _RIDGE = 1e-12
-# Replaces the weight 0 of components without points, to prevent division by 0.
+# Weight that components without points get in place of 0, to prevent division by 0.
 _LEAST_WEIGHT = np.finfo(np.float64).tiny
 
 Doubles = NDArray[np.float64]
@@ -32,6 +32,7 @@ class FactorRoots(NamedTuple):
 def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray, NDArray]:
     """Return the regression of x − μ on factors z: shifts of means (C, D), loadings (C, D, H), noise variances (C, D).
 
+    moments: sums over points x of their expected factors E[z | x], and of products of these with each other and with x
     roots (C, H, H): matrices L⁻ᵀ, where L⁻ᵀL⁻¹ is the covariance of z given x
     """
     H, counts = roots.shape[1], np.maximum(moments.counts, _LEAST_WEIGHT)

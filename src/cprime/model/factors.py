@@ -31,9 +31,9 @@ from cprime.model.factor_steps import FactorRoots, leading, regressed
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 
-# Loadings of H factors are first estimated along H + _MORE random directions; fewer directions would be less accurate.
+# Loadings of H factors are first estimated along H + this number of random directions; fewer would be less accurate.
 _MORE = 4
-# If a mean's squared distance from an origin, in noise variances, exceeds this, moments about it are inaccurate.
+# Moments about an origin are inaccurate if Σ_d (mean_d − origin_d)² / (noise variance)_d of a mean exceeds this number.
 _FAR = 2.0**24
 
 

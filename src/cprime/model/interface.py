@@ -76,9 +76,9 @@ class Model(Protocol):
     attribute_names: ClassVar[tuple[str, ...]]
     # Argument `covariance_type` of the scikit-learn mixture for these parameters.
     sklearn_type: ClassVar[str]
-    # Names of the estimator's arguments for only this family, passed to `starting`.
+    # Names of the arguments of the estimator that only this family has; the method `starting` gets their values.
     options: ClassVar[tuple[str, ...]]
-    # Those names of `options` that are attributes of the model, too.
+    # The names in `options` of arguments that are also attributes of the model.
     followed_options: ClassVar[tuple[str, ...]]
 
     @property

@@ -36,8 +36,8 @@ class LinearMoments(Sums):
 class LinearCosts(Components):
     """Components with the cost −2 log p(c, x) = offset_c − 2 z·θ_c of a transformed row z (float64).
 
-    parameters (C, m): θ    offsets (C,): 2 a_c − 2 log π_c, with log normalizers a_c and weights π_c
-    centers (C, m): the mean of z under each component
+    m: length of z    parameters (C, m): θ    centers (C, m): the mean of z under each component
+    offsets (C,): 2 a_c − 2 log π_c, with log normalizers a_c and weights π_c
     """
 
     parameters: NDArray[np.float64]

@@ -88,7 +88,7 @@ class OwnCovariance(Gaussian, ABC):
 
     @abstractmethod
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Return the covariances, extrapolated by a share of their change since the model `before`."""
+        """Return the covariances, extrapolated by `share` times their change since the model `before`."""
 
     @abstractmethod
     def _shaped(
@@ -96,8 +96,8 @@ class OwnCovariance(Gaussian, ABC):
     ) -> NDArray[np.float64]:
         """Return the new covariances of an M-step: second moments about new means, plus `reg_covar` on the diagonal.
 
-        shares (C,): share of the points in each component    second: mean second moments of each component
-        scale: scale of the data, for the repair of singular covariances
+        shares (C,): share of the points in each component    scale: scale of the data, to repair singular covariances
+        second: mean of (x − μ_c)(x − μ_c)ᵀ over the points x of each component (C, D, D), or its diagonals (C, D)
         """
 
     @cached
@@ -163,9 +163,11 @@ class OwnCovariance(Gaussian, ABC):
         return replace(self, centers=centers, covariances=covariances, weights=weights)
 
     def _second_about(self, means: NDArray[np.float64], moments: OwnMoments, total: float) -> NDArray[np.float64]:
-        """Return the mean second moments of each component about new means (C, D).
+        """Return the mean of (x − μ)(x − μ)ᵀ over the points x of each component, about its new mean μ in `means`.
 
-        total: number by which families with one common covariance divide the scatter; not used by others
+        The result has matrices (C, D, D), or only their diagonals (C, D) if the family has no full covariances. A
+        family that whitens all points alike returns one matrix (D, D): the sum over all points, divided by `total`.
+        moments: sums over the points of each component, with second moments about its old mean
         """
         shift = means - self.centers
         counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)

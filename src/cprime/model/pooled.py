@@ -42,7 +42,8 @@ class PooledSpherical(Spherical):
     ) -> NDArray[np.float64]:
         """Return C copies of the common variance (C,), which is at least `reg_covar`.
 
-        shares (C,): share of the points in each component    second (C,): mean second moments
+        shares (C,): share of the points in each component
+        second (C, D): mean of (x − μ_c)² over the points x of each component, for every column
         """
         variance = np.maximum(pooled(shares, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(

@@ -35,7 +35,7 @@ class WhitenedOwn(Whitened, OwnCovariance):
 
     @cached
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Factors of the precisions of whitened points, which are ones, and log |L⁻¹| for every component."""
+        """Factors of the precisions of whitened points, which are ones (C, D), and log |L⁻¹| (C,), where Σ = L Lᵀ."""
         log_determinant = float(np.log(np.diagonal(self._inverse)).sum())
         return np.ones(self.centers.shape), np.full(self.n_components, log_determinant)
 
@@ -58,7 +58,7 @@ class WhitenedOwn(Whitened, OwnCovariance):
         return OwnMoments(counts, sums, self._scatter(block, weights))
 
     def _scatter(self, block: Block, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Σ_n weights_n (x_n − o)(x_n − o)ᵀ (D, D) over the rows of a block, with the mean o of the centers."""
+        """Return Σ_n weights_n (x_n − o)(x_n − o)ᵀ (D, D) over the rows of a block, with the mean o of all centers."""
         origin = self._origin[np.newaxis].astype(self.centers.dtype)
         every = np.zeros((len(block), 1), dtype=np.int32)
         scatter: NDArray[np.float64] = block.X.moments(origin, every, None, weights, full=True)[2][0]

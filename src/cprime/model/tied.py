@@ -83,7 +83,7 @@ class Whitened(Gaussian):
 
     @property
     def _whitening(self) -> NDArray[np.float64]:
-        """Matrix that whitens points: L⁻¹ (D, D)."""
+        """Matrix that whitens points: L⁻¹ (D, D), where Σ = L Lᵀ is the common covariance."""
         return self._inverse
 
     @cached
@@ -102,7 +102,7 @@ class Whitened(Gaussian):
         return np.ascontiguousarray(centers, dtype=np.float64 if is_narrow else dtype)
 
     def _add_coordinates(self, centers: NDArray[np.float64]) -> None:
-        """Set the coordinates of whitened centers, in place, that points do not have."""
+        """Set the coordinate of whitened centers that represents free weights, in place; the base class sets none."""
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         """Return the whitened rows. The memory of `before`, rows whitened earlier, is reused if dtypes are equal."""
@@ -139,8 +139,9 @@ class Whitened(Gaussian):
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Return the new matrix Σ (D, D) of an M-step: the mean scatter `second`, plus `reg_covar` on the diagonal.
+        """Return the new matrix Σ (D, D) of an M-step: `second`, plus `reg_covar` on the diagonal.
 
+        second (D, D): mean of (x − μ)(x − μ)ᵀ over all points x, with the mean μ of the component of each
         shares (C,): share of the points in each component    scale: scale of the data, for the repair of a singular Σ
         """
         second[np.diag_indices(self.n_features)] += self.reg_covar
@@ -148,9 +149,10 @@ class Whitened(Gaussian):
         return repaired(second[np.newaxis], self.centers.dtype, scale.pool(shares))[0][0]
 
     def _scatter_about(self, mean: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scatter (D, D) about `mean` of points with this model's parameters, of total weight Σ_c shares_c.
+        """Return the sum of w (x − mean)(x − mean)ᵀ (D, D) over points x of weights w for which an M-step keeps Σ.
 
-        It is that from which an M-step computes the present Σ.    shares (C,): weights of the components' points
+        These are points of total weight shares_c in component c, with the mean μ_c and the covariance Σ less
+        `reg_covar`.    shares (C,): weights of the components' points
         """
         shift = self.centers - mean
         within = self.covariances - self.reg_covar * np.eye(self.n_features)
@@ -158,7 +160,7 @@ class Whitened(Gaussian):
         return scatter
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Return Σ, extrapolated by a share of its change since the model `before`."""
+        """Return the common covariance Σ, extrapolated by `share` times its change since the model `before`."""
         along: NDArray[np.float64] = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
         return along
 

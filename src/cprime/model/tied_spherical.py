@@ -28,11 +28,11 @@ from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 
-# Upper bounds of the relative rounding error of a sum of squared distances, by the dtype of the centers, in which the
-# sum is computed, and for float64.
+# Upper bound of the relative rounding error of a sum of squared distances, for each dtype in which it may be computed
+# (that of the centers); then the same bound for float64.
 ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
 OF_DOUBLE = ROUNDING[np.dtype(np.float64)]
-_CANCELLED = 2.0**-20  # a sum of squares computed as a difference, and below this share of the minuend, is imprecise
+_CANCELLED = 2.0**-20  # a difference of sums of squares that is below this share of the minuend is imprecise
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over points of n clusters: Σ w (n,) and Σ w x (n, D)
 

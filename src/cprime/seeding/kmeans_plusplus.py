@@ -223,7 +223,7 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
     """Return the number of next centers for which candidates are drawn together: few if few centers are chosen.
 
     The first centers change the distances most, so that many candidates drawn before would be rejected. The distances
-    to all candidates that are drawn together also must fit into _MOST_BYTES bytes of memory.
+    to all candidates that are drawn together must also fit into a fixed amount of memory.
     n_chosen: number of centers chosen so far
     n_bytes: size of the array of distances to all candidates of one center
     """

@@ -98,7 +98,7 @@ class PartSource(DerivedSource):
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()
 
 
-AS_HELD = True  # Value of `_weights_spec` that means: a reopened base source already has the weights.
+AS_HELD = True  # value of `_weights_spec`: the base source has the weights, also if it is reopened
 
 
 class MaterializedSource(DerivedSource, ArraySource):

@@ -44,7 +44,10 @@ class Hdf5Source(ChunkedSource):
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
-    """Return the source of a data set in an HDF5 file. key: its name    vector: whether it may have a single axis"""
+    """Return the source of a data set in an HDF5 file.
+
+    key: name of the data set, not needed if only one is suitable    vector: whether the data set may have a single axis
+    """
     stamp = Stamp.from_path(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:

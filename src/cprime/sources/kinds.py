@@ -195,7 +195,7 @@ class Columns:
     _names: tuple[str, ...] | None
     # Positions of the chosen columns; None means all.
     _chosen: tuple[int, ...] | None = None
-    # Type of the chosen column, if its values are lists.
+    # If the only chosen column has lists of numbers: type of the numbers, and length of the lists. Otherwise None.
     _list: Lists | None = None
 
     @abstractmethod

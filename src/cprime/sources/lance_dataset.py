@@ -21,7 +21,8 @@ class LanceSource(ArrowSource):
     """Source of the rows of one version of a Lance data set, without deleted rows, in the order of its fragments.
 
     The data set is read in pieces, which are ranges of equally many rows.
-    dataset: an open lance.LanceDataset, of which the open version is read    name: None is the address of the data set
+    dataset: an open lance.LanceDataset, of which the open version is read
+    name: name of the source in messages; None means the address of the data set
     """
 
     _format = "Lance data set"

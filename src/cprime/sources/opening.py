@@ -21,7 +21,8 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, fetched, unpacked
 from cprime.sources.tables import TableSource, has_lists, table_of
 
-# For each suffix: module of this package, its function or class that opens a file, whether it has the argument `key`.
+# For each suffix: a module of this package; the function or class in it that opens a file; and whether this function
+# has the argument `key`, the name of an array in the file.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
@@ -50,7 +51,8 @@ _SEPARATED = (".csv", ".tsv")
 _FOLDERS = (".zarr", ".lance")
 # Name by which messages refer to weights that are not from a file.
 _IN_MEMORY = "sample_weight"
-# For each (library, class) whose objects are read block by block: module of this package, its function or class.
+# For each (library, class) whose objects are read block by block: a module of this package, and the function or class
+# in it that makes a source of such an object.
 _OBJECTS = {
     ("lance", "LanceDataset"): ("lance_dataset", "LanceSource"),
     ("pyarrow", "Dataset"): ("arrow_dataset", "open_dataset"),

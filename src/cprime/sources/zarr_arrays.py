@@ -11,7 +11,7 @@ from cprime.sources.kinds import choose_array, columns_of
 
 
 class ZarrSource(ChunkedSource):
-    """Source of one Zarr array. name: None is the array's folder, or "X" if it has none"""
+    """Source of one Zarr array. name: name in messages; None means the array's folder, or "X" if it has no folder"""
 
     def __init__(self, array: Any, name: str | None = None, vector: bool = False) -> None:
         folder = _folder(array)

@@ -59,11 +59,11 @@ class Key(NamedTuple):
         return (raw >> np.uint64(11)) * np.float64(2.0**-53)
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
-        """Return a generator for draws that do not belong to single rows of the data."""
+        """Return a NumPy generator for draws of this purpose that do not belong to single rows of the data."""
         return np.random.Generator(self._philox(purpose))
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
-        """Return a `RandomState`, as scikit-learn needs it, for draws that do not belong to single rows of the data."""
+        """Return a `RandomState`, as scikit-learn needs it, for draws of this purpose that belong to no row of data."""
         return np.random.RandomState(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
@@ -74,7 +74,10 @@ class Key(NamedTuple):
         return seeded(self._philox(purpose).random_raw(8).astype(np.uint32))
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
-        """Return Philox's generator, whose key and counter are made of this key, the purpose, and a position."""
+        """Return Philox's generator, with its key and counter made of this key, the purpose, a place and a column.
+
+        begin: place in the stream, counted in groups of 4 numbers    column: number of the stream
+        """
         counter = np.array([begin, column, self.iteration, self.run], dtype=np.uint64)
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 

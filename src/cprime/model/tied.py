@@ -98,8 +98,8 @@ class Whitened(Gaussian):
         farthest = float(np.square(centers).sum(axis=1).max())
         self._add_coordinates(centers)
         dtype = self.centers.dtype
-        is_narrow = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2
-        return np.ascontiguousarray(centers, dtype=np.float64 if is_narrow else dtype)
+        is_far = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2
+        return np.ascontiguousarray(centers, dtype=np.float64 if is_far else dtype)
 
     def _add_coordinates(self, centers: NDArray[np.float64]) -> None:
         """Set the coordinate of whitened centers that represents free weights, in place; the base class sets none."""

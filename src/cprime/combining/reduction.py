@@ -186,7 +186,11 @@ def _regroup(components: WeightedGaussians, groups: Ids, n_groups: int) -> Ids:
 
 
 def _join(components: WeightedGaussians, n_groups: int) -> Ids:
-    """Join near pairs of components, the pair of least cost first, until `n_groups` are left; return groups (n,)."""
+    """Join pairs of components until `n_groups` unions are left, and return the group of each of n components: (n,).
+
+    Each step joins the near pair of components or unions whose replacement by one Gaussian costs least; costs of pairs
+    with the new union are computed anew.
+    """
     n = len(components)
     joins = _Joins(components)
     for _ in range(n - n_groups):

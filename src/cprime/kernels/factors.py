@@ -35,6 +35,7 @@ class FactorAnalysers(NamedTuple):
 def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats:
     """Return the cost of each row under m given factor analyzers: (n, m) of X's dtype, clipped to its largest number.
 
+    A cost is −2 log p(c, x) up to a constant; `FactorAnalysers` has the formula.
     ids (n, m): components for each row; for −1 the cost is infinite
     """
     given = _checked(factors, X)

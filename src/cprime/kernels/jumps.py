@@ -27,9 +27,10 @@ from cprime.kernels.measures import Floats
 # Lloyd's steps end if a step lowers the error J by at most this share of J. First number: for the steps after a jump.
 # Second number: for the steps before single jumps are tried, when all jumps that certainly lower J have been made.
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3
-# Maximum number of Lloyd's steps after jumps, and of rounds of several jumps that certainly lower J.
-# Number of centers nearest to each center of a jump that Lloyd's steps also move. A single jump is tried only if the
-# predicted decrease of J by the division of a cluster is at least 0.3 of the increase by the removal of a center.
+# _FEW_STEPS: largest number of Lloyd's steps after jumps. _ROUNDS: largest number of rounds, each of several jumps at
+# once that certainly lower J together. _AROUND: number of centers near each center of a jump that Lloyd's steps also
+# move. _LEAST_RATIO: a single jump is tried only if the predicted decrease of J by the division of a cluster is at
+# least this part of the increase by the removal of a center.
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.

@@ -20,8 +20,8 @@ _OF_BATCHES = 8
 _SPREAD = 4
 # Cells are rebuilt if more than this share of the weight of assigned rows belongs to centers that left their cells.
 _ASTRAY = 0.25
-# Cells of C centers are rebuilt only after at least C / (this number) rows have been assigned since they were built, so
-# that rebuilding takes little of the time.
+# Cells of C centers are rebuilt only after at least C / (this number) rows have been assigned since they were built.
+# This limits the share of the time that rebuilding takes.
 _SHARE = 4
 
 

@@ -1,8 +1,9 @@
 """Initialization of fits: the choice of starting centers.
 
 Each method has one file, with a public function that can be used alone, such as `random_rows`, `kmeans_plusplus` or
-`afk_mc2`. Estimators call `place` with validated `Data`; `seed` and `start` are the same for arrays. These three accept
-every form of the argument `init`: a name, an object with options, centers, an estimator, or a function.
+`afk_mc2`. Estimators call `place` with validated `Data`. For arrays, `seed` returns the centers, and `start` also the
+index of a center near every point. These three accept every form of the argument `init`: a name, an object with
+options, centers, an estimator, or a function.
 """
 
 from __future__ import annotations

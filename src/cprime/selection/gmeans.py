@@ -143,8 +143,9 @@ class GMeans(Splitter):
     def _p_value(self, cell: Cell) -> float:
         """Return the p-value of the hypothesis that the points of a cluster are from one Gaussian.
 
-        Each half of the points is tested along the direction in which k-means splits the other half in two. The p-value
-        is 1 if the cluster has too few points for the test.
+        Each half of the points is tested for normality (Anderson & Darling) along the direction in which k-means splits
+        the other half in two. The result is twice the lesser of the two p-values (Bonferroni), and 1 if the cluster has
+        too few points for the test.
         """
         halves = in_halves(cell)
         tested = []

@@ -237,11 +237,11 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         return self
 
     def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
-        """Return the argument `random_state` of cprime's estimator.
+        """Return the argument `random_state` of the `cprime.KMeans` that does the work of this estimator.
 
-        It is 0 for few rows, because cprime's full search draws nothing. Otherwise it is the int `random_state` of this
-        estimator if that is an int; else the generator `random_state`, or a copy of it if `init` is not a name, because
-        a function `init` draws from the same generator.
+        It is 0 if `is_small` is true, because the full search of such fits draws nothing. Otherwise it is this
+        estimator's own `random_state` if that is an int; else the generator `random_state`, or a copy of it if `init`
+        is not a name, because a function `init` draws from the same generator.
         """
         if is_small(X, self.n_clusters):
             return 0

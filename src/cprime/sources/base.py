@@ -29,7 +29,11 @@ _makers: dict[str, Callable[..., "Source"]] = {}
 
 
 def makes_result_of(method: str) -> Callable[[T], T]:
-    """Return a decorator that registers the function or class that makes the result of the named method of `Source`."""
+    """Return a decorator that registers a function or class as the implementation of the named method of `Source`.
+
+    The method calls it with itself and its own arguments and returns the result. So modules above this one, which
+    import it, define these results.
+    """
 
     def register(maker: T) -> T:
         _makers[method] = maker

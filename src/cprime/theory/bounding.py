@@ -31,7 +31,7 @@ _SHARE = 0.5  # Share of the time limit that is planned for 60 iterations of the
 _FOR_ITERATIONS, _OF_ONE_PART = 0.7, 0.95
 _MATCHED = 0.1  # Maximum share of the time limit that the division of the rows into parts takes.
 _LEAST_ROWS, _MOST_ROWS = 200, 1500  # Least and greatest number of rows of a part, if the rows are divided.
-_PER_CLUSTER = 12  # A part has at least this number of rows for each cluster.
+_PER_CLUSTER = 12  # Least number of rows of a part for each cluster, if the rows are divided.
 _BYTES = 200  # Bytes of memory that the relaxation needs, divided by the square of the number of rows.
 # Greatest ratio of two weights for the exact algorithm in one dimension: its sums of 104 bits lose smaller weights.
 _LARGEST_RATIO = 2.0**64

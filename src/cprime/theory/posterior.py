@@ -109,7 +109,11 @@ class CovarianceShape(Protocol):
         """Return the covariance (D, D) of this shape with maximum likelihood for points of the given covariance."""
 
     def numbers(self, components: Gaussians) -> Floats:
-        """Return the numbers (C, E) that an optimizer changes: E numbers for the precision of each of C Gaussians."""
+        """Return the numbers (C, E) that an optimizer changes: for each of C Gaussians, E numbers encode its precision.
+
+        They are the entries of the factor L of the precision L Lᵀ that are free in this shape, with logarithms of the
+        diagonal ones. `factors` is the inverse.
+        """
 
     def factors(self, numbers: Floats) -> Floats:
         """Return the factors L (C, D, D) of precisions L Lᵀ from the optimizer's E numbers for each, (C, E)."""

@@ -273,7 +273,7 @@ class Graph(BaseSearch):
             return ListLookup(state.lists, None, state.iteration, Cells(components.centers))
         turn, C = state.iteration, len(components.centers)
         if not state.several or state.n_neighbors >= C:
-            return ListLookup(state.lists, _active(state, components), turn)
+            return ListLookup(state.lists, None if state.several else _active(state, components), turn)
         if turn >= _EXPLORING:
             turn, rest = divmod(turn - _EXPLORING, _PERIOD)
             if rest:

@@ -29,11 +29,7 @@ _makers: dict[str, Callable[..., "Source"]] = {}
 
 
 def makes_result_of(method: str) -> Callable[[T], T]:
-    """Return a decorator that registers a function or class as the implementation of the named method of `Source`.
-
-    The method calls it with itself and its own arguments and returns the result. So modules above this one, which
-    import it, define these results.
-    """
+    """Return a decorator of a maker, which the named method of `Source` calls with itself to make its result."""
 
     def register(maker: T) -> T:
         _makers[method] = maker

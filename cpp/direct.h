@@ -1,5 +1,5 @@
-// Search for the nearest of few centers in few dimensions: all distances are computed from differences, with one row
-// per vector lane.
+// Search for the nearest of few centers in few dimensions, or of very few centers: all distances are computed from
+// differences. In few dimensions, each vector lane is a row.
 //
 // Computed distances are bit-identical to `squared_distance`. That function adds the lanes of a vector in a fixed
 // order; this code, in which a lane is a row, adds vectors in the same order. The number of dimensions is a template
@@ -7,6 +7,7 @@
 #pragma once
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "kernels.h"
 #include "points.h"
@@ -83,13 +84,38 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
     }
 }
 
-// Call nearest_directly for the task's number of dimensions, 1 to DIRECT_FEATURES.
+// The same in more dimensions, for very few centers: the lanes of a vector are coordinates of a row, and then rows.
+template <class T> inline void nearest_of_very_few(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
+    using V = simd<T>;
+    const int C = static_cast<int>(task.centers.n);
+    const Rows<T> X = stored_as_read(task.X);
+    for (std::size_t first = begin; first < end; first += V::width) {
+        const int n = static_cast<int>(std::min<std::size_t>(V::width, end - first));
+        auto least = V::fill(std::numeric_limits<T>::infinity());
+        typename V::ints id{};
+        for (int c = 0; c < C; ++c) {
+            const auto pair = [&](int i) { return std::pair(X[first + i], task.centers[c]); };
+            const auto square = squared_distances<T>(pair, n, task.X.D);
+            const auto below = square < least; // of equal distances the first counts; NaN never does
+            least = below ? square : least;
+            id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
+        }
+        for (int i = 0; i < n; ++i) {
+            task.kept[first + i] = static_cast<std::int32_t>(id[i]);
+            task.distances[first + i] = least[i];
+        }
+    }
+}
+
+// Call nearest_directly for the task's number of dimensions, if it is at most DIRECT_FEATURES.
 template <class T, int D = 1>
 inline void nearest_directly_in(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     if (task.X.D == D)
         nearest_directly<T, D>(task, begin, end);
     else if constexpr (D < DIRECT_FEATURES)
         nearest_directly_in<T, D + 1>(task, begin, end);
+    else
+        nearest_of_very_few(task, begin, end);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -30,8 +30,10 @@ template <class T> struct Panels {
 // Greatest number of dimensions, and of numbers in all centers, for which it is faster to compute all distances than to
 // exclude centers by bounds of scores.
 constexpr int DIRECT_FEATURES = 16, DIRECT_VALUES = 384;
+constexpr std::size_t DIRECT_CENTERS = 4; // greatest number of centers for which this is so in any dimension
 CPRIME_INLINED bool is_direct(std::size_t C, int H, int D) {
-    return H == 1 && D >= 1 && D <= DIRECT_FEATURES && C * static_cast<std::size_t>(D) <= DIRECT_VALUES;
+    const bool is_low = D <= DIRECT_FEATURES && C * static_cast<std::size_t>(D) <= DIRECT_VALUES;
+    return H == 1 && D >= 1 && (is_low || C <= DIRECT_CENTERS);
 }
 
 template <class T> struct NearestTask {

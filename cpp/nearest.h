@@ -11,10 +11,11 @@
 // going to the lower id.
 //
 // If the one nearest of few centers is wanted, each vector lane is a row at first, and the two least scores of a row
-// mostly decide (`best_two.h`); in few dimensions all distances are computed at once (`direct.h`). If the processor has
-// coarse numbers, a first screen uses them, with wider bounds (`coarse_screen.h`); rows for which it leaves too many
-// candidates go through the screen at full precision. If that leaves too many, the shift is too far from the row to
-// distinguish centers that are close together: such rows are screened again relative to a center near them.
+// mostly decide (`best_two.h`); for very few centers, and in few dimensions, all distances are computed (`direct.h`).
+// If the processor has coarse numbers, a first screen uses them, with wider bounds (`coarse_screen.h`); rows for which
+// it leaves too many candidates go through the screen at full precision. If that leaves too many, the shift is too far
+// from the row to distinguish centers that are close together: such rows are screened again relative to a center near
+// them.
 //
 // Finite numbers may give NaN scores (infinity minus infinity) or bounds that overflow. If a comparison is unordered,
 // the distance is computed.

@@ -21,9 +21,9 @@ void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, 
     n_threads = worth(static_cast<double>(x.n) * static_cast<double>(m.n + PREPARED) * x.D, n_threads);
     for (std::size_t i = 0; hint && i < x.n * H; ++i)
         require(hint[i] >= 0 && static_cast<std::size_t>(hint[i]) < m.n, "hint: outside [0, C)");
-    // Least number of rows for which equal centers are marked, least number for which centers are packed, and number of
-    // rows in a task of the search that computes all distances.
-    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
+    // Least number of rows for which equal centers are marked, least number for which centers are packed, and numbers
+    // in the rows of a task of the search that computes all distances.
+    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_NUMBERS = 65536;
     std::optional<PackedCenters<T>> packed;
     std::vector<T> shift;
     const bool direct = is_direct(m.n, H, x.D);
@@ -32,7 +32,8 @@ void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, 
         packed.emplace(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
     }
     const NearestTask<T> task{x, m, packed ? packed->panels() : Panels<T>{}, hint, H, kept, distances, nullptr};
-    const std::size_t step = direct ? DIRECT_ROWS : packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
+    const std::size_t direct_rows = std::clamp<std::size_t>(DIRECT_NUMBERS / std::max(x.D, 1) / 64 * 64, 64, 4096);
+    const std::size_t step = direct ? direct_rows : packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
 }

@@ -56,10 +56,29 @@ template <class T, int D, int lane = 0, int step = 1>
     }
 }
 
+// Write the nearest centers of the n rows from `first` on, and their squared distances. square_of(center) returns the
+// squared distances of a center to these rows, one row per lane.
+template <class T, class SquareOf>
+[[gnu::always_inline]] inline void store_least(const NearestTask<T> &task, std::size_t first, int n,
+                                               SquareOf square_of) {
+    using V = simd<T>;
+    auto least = V::fill(std::numeric_limits<T>::infinity());
+    typename V::ints id{};
+    for (int c = 0; c < static_cast<int>(task.centers.n); ++c) {
+        const auto square = square_of(task.centers[c]);
+        const auto below = square < least; // of equal distances the first counts; NaN never does
+        least = below ? square : least;
+        id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
+    }
+    for (int i = 0; i < n; ++i) {
+        task.kept[first + i] = static_cast<std::int32_t>(id[i]);
+        task.distances[first + i] = least[i];
+    }
+}
+
 template <class T, int D> inline void nearest_directly(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int W = V::width;
-    const int C = static_cast<int>(task.centers.n);
     const Rows<T> X = stored_as_read(task.X);
     typename V::vec columns[D];
     for (std::size_t first = begin; first < end; first += W) {
@@ -69,41 +88,19 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
             for (int k = 0; k < D; ++k)
                 columns[k][i] = row[k];
         }
-        auto least = V::fill(std::numeric_limits<T>::infinity());
-        typename V::ints id{};
-        for (int c = 0; c < C; ++c) {
-            const auto square = sum_of_rows<T, D>(columns, task.centers[c]);
-            const auto below = square < least; // of equal distances the first counts; NaN never does
-            least = below ? square : least;
-            id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
-        }
-        for (int i = 0; i < n; ++i) {
-            task.kept[first + i] = static_cast<std::int32_t>(id[i]);
-            task.distances[first + i] = least[i];
-        }
+        store_least(task, first, n, [&](const T *center) { return sum_of_rows<T, D>(columns, center); });
     }
 }
 
 // The same in more dimensions, for very few centers: the lanes of a vector are coordinates of a row, and then rows.
 template <class T> inline void nearest_of_very_few(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
-    const int C = static_cast<int>(task.centers.n);
     const Rows<T> X = stored_as_read(task.X);
     for (std::size_t first = begin; first < end; first += V::width) {
         const int n = static_cast<int>(std::min<std::size_t>(V::width, end - first));
-        auto least = V::fill(std::numeric_limits<T>::infinity());
-        typename V::ints id{};
-        for (int c = 0; c < C; ++c) {
-            const auto pair = [&](int i) { return std::pair(X[first + i], task.centers[c]); };
-            const auto square = squared_distances<T>(pair, n, task.X.D);
-            const auto below = square < least; // of equal distances the first counts; NaN never does
-            least = below ? square : least;
-            id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
-        }
-        for (int i = 0; i < n; ++i) {
-            task.kept[first + i] = static_cast<std::int32_t>(id[i]);
-            task.distances[first + i] = least[i];
-        }
+        store_least(task, first, n, [&](const T *center) {
+            return squared_distances<T>([&](int i) { return std::pair(X[first + i], center); }, n, task.X.D);
+        });
     }
 }
 

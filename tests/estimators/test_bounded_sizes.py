@@ -72,6 +72,26 @@ def test_chunks_weights_and_sparse_rows(tmp_path):
     assert threads[0] == threads[1]
 
 
+@pytest.mark.parametrize("n", [900, 15_000])
+def test_chunks_without_given_centers(n):
+    """Data in chunks have no other starts than the fit without bounds, for small and for larger problems."""
+    X = groups(n).astype(np.float32)
+    whole, chunked = (
+        KMeans(5, size_max="1.1x", random_state=0).fit(data) for data in (X, open_data(X, chunk_rows=n // 4))
+    )
+    assert sizes(chunked.labels_, 5).max() <= np.ceil(1.1 * n / 5)
+    assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=0.1)
+
+
+def test_runs_from_given_centers_are_neither_shortened_nor_continued(monkeypatch):
+    X = groups(8000)
+    given = {"size_max": "1.1x", "random_state": 0, "init": X[:10]}
+    whole = KMeans(10, **given).fit(X)
+    monkeypatch.setattr("cprime.estimators.sizes._SHORT", 1)
+    monkeypatch.setattr("cprime.estimators.sizes._CONTINUED", 0)
+    np.testing.assert_array_equal(KMeans(10, **given).fit(X).cluster_centers_, whole.cluster_centers_)
+
+
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize(
     "X", [np.zeros((40, 2)), np.repeat([[0.0], [1.0], [1e6]], [36, 3, 1], axis=0)], ids=["equal", "far"]

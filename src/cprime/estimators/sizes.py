@@ -40,8 +40,8 @@ _MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # Large problems: most iterations, and
 _MEDIUM = 2**22
 _SMALL = 2**16  # Largest N·C of small problems (N points, C clusters), which have more random starts.
 _STARTS, _FEW_STARTS = 8, 4  # Number of random starts for N·C (points × clusters) up to 2¹⁶, and up to 2²².
-# If N·C is above 2¹⁶, each run of iterations from a start ends after _SHORT iterations. Then the _CONTINUED starts of
-# least J are continued until convergence.
+# If N·C is above 2¹⁶, each run of iterations from a random start ends after _SHORT iterations. Then the _CONTINUED
+# starts of least J are continued until convergence.
 _SHORT, _CONTINUED = 5, 2
 # Relative accuracy of assignments, and relative fall of J at which iterations end, for iterations from centers that the
 # user gives, and for the refinement of the best result.
@@ -141,7 +141,7 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
 
     The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²² (`_MEDIUM`),
     other iterations start from the centers that the user gives, or from random rows and k-means++. Above 2¹⁶ (`_SMALL`)
-    these are few, and only the best two starts are continued. The result of least J is refined by iterations with
+    the latter are few, and only the best two starts are continued. The result of least J is refined by iterations with
     narrow tolerances.
     measured: dictionary with the labels and the neighbor lists of the fit without bounds
     """
@@ -162,17 +162,18 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
     first = _Candidates(data, lists, None if lists is None else measured["labels"])
     best = _alternate(data, options, centers, first)
     if n_pairs <= _MEDIUM and C > 1:
-        short = options if n_pairs <= _SMALL else options._replace(max_iter=min(options.max_iter, _SHORT))
+        shortens = n_pairs > _SMALL and not is_given(k_means.init)
+        short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
         others = []
         for start, steps in _starts(k_means, data, short, fine):
             found = _alternate(data, steps[0], start, _Candidates(data))
             for step in steps[1:]:
                 found = _alternate(data, step, found.centers, _Candidates(data))
             others.append(found)
-        if short is not options:
+        if shortens:
             others = sorted(others, key=attrgetter("inertia"))[:_CONTINUED]
             others = [_alternate(data, options, found.centers, _Candidates(data)) for found in others]
-        best = min(best, *others, key=attrgetter("inertia"))
+        best = min([best, *others], key=attrgetter("inertia"))
         best = min(best, _alternate(data, fine, best.centers, _Candidates(data)), key=attrgetter("inertia"))
     if measured["final_assignment"] != "exact":
         return best

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.storable import is_storable, storable
-from cprime._utils.values import cached
+from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Responses, Rows, posterior
-from cprime.model.covariance import n_collapsed, scaled_along
+from cprime.model.covariance import n_collapsed, scaled_along, within
 from cprime.model.interface import Expected, Weights
 from cprime.neighbors.components import Centers
 
@@ -140,10 +140,16 @@ class Family:
 
 
 class Gaussian(Family):
-    """Base class of Gaussian families, with members that all of these families share."""
+    """Base class of Gaussian families, with members that these families share.
+
+    `extrapolated` and `attributes` are for families with a field `covariances`; others define their own.
+    """
 
     exact = True
     accelerates = True
+    covariances: Any
+    _covariances_along: Any  # method (model before, share) that returns the extrapolated covariances
+    _precisions: Any  # method that returns a dict of the fitted attributes precisions_ and precisions_cholesky_
     _offsets: Any  # costs −2 log p(c, μ_c) at the means: log |2πΣ_c| − 2 log π_c (C,), for covariances Σ and weights π
 
     @property
@@ -154,6 +160,14 @@ class Gaussian(Family):
         compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
+
+    def extrapolated(self, before: Self, share: float) -> Self:
+        covariances = self._covariances_along(before, share)
+        return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
+
+    def attributes(self) -> dict[str, Any]:
+        found = {"covariances_": self.covariances, **self._precisions()}
+        return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return x − μ for each row x (n, D), where μ is the mean of the row's component in `labels` (n,).

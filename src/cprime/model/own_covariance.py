@@ -175,10 +175,6 @@ class OwnCovariance(Gaussian, ABC):
         second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
         return second
 
-    def extrapolated(self, before: Self, share: float) -> Self:
-        covariances = self._covariances_along(before, share)
-        return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
-
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
         extent = self.spread.copy()
         diagonal = np.einsum("cii->ci", extent) if self.full else extent
@@ -197,10 +193,6 @@ class OwnCovariance(Gaussian, ABC):
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
         return X.imputed(self.gaussians, ids, q, normal)
-
-    def attributes(self) -> dict[str, Any]:
-        found = {"covariances_": self.covariances, **self._precisions()}
-        return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         """Return a dict of the fitted attributes precisions_ and precisions_cholesky_ (Cholesky factors)."""

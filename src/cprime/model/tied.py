@@ -38,7 +38,6 @@ from cprime.model.covariance import (
     inverses,
     inverted,
     repaired,
-    within,
 )
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.pooled import PooledFull
@@ -169,10 +168,6 @@ class Whitened(Gaussian):
         factors = factors_of_precisions(self._lower[np.newaxis])[0]
         return {"precisions_": factors @ factors.T, "precisions_cholesky_": factors}
 
-    def attributes(self) -> dict[str, Any]:
-        found = {"covariances_": self.covariances, **self._precisions()}
-        return {name: within(value, self.centers.dtype) for name, value in found.items()}
-
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal @ self._lower.T
 
@@ -260,10 +255,6 @@ class Tied(Whitened, Embedded):
             covariances=self._shaped(moments.counts / moments.counts.sum(), second, scale),
             weights=new_weights(self.weights, moments.counts),
         )
-
-    def extrapolated(self, before: Self, share: float) -> Self:
-        covariances = self._covariances_along(before, share)
-        return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
         mean = shares @ self.centers

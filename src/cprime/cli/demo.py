@@ -48,7 +48,7 @@ class Scale:
     n_held_out: int
 
 
-FULL = Scale(1000, 20, 100, 100_000, 20_000)
+FULL = Scale(1000, 10, 100, 100_000, 20_000)
 SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 

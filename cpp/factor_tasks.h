@@ -8,17 +8,17 @@
 
 namespace cprime {
 
-// Factor analyzers with costs offset + sum_d y_d^2 / psi_d - |U y|^2 and E[z | x] = R U y, where y = x - m.
+// Factor analyzers with costs offset + sum_d y_d^2 / psi_d - |U y|^2 and E[z | x] = R U y, where y = x - m and
+// U = R^T L^T psi^-1. Without precisions, z are the products L^T y instead.
 template <class T> struct FactorAnalysers {
     Rows<T> means;
-    const double *precisions; // (C, D): 1 / psi
-    const double *directions; // (C, H, D): U, or (H, D) for all components
-    std::size_t step;         // offset between the directions of two components: H D, or 0
-    const double *loadings;   // (C, D, H)
-    const double *roots;      // (C, H, H): R, or null for identity matrices
-    const double *offsets;    // (C,)
+    const double *precisions; // (C, D): 1 / psi, or null
+    const T *loadings;        // (C, H, D): L^T, or (H, D) for all components
+    std::size_t step;         // offset between the loadings of two components: H D, or 0
+    const double *roots;      // (C, H, H): R, upper triangular, needed with precisions
+    const double *offsets;    // (C,), needed for costs
     int H;
-    CPRIME_INLINED const double *direction(std::size_t c) const { return directions + c * step; }
+    CPRIME_INLINED const T *loading(std::size_t c) const { return loadings + c * step; }
 };
 
 template <class T> struct FactorCostsTask {
@@ -45,7 +45,7 @@ template <class T> struct TopKFactorsTask {
 };
 
 // Points and their responsibilities for the components of their active sets, grouped by component, for the sums of an
-// M-step. Only means, directions and roots of the factor analyzers are used. Members are those of MomentsTask.
+// M-step. The offsets of the factor analyzers are not used. Members are those of MomentsTask.
 template <class T> struct FactorMomentsTask {
     Points<T> X;
     FactorAnalysers<T> factors;

@@ -1,7 +1,7 @@
 // Factor analyzers (low-rank covariance matrices): costs offset + sum_d y_d^2 / psi_d - |U y|^2 with y = x - m, and the
-// moments of M-steps. All computations are in double precision, because the noise can be far smaller than the variance
-// that the factors explain. A few rows are processed together, so that a component's parameters are read once for all
-// of them.
+// moments of M-steps. U y is computed from the loadings L, as R^T (L^T y / psi). All computations are in double
+// precision, because the noise can be far smaller than the variance that the factors explain. A few rows are processed
+// together, so that a component's parameters are read once for all of them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -38,132 +38,168 @@ template <class Use> [[gnu::always_inline]] inline void for_each_vector(int D, U
             [k, D](const double *p) { return simd<double>::load_first(p + k, D - k); });
 }
 
-// For some rows y = x - m, write products U y with B directions U to `along`, those of a row `width` after those of the
-// previous one, and, if `squares`, sum_d y_d^2 p_d (p: precisions 1 / psi) to `square`.
-template <int B, bool squares, class T>
-inline void add_products(const T *const (&x)[FACTOR_ROWS], const T *m, const double *p, const double *U, int D,
-                         double *square, double *along, int width) {
+// One number for each row of a block.
+using OfRows [[gnu::vector_size(FACTOR_ROWS * sizeof(double)), gnu::aligned(8), gnu::may_alias]] = double;
+
+inline OfRows *of_rows(double *p) { return reinterpret_cast<OfRows *>(p); }
+
+// Parameters of one component in double precision, with rows padded by zeros to whole vectors.
+template <class T> class Projection {
+  public:
+    Projection(const FactorAnalysers<T> &factors, std::size_t c)
+        : D_(factors.means.D), H_(factors.H), step_((static_cast<std::size_t>(D_) + W - 1) / W * W), mean_(step_),
+          directions_(H_ * step_), differences_(H_ > MOST_DIRECTIONS ? R * step_ : 0), products_((1 + H_) * R + W),
+          turned_(std::max(H_, 1) * R), precisions_(factors.precisions ? factors.precisions + c * D_ : nullptr),
+          root_(factors.precisions ? factors.roots + c * H_ * H_ : nullptr) {
+        const T *m = factors.means[c], *loadings = factors.loading(c);
+        for_each_vector(D_, [&](int k, auto wide, auto plain) {
+            V::store(mean_ + k, wide(m));
+            const auto precision = precisions_ ? plain(precisions_) : V::fill(1);
+            for (int h = 0; h < H_; ++h)
+                V::store(directions_ + h * step_ + k, wide(loadings + static_cast<std::size_t>(h) * D_) * precision);
+        });
+    }
+
+    // For every block of the n rows, y = x - m, call see(first row, square, own) with square = sum_d y_d^2 / psi_d and
+    // own (H,) = U y. If there are no precisions, U are the loadings, and squares are 0. Rows after the last one of the
+    // last block are copies of it.
+    template <class See> void for_each_block(const T *const *rows, int n, See see) {
+        for (int first = 0; first < n; first += R) {
+            const T *x[R];
+            for (int r = 0; r < R; ++r)
+                x[r] = rows[std::min(first + r, n - 1)];
+            add_products<MOST_DIRECTIONS, true>(std::min(H_, MOST_DIRECTIONS), 0, x);
+            for (int b = MOST_DIRECTIONS; b < H_; b += MOST_DIRECTIONS)
+                add_products<MOST_DIRECTIONS, false>(std::min(H_ - b, MOST_DIRECTIONS), b, x);
+            const OfRows *product = of_rows(products_ + R);
+            see(first, *of_rows(products_.get()), root_ ? turned(product) : product);
+        }
+    }
+
+  private:
     using V = simd<double>;
-    constexpr int R = FACTOR_ROWS;
-    typename V::vec sum[R] = {}, product[R][B ? B : 1] = {};
-    for_each_vector(D, [&](int, auto wide, auto plain) {
-        typename V::vec y[R];
-        const auto mean = wide(m);
+    static constexpr int R = FACTOR_ROWS, W = V::width;
+
+    // Write the products of y with B directions, from number b on, to products_ + (1 + b) R, and, if `first`, the
+    // squares before them. Up to a vector of numbers after the products is overwritten.
+    template <int B, bool first> void add_products(int n, int b, const T *const (&x)[R]) {
+        if constexpr (B > 0)
+            if (n < B)
+                return add_products<B - 1, first>(n, b, x);
+        constexpr int N = (B + first) * R;
+        const double *directions = directions_ + b * step_;
+        typename V::vec all[(N + W - 1) / W * W] = {}; // the squares, then the products of each direction
+        for_each_vector(D_, [&](int k, auto wide, auto plain) {
+            typename V::vec y[R];
 #pragma GCC unroll 4
-        for (int r = 0; r < R; ++r)
-            y[r] = wide(x[r]) - mean;
-        if constexpr (squares) {
-            const auto precision = plain(p);
+            for (int r = 0; r < R; ++r) {
+                if constexpr (first) {
+                    y[r] = wide(x[r]) - V::load(mean_ + k);
+                    if (H_ > MOST_DIRECTIONS)
+                        V::store(differences_ + r * step_ + k, y[r]);
+                } else {
+                    y[r] = V::load(differences_ + r * step_ + k);
+                }
+            }
+            if constexpr (first)
+                if (precisions_) {
+                    const auto precision = plain(precisions_);
 #pragma GCC unroll 4
-            for (int r = 0; r < R; ++r)
-                sum[r] += y[r] * y[r] * precision;
-        }
+                    for (int r = 0; r < R; ++r)
+                        all[r] += y[r] * y[r] * precision;
+                }
 #pragma GCC unroll 8
-        for (int b = 0; b < B; ++b) {
-            const auto u = plain(U + static_cast<std::size_t>(b) * D);
+            for (int i = 0; i < B; ++i) {
+                const auto direction = V::load(directions + i * step_ + k);
 #pragma GCC unroll 4
-            for (int r = 0; r < R; ++r)
-                product[r][b] += y[r] * u;
-        }
-    });
-    for (int r = 0; r < R; ++r) {
-        if constexpr (squares)
-            square[r] = V::sum(sum[r]);
-        for (int b = 0; b < B; ++b)
-            along[r * width + b] = V::sum(product[r][b]);
-    }
-}
-
-template <int B, bool squares, class T>
-inline void add_products(int n, const T *const (&x)[FACTOR_ROWS], const T *m, const double *p, const double *U, int D,
-                         double *square, double *along, int width) {
-    if constexpr (B > 0)
-        if (n < B)
-            return add_products<B - 1, squares>(n, x, m, p, U, D, square, along, width);
-    add_products<B, squares>(x, m, p, U, D, square, along, width);
-}
-
-// Compute along (n, H) = U y and, if not null, square (n,) = sum_d y_d^2 / psi_d for n rows, y = x - m, and component
-// c: U are its directions, psi its noise variances.
-template <class T>
-inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const T *const *rows, int n, double *square,
-                        double *along) {
-    constexpr int R = FACTOR_ROWS;
-    const int D = factors.means.D, H = factors.H;
-    const T *m = factors.means[c];
-    const double *U = factors.direction(c), *p = square ? factors.precisions + c * D : nullptr;
-    Scratch<double> part(static_cast<std::size_t>(R) * std::max(H, 1));
-    for (int first = 0; first < n; first += R) {
-        const T *x[R];
-        double squares[R];
-        for (int r = 0; r < R; ++r)
-            x[r] = rows[std::min(first + r, n - 1)];
-        int b = std::min(H, MOST_DIRECTIONS);
-        if (square)
-            add_products<MOST_DIRECTIONS, true>(b, x, m, p, U, D, squares, part, H);
-        else
-            b = 0;
-        for (; b < H; b += std::min(H - b, MOST_DIRECTIONS))
-            add_products<MOST_DIRECTIONS, false>(std::min(H - b, MOST_DIRECTIONS), x, m, p,
-                                                 U + static_cast<std::size_t>(b) * D, D, nullptr, part + b, H);
-        for (int r = 0; r < R && first + r < n; ++r) {
-            if (square)
-                square[first + r] = squares[r];
-            std::copy_n(part + r * H, H, along + static_cast<std::size_t>(first + r) * H);
+                for (int r = 0; r < R; ++r)
+                    all[(i + first) * R + r] += y[r] * direction;
+            }
+        });
+        double *out = products_ + (first ? 0 : (1 + b) * R);
+#pragma GCC unroll 8
+        for (int i = 0; i < N; i += W) {
+            typename V::vec some[W];
+            std::copy_n(all + i, W, some);
+            V::store(out + i, V::sums(some));
         }
     }
-}
 
-// Compute the posterior mean of the factors, z = E[z | x], of one row from along = U y (directions U, y = x - m).
-template <class T>
-inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const double *along, double *z) {
-    const int H = factors.H;
-    const double *root = factors.roots ? factors.roots + c * H * H : nullptr;
-    for (int h = 0; h < H; ++h) {
-        z[h] = root ? 0.0 : along[h];
-        for (int k = 0; root && k < H; ++k)
-            z[h] += root[h * H + k] * along[k];
+    // Multiply H numbers for each row by the transpose of the root R.
+    const OfRows *turned(const OfRows *product) {
+        OfRows *own = of_rows(turned_.get());
+        for (int h = 0; h < H_; ++h) {
+            OfRows sum{};
+            for (int k = 0; k <= h; ++k)
+                sum += root_[k * H_ + h] * product[k];
+            own[h] = sum;
+        }
+        return own;
     }
-}
+
+    int D_, H_;
+    std::size_t step_;
+    Scratch<double> mean_, directions_; // directions (H, D): loadings times precisions
+    Scratch<double> differences_;       // y of a block, if they are needed more than once
+    Scratch<double> products_, turned_;
+    const double *precisions_, *root_;
+};
 
 // Return the squared Mahalanobis distance of one row, y = x - m, as |psi^(-1/2) (y - L z)|^2 + |z|^2, in which nothing
-// cancels (L: loadings, z = E[z | x]).
+// cancels. L: loadings; z = E[z | x] (H,).
 template <class T>
-inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t c, const T *x, const double *along) {
+inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t c, const T *x, const double *z) {
     const int D = factors.means.D, H = factors.H;
-    const T *m = factors.means[c];
-    const double *p = factors.precisions + c * D, *loading = factors.loadings + c * D * H;
-    Scratch<double> z(std::max(H, 1));
-    latent(factors, c, along, z.get());
+    const T *m = factors.means[c], *loadings = factors.loading(c);
+    const double *p = factors.precisions + c * D;
+    Scratch<double> rest(D);
+    for (int d = 0; d < D; ++d)
+        rest[d] = static_cast<double>(x[d]) - static_cast<double>(m[d]);
     double sum = 0;
-    for (int d = 0; d < D; ++d) {
-        double rest = static_cast<double>(x[d]) - static_cast<double>(m[d]);
-        for (int h = 0; h < H; ++h)
-            rest -= loading[static_cast<std::size_t>(d) * H + h] * z[h];
-        sum += rest * rest * p[d];
-    }
-    for (int h = 0; h < H; ++h)
+    for (int h = 0; h < H; ++h) {
         sum += z[h] * z[h];
+        for (int d = 0; d < D; ++d)
+            rest[d] -= static_cast<double>(loadings[static_cast<std::size_t>(h) * D + d]) * z[h];
+    }
+    for (int d = 0; d < D; ++d)
+        sum += rest[d] * rest[d] * p[d];
     return sum;
+}
+
+// Compute the posterior mean of the factors, z = E[z | x] = R U y (H,), of row r of a block from own = U y, with the
+// root R of component c. If there are no precisions, z is `own`.
+template <class T>
+inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const OfRows *own, int r, double *z) {
+    const int H = factors.H;
+    const double *root = factors.precisions ? factors.roots + c * H * H : nullptr;
+    for (int h = 0; h < H; ++h) {
+        z[h] = root ? 0.0 : own[h][r];
+        for (int k = h; root && k < H; ++k)
+            z[h] += root[h * H + k] * own[k][r];
+    }
 }
 
 // Compute the costs of component c for n rows.
 template <class T>
 inline void costs_of(const FactorAnalysers<T> &factors, std::size_t c, const T *const *rows, int n, T *out) {
     constexpr double TAKEN = 0x1p-27; // accepted rounding error, relative to 1 + cost
+    constexpr double most = std::numeric_limits<T>::max();
     const int H = factors.H;
-    Scratch<double> square(n), along(static_cast<std::size_t>(n) * std::max(H, 1));
-    products_of(factors, c, rows, n, square.get(), along.get());
-    for (int i = 0; i < n; ++i) {
-        const double *own = along + static_cast<std::size_t>(i) * H;
-        double cost = square[i];
+    Projection<T> projection(factors, c);
+    projection.for_each_block(rows, n, [&](int first, const OfRows &square, const OfRows *own) {
+        OfRows costs = square;
         for (int h = 0; h < H; ++h)
-            cost -= own[h] * own[h];
-        if (!(4 * std::numeric_limits<double>::epsilon() * square[i] <= TAKEN * (1 + cost)))
-            cost = square_of_residual(factors, c, rows[i], own);
-        cost = std::max(cost, 0.0) + factors.offsets[c];
-        out[i] = static_cast<T>(std::min(cost, static_cast<double>(std::numeric_limits<T>::max())));
-    }
+            costs -= own[h] * own[h];
+        for (int r = 0; r < std::min(FACTOR_ROWS, n - first); ++r) {
+            double cost = costs[r];
+            if (!(4 * std::numeric_limits<double>::epsilon() * square[r] <= TAKEN * (1 + cost))) {
+                Scratch<double> z(std::max(H, 1));
+                latent(factors, c, own, r, z.get());
+                cost = square_of_residual(factors, c, rows[first + r], z.get());
+            }
+            out[first + r] = static_cast<T>(std::min(std::max(cost, 0.0) + factors.offsets[c], most));
+        }
+    });
 }
 
 // Compute the costs of component c for the rows of entries [begin, end).
@@ -265,17 +301,18 @@ inline void add_cross(int some, const T *const *rows, const double *weights, con
     add_cross<B, plain>(rows, weights, wz, width, n, m, D, sums, squares, cross);
 }
 
-// Add the moments of entries [begin, end), all of component c: count; first (2, D), the sums of w y and w y^2; and
-// second, the sums of w z y^T (H, D), w z (H,) and w z z^T (H, H). w: weights, y = x - m, z = E[z | x] (H factors).
+// Add the moments of entries [begin, end), all of component c: count; first, the sums of w y (D,), w y^2 (D,), w z (H,)
+// and w z z^T (H, H); and second, the sum of w z y^T (H, D). w: weights, y = x - m, z = E[z | x] (H factors).
 template <class T>
 inline void factor_moments(const FactorMomentsTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
                            double *first, double *second) {
     const FactorAnalysers<T> &factors = task.factors;
     const int D = factors.means.D, H = factors.H;
     const T *m = factors.means[c];
-    double *means = second + static_cast<std::size_t>(H) * D, *outer = means + H;
+    double *means = first + 2 * static_cast<std::size_t>(D), *outer = means + H;
     const std::size_t some = static_cast<std::size_t>(RUN) * std::max(H, 1);
-    Scratch<double> along(some), z(some), weighted(some);
+    Scratch<double> z(some), weighted(some);
+    Projection<T> projection(factors, c);
     const auto point = [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e]) / task.width; };
     *count += for_each_run<T>(
         [&](std::size_t e) {
@@ -285,17 +322,19 @@ inline void factor_moments(const FactorMomentsTask<T> &task, int c, std::size_t 
         [&](std::size_t e) { return task.X[point(e)]; }, begin, end, D, RUN,
         [&](const T *const *rows, const double *weights, int n) {
             answer_signals();
-            products_of(factors, c, rows, n, nullptr, along.get());
-            for (int i = 0; i < n; ++i) {
-                double *own = z + i * H;
-                latent(factors, c, along + i * H, own);
-                for (int h = 0; h < H; ++h) {
-                    const double w = weighted[i * H + h] = weights[i] * own[h];
-                    means[h] += w;
-                    for (int k = 0; k < H; ++k)
-                        outer[h * H + k] += w * own[k];
+            projection.for_each_block(rows, n, [&](int begin, const OfRows &, const OfRows *products) {
+                for (int r = 0; r < std::min(FACTOR_ROWS, n - begin); ++r) {
+                    const int i = begin + r;
+                    double *own = z + i * H;
+                    latent(factors, c, products, r, own);
+                    for (int h = 0; h < H; ++h) {
+                        const double w = weighted[i * H + h] = weights[i] * own[h];
+                        means[h] += w;
+                        for (int k = 0; k < H; ++k)
+                            outer[h * H + k] += w * own[k];
+                    }
                 }
-            }
+            });
             int b = std::min(H, MOST_DIRECTIONS);
             add_cross<MOST_DIRECTIONS, true>(b, rows, weights, weighted.get(), H, n, m, D, first, first + D, second);
             for (; b < H; b += std::min(H - b, MOST_DIRECTIONS))

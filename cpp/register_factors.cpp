@@ -10,44 +10,39 @@ namespace cprime {
 namespace {
 
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T> using Loadings = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// Return factor analyzers without the parameters that only costs need.
+// Return factor analyzers without offsets.
 template <class T>
-FactorAnalysers<T> directions_of(const Matrix<T> &means, const Cube &directions, const std::optional<Cube> &roots) {
+FactorAnalysers<T> factors_of(const Matrix<T> &means, const std::optional<Table<double>> &precisions,
+                              const Loadings<T> &loadings, const std::optional<Cube> &roots) {
     const Rows<T> m = components(means);
-    const std::size_t C = m.n, D = m.D, H = directions.shape(1), own = directions.shape(0);
-    require(C > 0 && (own == C || own == 1) && directions.shape(2) == D && H <= MOST_COLUMNS, "means, directions");
+    const std::size_t C = m.n, D = m.D, own = loadings.shape(0), H = loadings.shape(1);
+    require(C > 0 && (own == C || own == 1) && loadings.shape(2) == D && H <= MOST_COLUMNS, "means, loadings");
+    require(!precisions || (precisions->shape(0) == C && precisions->shape(1) == D), "precisions");
     require(!roots || (roots->shape(0) == C && roots->shape(1) == H && roots->shape(2) == H), "roots");
-    return {m,
-            nullptr,
-            directions.data(),
-            own == C ? H * D : 0,
-            nullptr,
-            data_or_null(roots),
-            nullptr,
-            static_cast<int>(H)};
+    require(precisions.has_value() == roots.has_value(), "precisions without roots, or roots without precisions");
+    return {m,       data_or_null(precisions), loadings.data(), own == C ? H * D : 0, data_or_null(roots),
+            nullptr, static_cast<int>(H)};
 }
 
+// Return factor analyzers with all that costs need.
 template <class T>
-FactorAnalysers<T> factors_of(const Matrix<T> &means, const Table<double> &precisions, const Cube &directions,
-                              const Cube &loadings, const Cube &roots, const Vector<double> &offsets) {
-    FactorAnalysers<T> out = directions_of(means, directions, std::optional(roots));
-    const std::size_t C = out.means.n, D = out.means.D, H = out.H;
-    require(directions.shape(0) == C && precisions.shape(0) == C && precisions.shape(1) == D, "directions, precisions");
-    require(loadings.shape(0) == C && loadings.shape(1) == D && loadings.shape(2) == H, "loadings");
-    require(offsets.shape(0) == C, "offsets");
-    out.precisions = precisions.data();
-    out.loadings = loadings.data();
+FactorAnalysers<T> factors_of(const Matrix<T> &means, const Table<double> &precisions, const Loadings<T> &loadings,
+                              const Cube &roots, const Vector<double> &offsets) {
+    FactorAnalysers<T> out = factors_of(means, std::optional(precisions), loadings, std::optional(roots));
+    require(loadings.shape(0) == out.means.n, "loadings");
+    require(offsets.shape(0) == out.means.n, "offsets");
     out.offsets = offsets.data();
     return out;
 }
 
 // Compute the costs of components ids (n, m) for each row, infinite for id -1.
 template <class T>
-void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
+void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Loadings<T> loadings, Cube roots,
                   Vector<double> offsets, Table<std::int32_t> ids, OutTable<T> costs, int n_threads) {
     const Points<T> x = points(X);
-    const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
+    const FactorAnalysers<T> factors = factors_of(means, precisions, loadings, roots, offsets);
     const std::size_t C = factors.means.n, n = ids.size();
     require(x.D == factors.means.D, "X and means differ in their columns");
     require(ids.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == ids.shape(1), "ids, costs");
@@ -67,31 +62,32 @@ void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube 
 }
 
 template <class T>
-void top_k_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
+void top_k_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Loadings<T> loadings, Cube roots,
                    Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
                    OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
-    const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
+    const FactorAnalysers<T> factors = factors_of(means, precisions, loadings, roots, offsets);
     constexpr std::size_t STEP = 256; // points of a task; few, because each has many candidates
     top_k_of<TopKFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
                                  kernels<T>().top_k_factors);
 }
 
-// Add the moments of all points to those of their components: counts (C,), first (C, 2 D), the sums of y and y^2, and
-// second (C, H D + H + H^2), the sums of z y^T, z and z z^T (y: point minus mean, z: expected factors).
+// Add the moments of all points to those of their components: counts (C,), first (C, 2 D + H + H^2), the sums of y,
+// y^2, z and z z^T, and second (C, H D), the sums of z y^T (y: point minus mean, z: expected factors).
 template <class T>
-void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optional<Cube> roots, Table<std::int32_t> kept,
-                    std::optional<Table<double>> responsibilities, std::optional<Vector<double>> sample_weight,
-                    OutVector<double> counts, OutTable<double> first, OutTable<double> second, int n_threads) {
+void factor_moments(AnyRows<T> X, Matrix<T> means, std::optional<Table<double>> precisions, Loadings<T> loadings,
+                    std::optional<Cube> roots, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
+                    std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> first,
+                    OutTable<double> second, int n_threads) {
     const Points<T> x = points(X);
-    const FactorAnalysers<T> factors = directions_of(means, directions, roots);
+    const FactorAnalysers<T> factors = factors_of(means, precisions, loadings, roots);
     const std::size_t C = factors.means.n, D = x.D, H = factors.H, width = kept.shape(1);
     require(x.D == factors.means.D, "X and means differ in their columns");
     require(kept.shape(0) == x.n, "kept");
     require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == width),
             "responsibilities");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
-    require(counts.shape(0) == C && first.shape(0) == C && first.shape(1) == 2 * D, "counts, first");
-    require(second.shape(0) == C && second.shape(1) == H * D + H + H * H, "second");
+    require(counts.shape(0) == C && first.shape(0) == C && first.shape(1) == 2 * D + H + H * H, "counts, first");
+    require(second.shape(0) == C && second.shape(1) == H * D, "second");
     const KernelCall call;
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), x.n * width, C, n_threads, entries);
@@ -101,8 +97,8 @@ void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optiona
                                     data_or_null(responsibilities),
                                     data_or_null(sample_weight),
                                     std::max<std::size_t>(width, 1)};
-    sum_segments(segments(begin, SHARED), {counts.data(), first.data(), second.data(), 2 * D, second.shape(1)}, 1,
-                 n_threads, [&](const Segment &s, Part, const Sums &to) {
+    sum_segments(segments(begin, SHARED), {counts.data(), first.data(), second.data(), first.shape(1), second.shape(1)},
+                 1, n_threads, [&](const Segment &s, Part, const Sums &to) {
                      kernels<T>().factor_moments(task, s.component, s.begin, s.end, to.count, to.first, to.second);
                  });
 }

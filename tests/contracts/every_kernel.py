@@ -65,10 +65,8 @@ def given(n, m, variance=2.0):
 
 def analysers(C, D, m):
     rng = np.random.default_rng(3)
-    directions, loadings = 0.1 * rng.random((C, 2, D)), rng.random((C, D, 2))
-    return FactorAnalysers(
-        m, 1 + rng.random((C, D)), directions, loadings, np.tile(np.eye(2), (C, 1, 1)), rng.random(C)
-    )
+    loadings = 0.1 * rng.random((C, 2, D), dtype=m.dtype)
+    return FactorAnalysers(m, 1 + rng.random((C, D)), loadings, np.tile(np.eye(2), (C, 1, 1)), rng.random(C))
 
 
 def placed(g, place):
@@ -143,8 +141,8 @@ DENSE = {
     "factor_costs": lambda X, g: X.factor_costs(g["analysers"], g["kept"]),
     "top_k_factors": lambda X, g: X.top_k_factors(g["analysers"], g["lists"], g["previous"], g["n_kept"]),
     "factor_moments": lambda X, g: [
-        X.factor_moments(g["m"], g["analysers"].directions, None, g["kept"], g["q"], g["w"]),
-        X.factor_moments(g["m"], *g["analysers"][2:5:2], g["labels"][:, None]),
+        X.factor_moments(g["m"], None, g["analysers"].loadings, None, g["kept"], g["q"], g["w"]),
+        X.factor_moments(g["m"], *g["analysers"][1:4], g["labels"][:, None]),
     ],
     "principal": lambda X, g: X.principal(g["w"] + 0.1, np.zeros(X.shape[1])),
     "widened": lambda X, g: X.widened().distances(np.pad(g["m"], ((0, 0), (0, 1)))),

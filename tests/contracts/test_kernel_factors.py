@@ -13,11 +13,12 @@ SIZES = [(1, 1, 0, 1), (7, 5, 1, 3), (70, 19, 5, 6), (33, 40, 7, 17), (140, 9, 1
 
 def analysers(C, D, H, dtype, noise=0.3, seed=0):
     rng = np.random.default_rng(seed)
-    loadings, psi = rng.standard_normal((C, D, H)), noise * (0.5 + rng.random((C, D)))
+    loadings = rng.standard_normal((C, D, H)).astype(dtype).astype(np.float64)
+    psi = noise * (0.5 + rng.random((C, D)))
     scaled = loadings / psi[:, :, np.newaxis]
-    inverse = np.linalg.inv(np.linalg.cholesky(np.eye(H) + loadings.transpose(0, 2, 1) @ scaled))
-    directions, roots = inverse @ scaled.transpose(0, 2, 1), inverse.transpose(0, 2, 1).copy()
-    return FactorAnalysers(clustered(C, D, dtype, seed), 1 / psi, directions, loadings, roots, rng.uniform(-5, 5, C))
+    inverse = np.tril(np.linalg.inv(np.linalg.cholesky(np.eye(H) + loadings.transpose(0, 2, 1) @ scaled)))
+    roots, offsets = inverse.transpose(0, 2, 1).copy(), rng.uniform(-5, 5, C)
+    return FactorAnalysers(clustered(C, D, dtype, seed), 1 / psi, loadings.transpose(0, 2, 1), roots, offsets)
 
 
 def close(found, expected, dtype):
@@ -44,10 +45,10 @@ def test_moments_equal_the_reference(n, D, H, C, dtype):
     X, given, kept = clustered(n, D, dtype), analysers(C, D, H, dtype), random_ids(n, 2, C, holes=0)
     q, w = np.random.default_rng(0).random((n, 2)), weights(n)
     shared = np.random.default_rng(1).standard_normal((1, H + 2, D))
-    for directions, roots in ((given.directions, given.roots), (shared, None)):
+    for factors in (given[1:4], (None, shared, None)):
         for share, weight in ((q, w), (None, None)):
-            found = native.factor_moments(X, given.means, directions, roots, kept, share, weight)
-            expected = reference.factor_moments(X, given.means, directions, roots, kept, share, weight)
+            found = native.factor_moments(X, given.means, *factors, kept, share, weight)
+            expected = reference.factor_moments(X, given.means, *factors, kept, share, weight)
             assert [len(part) for part in found] == [C] * 6
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * (1 + np.abs(b).max(initial=0)))
@@ -59,7 +60,7 @@ def test_noise_that_is_far_below_what_factors_explain_is_measured(kernels):
     given = analysers(2, 6, 2, np.float64, noise=1e-18)
     given = given._replace(means=np.zeros((2, 6)), offsets=np.zeros(2))
     z, noise = rng.standard_normal((40, 2)), rng.standard_normal((40, 6)) / np.sqrt(given.precisions[0])
-    X = z @ given.loadings[0].T + noise
+    X = z @ given.loadings[0] + noise
     costs = kernels.factor_costs(X, given, np.zeros((40, 1), np.int32))
     assert (costs > 0).all()
     assert costs.mean() == pytest.approx(6, rel=0.5)
@@ -71,7 +72,7 @@ def test_noise_that_is_far_below_what_factors_explain_is_measured(kernels):
         ("lists", lambda k, X, given, kept: k.top_k_factors(X, given, neighbours(2, 2), kept, 1)),
         ("ids", lambda k, X, given, kept: k.factor_costs(X, given, kept + 3)),
         ("means", lambda k, X, given, kept: k.factor_costs(X[:, :2], given, kept)),
-        ("kept", lambda k, X, given, kept: k.factor_moments(X, given.means, given.directions, None, kept - 1)),
+        ("kept", lambda k, X, given, kept: k.factor_moments(X, given.means, None, given.loadings, None, kept - 1)),
     ],
     ids=["short lists", "ids too high", "other features", "kept below zero"],
 )

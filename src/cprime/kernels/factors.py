@@ -19,15 +19,14 @@ class FactorAnalysers(NamedTuple):
     """Parameters of C factor analyzers x = μ_c + Λ_c z + noise, in the form that kernels take.
 
     z are H factors, Λ_c loadings, ψ_c the variances of the noise. The cost of x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖²,
-    where y = x − μ_c; the factors z have the mean E[z | x] = R_c U_c y.
-    means (C, D) of the data's dtype. The others are float64: precisions (C, D): 1/ψ    loadings (C, D, H): Λ
-    directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
+    where y = x − μ_c and U = RᵀΛᵀΨ⁻¹; the factors z have the mean E[z | x] = R_c U_c y.
+    means (C, D) and loadings Λᵀ (C, H, D) are of the data's dtype, the others float64: precisions (C, D): 1/ψ
+    roots (C, H, H): R = L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ, upper triangular    offsets (C,)
     """
 
     means: Floats
     precisions: Doubles
-    directions: Doubles
-    loadings: Doubles
+    loadings: Floats
     roots: Doubles
     offsets: Doubles
 
@@ -53,8 +52,7 @@ def factor_costs_twin(
     X: Floats,
     means: Floats,
     precisions: Doubles,
-    directions: Doubles,
-    loadings: Doubles,
+    loadings: Floats,
     roots: Doubles,
     offsets: Doubles,
     ids: Ids,
@@ -72,8 +70,9 @@ def factor_costs_twin(
     for h in range(ids.shape[1]):
         c = np.maximum(ids[:, h], 0)
         y = X.astype(np.float64) - means[c].astype(np.float64)
-        z = np.einsum("nij,njd,nd->ni", roots[c], directions[c], y)
-        rest = y - np.einsum("ndi,ni->nd", loadings[c], z)
+        rows = loadings[c].astype(np.float64)
+        z = _latent(roots[c], np.einsum("nid,nd->ni", rows, precisions[c] * y))
+        rest = y - np.einsum("nid,ni->nd", rows, z)
         found = (np.square(rest) * precisions[c]).sum(axis=1) + np.square(z).sum(axis=1) + offsets[c]
         costs[:, h] = np.where(ids[:, h] < 0, np.inf, np.minimum(found, limit))
 
@@ -107,8 +106,7 @@ def top_k_factors_twin(
     X: Floats,
     means: Floats,
     precisions: Doubles,
-    directions: Doubles,
-    loadings: Doubles,
+    loadings: Floats,
     roots: Doubles,
     offsets: Doubles,
     lists: Ids,
@@ -128,7 +126,7 @@ def top_k_factors_twin(
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
     offered = np.sort(np.column_stack([previous, listed]), axis=1)
     offered[:, 1:][offered[:, 1:] == offered[:, :-1]] = -1
-    every, factors = np.empty(offered.shape, dtype=X.dtype), (precisions, directions, loadings, roots, offsets)
+    every, factors = np.empty(offered.shape, dtype=X.dtype), (precisions, loadings, roots, offsets)
     factor_costs_twin(X, means, *factors, offered, every, n_threads)
     kept[:], costs[:] = least_of(offered, every, kept.shape[1])
 
@@ -136,7 +134,8 @@ def top_k_factors_twin(
 def factor_moments(
     X: CoreRows,
     means: Floats,
-    directions: Doubles,
+    precisions: Doubles | None,
+    loadings: Floats,
     roots: Doubles | None,
     kept: Ids,
     responsibilities: Doubles | None = None,
@@ -146,35 +145,36 @@ def factor_moments(
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
     """Return sums over points of 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H), z zᵀ (C, H, H) per component.
 
-    Here y = x − μ_c, and z = R_c U_c y are the expected factors. Weights are sample weight · responsibility q.
-    means (C, D): μ    responsibilities (n, m): q, or None for ones
-    kept (n, m): the m components of each point
-    directions: matrices U (C, H, D), or (1, H, D) if common to all components
-    roots: matrices R (C, H, H), or None for identity matrices
+    Here y = x − μ_c, and z = R Rᵀ ΛᵀΨ⁻¹ y are the expected factors. Weights are sample weight · responsibility q.
+    means (C, D): μ    precisions (C, D): 1/ψ    roots (C, H, H): R, upper triangular
+    If precisions and roots are None, z is Λᵀy instead.
+    loadings: matrices Λᵀ (C, H, D), or (1, H, D) if common to all components
+    kept (n, m): the m components of each point    responsibilities (n, m): q, or None for ones
     """
     means = check.matrix(means, "means", X, 1)
     C, D = means.shape
-    directions = check.contiguous(directions, np.float64)
-    roots = None if roots is None else check.contiguous(roots, np.float64)
-    H = directions.shape[1]
+    loadings = check.contiguous(loadings, X.dtype)
+    precisions, roots = (None if part is None else check.contiguous(part, np.float64) for part in (precisions, roots))
+    H = loadings.shape[1]
     kept = check.array(kept, "kept", np.int32, len(X), -1)
     responsibilities = check.array(responsibilities, "responsibilities", np.float64, *kept.shape)
     weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
-    counts, first, second = np.zeros(C), np.zeros((C, 2 * D)), np.zeros((C, H * D + H + H * H))
+    counts, first, second = np.zeros(C), np.zeros((C, 2 * D + H + H * H)), np.zeros((C, H * D))
     shares, sums = (kept, responsibilities, weights), (counts, first, second)
     try:
-        X.kernels.factor_moments(X.core, means, directions, roots, *shares, *sums, resolve_threads(n_threads))
+        X.kernels.factor_moments(X.core, means, precisions, loadings, roots, *shares, *sums, resolve_threads(n_threads))
     except ValueError:
         check.ids(C, kept=(kept, 0))
         raise
-    cross, latent, outer = np.split(second, [H * D, H * D + H], axis=1)
-    return counts, first[:, :D], first[:, D:], cross.reshape(C, H, D), latent, outer.reshape(C, H, H)
+    of_rows, of_squares, of_factors, outer = np.split(first, [D, 2 * D, 2 * D + H], axis=1)
+    return counts, of_rows, of_squares, second.reshape(C, H, D), of_factors, outer.reshape(C, H, H)
 
 
 def factor_moments_twin(
     X: Floats,
     means: Floats,
-    directions: Doubles,
+    precisions: Doubles | None,
+    loadings: Floats,
     roots: Doubles | None,
     kept: Ids,
     responsibilities: Doubles | None,
@@ -188,9 +188,9 @@ def factor_moments_twin(
 
     These are sums over points x of 1, y = x − μ_c, the expected factors z, and their products. The weights are sample
     weights times responsibilities of the m components `kept` (n, m) of each point. The sums are added in place to these
-    arrays: counts (C,), of 1; first (C, 2 D), of y and y²; second (C, H D + H + H²), of z yᵀ, z and z zᵀ, as flat rows.
+    arrays: counts (C,), of 1; first (C, 2 D + H + H²), of y, y², z and z zᵀ; second (C, H D), of z yᵀ, as flat rows.
     """
-    C, H, D = len(means), directions.shape[1], X.shape[1]
+    C, H, D = len(means), loadings.shape[1], X.shape[1]
     check.ids(C, kept=(kept, 0))
     w = np.ones(kept.shape) if responsibilities is None else responsibilities
     w = w if sample_weight is None else w * sample_weight[:, None]
@@ -198,15 +198,25 @@ def factor_moments_twin(
         n, h = np.nonzero(kept == c)
         share = w[n, h]
         y = X[n].astype(np.float64) - means[c].astype(np.float64)
-        z = y @ directions[c if len(directions) == C else 0].T
-        z = z if roots is None else z @ roots[c].T
+        own = loadings[c if len(loadings) == C else 0].astype(np.float64)
+        z = y @ own.T if precisions is None or roots is None else _latent(roots[c], (y * precisions[c]) @ own.T)
         counts[c] += share.sum()
-        first[c] += np.concatenate([share @ y, share @ np.square(y)])
         weighted = share[:, None] * z
-        second[c] += np.concatenate([(weighted.T @ y).ravel(), weighted.sum(axis=0), (weighted.T @ z).ravel()])
-    assert second.shape[1] == H * D + H + H * H
+        outer = (weighted.T @ z).ravel()
+        first[c] += np.concatenate([share @ y, share @ np.square(y), weighted.sum(axis=0), outer])
+        second[c] += (weighted.T @ y).ravel()
+    assert second.shape[1] == H * D
+
+
+def _latent(roots: Doubles, products: Doubles) -> Doubles:
+    """Return the expected factors R Rᵀ v (n, H), from v = ΛᵀΨ⁻¹y (n, H) and one root R, or a root for every row."""
+    turned: Doubles = np.einsum("...ij,...kj,...k->...i", roots, roots, products)
+    return turned
 
 
 def _checked(factors: FactorAnalysers, X: CoreRows) -> FactorAnalysers:
-    means = check.matrix(factors.means, "means", X, 1)
-    return FactorAnalysers(means, *(check.contiguous(array, np.float64) for array in factors[1:]))
+    means, loadings = check.matrix(factors.means, "means", X, 1), check.contiguous(factors.loadings, X.dtype)
+    precisions, roots, offsets = (
+        check.contiguous(array, np.float64) for array in (factors.precisions, factors.roots, factors.offsets)
+    )
+    return FactorAnalysers(means, precisions, loadings, roots, offsets)

@@ -50,10 +50,13 @@ class TabulatedCosts(ABC):
         """Return the mean of the centers (D,): the origin of coordinates for tables of the costs of all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
 
-    def blocks(self, n: int) -> Iterator[slice]:
-        """Return slices that divide n rows into blocks, whose tables of rows × components are small."""
+    def blocks(self, n: int, n_numbers: int | None = None) -> Iterator[slice]:
+        """Return slices that divide n rows into blocks, whose tables of rows × components are small.
+
+        n_numbers: number of temporary values for each entry of a table; None is the attribute of this name
+        """
         C, D = self.centers.shape
-        step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
+        step = min(_ROWS, max(1, TABLE // max(C * (n_numbers or self.n_numbers), D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
 
     def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:

@@ -56,8 +56,9 @@ class DataScale(NamedTuple):
         np.square(squares, out=squares)
         squares += variances
         variance = max(float((shares @ squares).mean()), 0.0)  # rounding may make it negative
-        spacing = (eps * float(np.abs(means).max())) ** 2
-        return cls(variance or spacing / _JITTER or 1.0, np.square(eps * means))
+        resolution = np.multiply(eps, means, out=squares)
+        np.square(resolution, out=resolution)
+        return cls(variance or float(resolution.max()) / _JITTER or 1.0, resolution)
 
     def pool(self, shares: NDArray[np.float64]) -> Self:
         """Return the data's scale for one covariance that all components share, with a resolution of shape (1, D).
@@ -255,7 +256,7 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
     )
 
 
-def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
+def within(values: NDArray, dtype: DTypeLike) -> NDArray:
     """Return the values converted to a dtype; values outside its range become the nearest number of the dtype."""
     limit = np.finfo(dtype).max
     found = np.asarray(np.minimum(values, limit))

@@ -2,8 +2,8 @@
 
 The covariance of a component is ΛΛᵀ + Ψ with loadings Λ (D, H) and diagonal noise Ψ. With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and
 U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared Mahalanobis distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All computations are in
-double precision. Costs of a few components are computed by kernels, from differences x − μ. Costs of all components are
-computed by matrix products, from points relative to an origin near them.
+double precision. Costs of a few components are computed by kernels, from loadings and differences x − μ. Costs of all
+components are computed by matrix products with U, from points relative to an origin near them.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,11 @@ _CLOSED_FORM = 2**36
 _PRODUCTS = 2**22
 # Number of components that are processed at a time, to limit the memory of temporary arrays.
 _TOGETHER = 64
+# Maximum number of entries of the matrices U of the components whose costs are tabulated at a time, to limit memory.
+_DIRECTIONS = 2**21
+# If costs are tabulated for some components at a time, blocks of rows are as large as for at most this number of
+# factors. Larger blocks save time, because U is computed again for each block, but need more memory.
+_NUMBERS = 7
 
 
 def parts(C: int) -> Iterator[slice]:
@@ -61,11 +66,13 @@ class FactorCosts(TabulatedCosts, Components):
     centers (C, D)    loadings (C, D, H): Λ    noise (C, D): diagonals ψ of the noise covariances Ψ
     roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,): costs at the means
     empty (C,): costs of a row without observed values, −2 log π_c (weights π) minus that constant
+    together: number of components whose matrices U are in memory at a time
+    Kernels read Λᵀ, so the memory of `loadings` should be that of a contiguous array (C, H, D), transposed.
     """
 
     centers: Floats
-    loadings: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    loadings: Floats
+    noise: Floats
     roots: NDArray[np.float64]
     offsets: NDArray[np.float64]
     empty: NDArray[np.float64]
@@ -73,26 +80,22 @@ class FactorCosts(TabulatedCosts, Components):
     scattered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self.n_numbers = self.loadings.shape[2] + 1
+        C, D, H = self.loadings.shape
+        self.together = min(C, max(1, _DIRECTIONS // max(1, H * D)))
+        self.n_numbers = 1 + (H if self.together == C else min(H, _NUMBERS))
 
-    @cached_property
-    def directions(self) -> NDArray[np.float64]:
-        """Matrices U = L⁻¹ΛᵀΨ⁻¹ (C, H, D), where LLᵀ = I + ΛᵀΨ⁻¹Λ, for loadings Λ and noise Ψ of all components."""
-        return self.directions_of(slice(None))
-
-    def directions_of(self, piece: slice) -> NDArray[np.float64]:
-        """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D), where LLᵀ = I + ΛᵀΨ⁻¹Λ, for c components: the slice `piece`.
+    def directions_of(self, piece: Ids | slice) -> NDArray[np.float64]:
+        """Return the matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D), where LLᵀ = I + ΛᵀΨ⁻¹Λ, for the c components of `piece`.
 
         Λ: loadings    Ψ: diagonal noise covariance
         """
-        loadings, noise, roots = self.loadings[piece], self.noise[piece], self.roots[piece]
+        loadings, precisions, roots = self.loadings[piece], self.precisions[piece], self.roots[piece]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
 
         def make(part: slice) -> None:
-            scaled = loadings[part] / noise[part, :, np.newaxis]
-            inverse = np.ascontiguousarray(roots[part].transpose(0, 2, 1))
-            np.matmul(inverse, scaled.transpose(0, 2, 1), out=found[part])
+            scaled = loadings[part].transpose(0, 2, 1) * precisions[part, np.newaxis]
+            np.matmul(roots[part].transpose(0, 2, 1), scaled, out=found[part])
 
         by_pieces(make, parts(C))
         return found
@@ -100,23 +103,22 @@ class FactorCosts(TabulatedCosts, Components):
     @cached_property
     def precisions(self) -> NDArray[np.float64]:
         """Inverse variances of the noise: (C, D)."""
-        return 1 / self.noise
+        return np.divide(1, self.noise, dtype=np.float64)
 
     @property
     def factors(self) -> FactorAnalysers:
         """Parameters of all factor analyzers in the form that kernels take."""
-        return FactorAnalysers(self.centers, self.precisions, self.directions, self.loadings, self.roots, self.offsets)
+        return FactorAnalysers(
+            self.centers, self.precisions, self.loadings.transpose(0, 2, 1), self.roots, self.offsets
+        )
 
     @cached_property
     def terms(self) -> Terms:
         """Precomputed arrays for the costs of all components, with the mean of the centers as origin."""
-        return self._terms(slice(None), super().origin())
-
-    def origin(self) -> NDArray[np.float64]:
-        return self.terms.origin
+        return self._terms(slice(None), self.origin())
 
     def forget(self) -> None:
-        for name in ("directions", "precisions", "terms"):
+        for name in ("precisions", "terms"):
             vars(self).pop(name, None)
 
     def top_k(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:  # type: ignore[override]
@@ -128,19 +130,33 @@ class FactorCosts(TabulatedCosts, Components):
         return super().costs(points, ids) if points.observed is not None else points.factor_costs(self.factors, ids)
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        terms = self.terms if isinstance(ids, slice) else self._terms(ids, origin)
         if points.observed is None:
-            return self.measured(points.dense(), terms)[0]
+            return self._measured_by_pieces(points.dense(), ids, origin)
         X, numbers = points.dense(), np.arange(len(self.centers))[ids]
         complete = points.observed.all(axis=1)
         out = np.empty((len(X), len(numbers)))
-        out[complete] = self.measured(X[complete], terms)[0]
+        out[complete] = self._measured_by_pieces(X[complete], ids, origin)
         for g, c in enumerate(numbers.tolist()):
             out[~complete, g] = self._of_observed(X[~complete], points.observed[~complete], c)
         return out
 
+    def _measured_by_pieces(self, X: Floats, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
+        """Return the costs (n, G) of rows without missing values under G components: those of `ids`, or all.
+
+        The matrices U of all components may need much memory, so they are computed for some components at a time.
+        origin (D,): a place near the rows
+        """
+        C = len(self.centers)
+        if not isinstance(ids, slice):
+            return self.measured(X, self._terms(ids, origin))[0]
+        if self.together == C:
+            return self.measured(X, self.terms)[0]
+        pieces = (slice(first, first + self.together) for first in range(0, C, self.together))
+        return np.concatenate([self.measured(X, self._terms(piece, origin))[0] for piece in pieces], axis=1)
+
     def component(self, c: int) -> Component:
-        return Component(self.centers[c], self.loadings[c], self.noise[c])
+        loadings, noise = (np.asarray(values[c], dtype=np.float64) for values in (self.loadings, self.noise))
+        return Component(self.centers[c], loadings, noise)
 
     def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
         """Return the costs (n,) of component c from the marginal densities of each row's observed values.
@@ -151,7 +167,7 @@ class FactorCosts(TabulatedCosts, Components):
         return np.concatenate(parts) + self.empty[c] if parts else np.empty(0)
 
     def _terms(self, ids: Ids | slice, origin: NDArray[np.float64]) -> Terms:
-        precisions, directions = self.precisions[ids], self.directions[ids]
+        precisions, directions = self.precisions[ids], self.directions_of(ids)
         place = np.subtract(self.centers[ids], origin, dtype=np.float64)
         pulls = precisions * place
         own = np.matmul(directions, place[..., np.newaxis])[..., 0]
@@ -191,10 +207,10 @@ class FactorCosts(TabulatedCosts, Components):
         U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ.
         """
         y = np.subtract(X, self.centers[c], dtype=np.float64)
-        along = y @ self.directions[c].T
+        along = y @ self.directions_of(slice(c, c + 1))[0].T
         z = along @ self.roots[c].T
         rest = y - z @ self.loadings[c].T
-        return np.square(rest) @ (1 / self.noise[c]) + np.square(z).sum(axis=1), along
+        return np.square(rest) @ self.precisions[c] + np.square(z).sum(axis=1), along
 
     @property
     def reach(self) -> float:
@@ -222,7 +238,7 @@ class FactorCosts(TabulatedCosts, Components):
             return refined_lists(self.centers, previous, n_neighbors)
         _, origin, precisions, directions, pulls, constants, own = self.terms
         means, flat = np.subtract(self.centers, origin, dtype=np.float64), directions.reshape(-1, D)
-        spread = self.noise + np.square(self.loadings).sum(axis=2)
+        spread = self.noise + np.square(self.loadings, dtype=np.float64).sum(axis=2)
         constants = self.offsets + constants
         squares = np.square(directions).sum(axis=1)
 

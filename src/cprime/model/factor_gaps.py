@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cprime.kernels import Floats
 from cprime.kernels.marginals import root_of
+from cprime.model.factor_moments import FactorMoments
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -148,6 +149,29 @@ def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> 
     """
     root = np.sqrt(of.noise)
     scaled = (of.loadings / root[:, np.newaxis]) * gone[:, :, np.newaxis]
-    axes, lengths, _ = np.linalg.svd(np.matmul(scaled, np.linalg.cholesky(covariances)), full_matrices=False)
-    along = np.einsum("ndh,nd->nh", axes, normal) * (np.sqrt(1 + np.square(lengths)) - 1)
-    return root * (normal + np.einsum("ndh,nh->nd", axes, along))
+    return root * times_root(np.matmul(scaled, np.linalg.cholesky(covariances)), normal)
+
+
+def times_root(W: Doubles, normal: Doubles) -> Doubles:
+    """Return (I + WWᵀ)^½ times the vectors `normal` (n, D), for one matrix W (D, H) or one for each vector (n, D, H).
+
+    With the singular value decomposition W = PSQᵀ, the root is I + P(√(1 + S²) − 1)Pᵀ.
+    """
+    axes, lengths, _ = np.linalg.svd(W, full_matrices=False)
+    along = np.einsum("...dh,...d->...h", axes, normal) * (np.sqrt(1 + np.square(lengths)) - 1)
+    found: Doubles = normal + np.einsum("...dh,...h->...d", axes, along)
+    return found
+
+
+def add_gap_moments(
+    found: FactorMoments, c: int, X: Floats, observed: Mask, share: Doubles, of: Component, root: Doubles
+) -> None:
+    """Set the moments of component c, in place in `found`, from rows with missing values.
+
+    For every row, the M-step adds the covariance L⁻ᵀL⁻¹ of the factors z given a complete row. It is subtracted here.
+    X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
+    of: parameters of the component    root (H, H): L⁻ᵀ
+    """
+    moments = gap_moments(X, observed, of, share)
+    found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
+    found.second[c] = moments.second - share.sum() * root @ root.T

@@ -1,6 +1,5 @@
 """Moments (sufficient statistics) of factor analyzers, for their M-steps."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,12 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.values import replace
-from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats
-from cprime.model.interface import Responsibilities
-
-TOGETHER = 2**26  # maximum size in bytes of the matrices U = L⁻¹ΛᵀΨ⁻¹ that are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -87,62 +82,14 @@ class FactorMoments(Sums):
         squares = self.squares - 2 * places * self.sums + counts * np.square(places)
         return replace(self, sums=self.sums - counts * places, squares=np.maximum(squares, 0), cross=moved)
 
-    def buffer(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def buffer(self, H: int, dtype: np.dtype) -> tuple[NDArray[np.float64], Floats, NDArray[np.float64]]:
         """Return arrays to which an M-step writes means (C, D), loadings (C, D, H) of H factors, and noise (C, D).
 
-        The memory of the moments' arrays is reused, if these are contiguous and writeable.
+        Means and noise are float64, loadings of the given dtype. Where shape and dtype are the same, the memory of the
+        moments is reused.
         """
         C, D = self.sums.shape
         cross = self.cross.transpose(0, 2, 1)
-        return _room(self.sums, (C, D)), _room(cross, (C, D, H)), _room(self.squares, (C, D))
-
-
-def _room(array: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    its_own = array.flags.c_contiguous and array.flags.writeable and array.size == np.prod(shape)
-    return array.reshape(shape) if its_own else np.empty(shape)
-
-
-def by_blocks(
-    block: Block,
-    shares: Responsibilities,
-    centers: Floats,
-    directions_of: Callable[[slice], NDArray[np.float64]],
-    roots: NDArray[np.float64],
-) -> FactorMoments:
-    """Return the moments of factor analyzers from a block of rows, computed for some components at a time.
-
-    So little memory is needed.    shares: responsibilities    centers (C, D): means
-    directions_of: function of a slice of components that returns their matrices U = L⁻¹ΛᵀΨ⁻¹ (c, H, D)
-    roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ for loadings Λ and noise Ψ
-    """
-    (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
-    found = FactorMoments.none(C, H, 0)
-    sums, squares, cross = np.empty((C, D)), np.empty((C, D)), np.empty((C, H, D))
-    q, weight, ids = shares.responsibilities, block.sample_weight, shares.ids.reshape(-1)
-    rows_of_all = max(1, ids.size * D * block.X.dtype.itemsize)
-    size = max(1, min(TOGETHER // (8 * H * D), TOGETHER * C // rows_of_all))
-    for piece, places in _together(ids, C, size):
-        rows = places // width
-        found.counts[piece], sums[piece], squares[piece], cross[piece], found.means[piece], found.second[piece] = (
-            block.X[rows].factor_moments(
-                centers[piece],
-                directions_of(piece),
-                roots[piece],
-                (ids[places] - np.int32(piece.start))[:, np.newaxis],
-                None if q is None else q.reshape(-1)[places][:, np.newaxis],
-                None if weight is None else weight[rows],
-            )
-        )
-    return FactorMoments(found.counts, sums, squares, cross.transpose(0, 2, 1), found.means, found.second)
-
-
-def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Divide C components into slices of `size` components; yield each slice, and where its components occur in `ids`.
-
-    ids (n,): ids of components    The second value has the positions in `ids`, ascending.
-    """
-    blocks = ids // np.int32(size)
-    order = np.argsort(blocks, kind="stable")
-    ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))
-    for i, begin in enumerate(range(0, C, size)):
-        yield slice(begin, min(begin + size, C)), order[ends[i] : ends[i + 1]]
+        reused = cross.flags.c_contiguous and cross.flags.writeable and cross.shape[1] == H and dtype == np.float64
+        loadings = cross if reused else np.empty((C, H, D), dtype)
+        return self.sums, loadings.transpose(0, 2, 1), self.squares

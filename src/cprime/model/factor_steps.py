@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from cprime.kernels import Floats
 from cprime.model.factor_moments import FactorMoments
 
+# Loadings of H factors are first estimated along H + this number of random directions; fewer would be less accurate.
+_MORE = 4
 # Least share of noise in the variance of a coordinate when loadings are first computed, so that noise is not 0.
 _LEAST_NOISE = 0.01
 _ROUNDED = 16 * np.finfo(np.float64).eps
@@ -44,11 +47,12 @@ def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray,
     outer[:, i, i] *= 1 + _ROUNDED
     outer[:, :H, H] = outer[:, H, :H] = moments.means
     outer[:, H, H] = counts
-    inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)
     scale = counts[:, np.newaxis, np.newaxis]
-    found = np.linalg.solve(outer / scale, (inner / scale).transpose(0, 2, 1)).transpose(0, 2, 1)
-    left: Doubles = moments.squares / counts[:, np.newaxis] - (found * inner / scale).sum(axis=2)
-    return found[:, :, H], found[:, :, :H], left
+    inner = np.concatenate([moments.cross.transpose(0, 2, 1), moments.sums[:, np.newaxis]], axis=1)
+    inner /= scale
+    found = np.linalg.solve(outer / scale, inner)
+    left: Doubles = moments.squares / counts[:, np.newaxis] - np.einsum("chd,chd->cd", found, inner)
+    return found[:, H], found[:, :H].transpose(0, 2, 1), left
 
 
 def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
@@ -79,3 +83,19 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
     largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
     loadings = np.where(largest < 0, -loadings, loadings)  # fix signs, which otherwise depend on LAPACK's rounding
     return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
+
+
+def random_directions(D: int, H: int, dtype: DTypeLike) -> Doubles:
+    """Return random directions (min(H + 4, D), D), along which the first M-step estimates loadings of H factors.
+
+    Four directions more than factors make the estimate more accurate. The seed is fixed, so fits are reproducible. The
+    numbers can be represented in the given dtype, in which kernels read them.
+    """
+    found = np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
+    return found.astype(dtype).astype(np.float64)
+
+
+def explained(loadings: Floats) -> Doubles:
+    """Return the variances Σ_h Λ_dh² of the columns that the factors of loadings Λ (C, D, H) explain: (C, D)."""
+    found: Doubles = np.einsum("cdh,cdh->cd", loadings, loadings, dtype=np.float64)
+    return found

@@ -25,14 +25,12 @@ from cprime.model.base import Gaussian, log_weights, n_weights, new_weights, reg
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import DataScale, fewer_factors, of_empty, positive, scaled_along, within
 from cprime.model.factor_costs import FactorCosts, parts
-from cprime.model.factor_gaps import above_one, completed, gap_moments
-from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
-from cprime.model.factor_steps import FactorRoots, leading, regressed
+from cprime.model.factor_gaps import above_one, add_gap_moments, completed, times_root
+from cprime.model.factor_moments import FactorMoments
+from cprime.model.factor_steps import FactorRoots, explained, leading, random_directions, regressed
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 
-# Loadings of H factors are first estimated along H + this number of random directions; fewer would be less accurate.
-_MORE = 4
 # Moments about an origin are inaccurate if Σ_d (mean_d − origin_d)² / (noise variance)_d of a mean exceeds this number.
 _FAR = 2.0**24
 
@@ -45,11 +43,13 @@ class Factors(Gaussian):
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
     known: whether loadings are known; if not, the next M-step computes loadings from directions of high variance
+    Loadings and noise have the dtype of the data. The memory of the loadings is that of a contiguous array (C, H, D),
+    transposed, if `from_attributes`, `starting` or an M-step has made them, because kernels read it so.
     """
 
     centers: Floats
-    loadings: NDArray[np.float64]
-    noise_variances: NDArray[np.float64]
+    loadings: Floats
+    noise_variances: Floats
     reg_covar: float = 0.0
     weights: Weights = None
     known: bool = True
@@ -81,13 +81,13 @@ class Factors(Gaussian):
         found = FactorRoots(np.empty((C, H, H)), np.empty(C))
 
         def piece(part: slice) -> None:
-            loadings, noise = self.loadings[part], self.noise_variances[part]
+            loadings, noise = self.loadings[part].astype(np.float64), self.noise_variances[part].astype(np.float64)
             scaled = loadings / noise[:, :, np.newaxis]
             lower = root_of(
                 np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled),
                 partial(above_one, loadings, noise),
             )
-            found.roots[part] = np.linalg.inv(lower).transpose(0, 2, 1)
+            found.roots[part] = np.tril(np.linalg.inv(lower)).transpose(0, 2, 1)
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             found.log_determinants[part] += np.log(noise).sum(axis=1)
 
@@ -115,28 +115,22 @@ class Factors(Gaussian):
     def _projections(self) -> NDArray[np.float64]:
         """Matrices W (C, H, D) with E[z | x] = W(x − μ) for factors z; random directions before loadings are known."""
         if self.known:
-            return np.matmul(self._inner.roots, self._components.directions)
+            return np.matmul(self._inner.roots, self._components.directions_of(slice(None)))
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
     def _random_directions(self) -> NDArray[np.float64]:
-        """Return random directions (min(H + 4, D), D), along which the first M-step estimates loadings of H factors.
-
-        Four directions more than factors make the estimate more accurate. The seed is fixed, so fits are reproducible.
-        """
-        D, H = self.n_features, self.n_factors
-        return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
+        return random_directions(self.n_features, self.n_factors, self.centers.dtype)
 
     def summarise(self, block: Block, shares: Responsibilities) -> FactorMoments:
         if block.X.observed is not None:
             return self._of_observed(block, shares)
-        roots = self._inner.roots if self.known else None
-        if roots is not None and self.loadings.nbytes > TOGETHER:
-            self._components.forget()  # frees arrays of the search, which is over; the moments need as much memory
-            return by_blocks(block, shares, self.centers, self._components.directions_of, roots)
-        directions = self._components.directions if self.known else self._random_directions()[np.newaxis]
+        loadings: Floats = self._random_directions()[np.newaxis]
+        precisions = roots = None
+        if self.known:
+            _, precisions, loadings, roots, _ = self._components.factors
         counts, sums, squares, cross, means, second = block.X.factor_moments(
-            self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
+            self.centers, precisions, loadings, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
         return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second)
 
@@ -153,7 +147,8 @@ class Factors(Gaussian):
             found.counts[c] = share.sum()
             # Expectations of missing values need loadings and noise, which are unknown until the first M-step.
             if self.known and shares.cost is not None:
-                self._add_gaps(found, c, X[rows], observed[rows], share)
+                of = self._components.component(c)
+                add_gap_moments(found, c, X[rows], observed[rows], share, of, self._inner.roots[c])
                 return
             y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
             z = y @ W[c].T
@@ -163,17 +158,6 @@ class Factors(Gaussian):
 
         by_pieces(add, givers(shares.ids, q, self.n_components))
         return found
-
-    def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
-        """Set the moments of component c, in place in `found`, from rows with missing values.
-
-        For every row, the M-step (`maximise`) adds the covariance of the factors z given a complete row. So this
-        covariance is subtracted here.
-        X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
-        """
-        moments = gap_moments(X, observed, self._components.component(c), share)
-        found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
-        found.second[c] = moments.second - share.sum() * self._inner.roots[c] @ self._inner.roots[c].T
 
     def with_gaps(self) -> Self:
         return self
@@ -203,7 +187,7 @@ class Factors(Gaussian):
         origin = terms.origin
         found, cross = FactorMoments.none(C, H, D), np.zeros((D, C * H))
         log_sum = cost = 0.0
-        for rows in costs.blocks(len(block)):
+        for rows in costs.blocks(len(block), H + 1):
             X = block.X[rows].dense()
             each, along = costs.measured(X, terms)
             likely = posterior(each, self.scale)
@@ -230,14 +214,16 @@ class Factors(Gaussian):
         loadings of a component without points are unchanged.
         """
         self._components.forget()  # frees arrays that are as large as parameters; fits do not need them again
-        shift, loadings, noise = moments.buffer(self.n_factors)
+        dtype = self.centers.dtype
+        shift, loadings, noise = moments.buffer(self.n_factors, dtype)
 
         def piece(part: slice) -> None:
             of = moments.select(part)
             if self.known:
-                shift[part], loadings[part], noise[part] = regressed(of, self._inner.roots[part])
+                shift[part], found, noise[part] = regressed(of, self._inner.roots[part])
             else:
-                shift[part], loadings[part], noise[part] = leading(of, self._random_directions(), self.n_factors)
+                shift[part], found, noise[part] = leading(of, self._random_directions(), self.n_factors)
+            loadings[part] = within(found, dtype)
 
         by_pieces(piece, parts(self.n_components))
         empty = moments.counts <= 0
@@ -245,16 +231,16 @@ class Factors(Gaussian):
         means = np.add(shift, self.centers, out=shift)
         noise = self._pooled(np.maximum(noise, 0, out=noise))
         noise += self.reg_covar
-        spread = np.einsum("cdh,cdh->cd", loadings, loadings)
+        spread = explained(loadings)
         spread += noise
-        scale = DataScale.measure(moments.counts, means, spread, self.centers.dtype)
+        scale = DataScale.measure(moments.counts, means, spread, dtype)
         scale = scale._replace(resolution=self._pooled(scale.resolution))
         del spread
         return replace(
             self,
-            centers=means.astype(self.centers.dtype, copy=False),
+            centers=np.ascontiguousarray(means, dtype),
             loadings=loadings,
-            noise_variances=positive(of_empty(moments.counts, noise), self.centers.dtype, scale),
+            noise_variances=within(positive(of_empty(moments.counts, noise), dtype, scale), dtype),
             weights=new_weights(self.weights, moments.counts),
             known=True,
         )
@@ -266,11 +252,23 @@ class Factors(Gaussian):
         return np.repeat(noise.mean(axis=1, keepdims=True), noise.shape[1], axis=1)
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        noise = positive(scaled_along(self.noise_variances, before.noise_variances, share), self.centers.dtype)
+        noise = scaled_along(self._noise, before._noise, share)
         loadings = self.loadings - before.loadings
         loadings *= share
         loadings += self.loadings
-        return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
+        noise = positive(noise, self.centers.dtype)
+        return self._with(loadings, noise, **self._means_extrapolated(before, share))
+
+    @property
+    def _noise(self) -> NDArray[np.float64]:
+        """Variances of the noise in double precision: (C, D)."""
+        return self.noise_variances.astype(np.float64)
+
+    def _with(self, loadings: NDArray, noise: NDArray[np.float64], **others: Any) -> Self:
+        """Return a copy with other loadings and noise variances, converted to the dtype of the data, and `others`."""
+        dtype = self.centers.dtype
+        loadings = loadings if loadings.dtype == dtype else within(loadings, dtype)
+        return replace(self, loadings=loadings, noise_variances=within(noise, dtype), **others)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
         """Return moments from which an M-step computes this model's parameters: factors z have mean 0 and variance I.
@@ -281,29 +279,31 @@ class Factors(Gaussian):
         C, D, H = self.loadings.shape
         each = shares[:, np.newaxis, np.newaxis]
         rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))
-        spread = np.maximum(self.noise_variances - self.reg_covar, 0) + np.square(self.loadings).sum(axis=2)
+        spread = np.maximum(self._noise - self.reg_covar, 0) + explained(self.loadings)
         zeros = np.zeros((C, D)), np.zeros((C, H))
         squares, second = shares[:, np.newaxis] * spread, each * (np.eye(H) - rest)
         return FactorMoments(shares, zeros[0], squares, each * self.loadings, zeros[1], second), None
 
     @property
     def least_variances(self) -> NDArray[np.float64]:
-        precisions = 1 / self.noise_variances - np.square(self._components.directions).sum(axis=1)
-        least: NDArray[np.float64] = 1 / precisions.max(axis=1)
+        least = np.empty(self.n_components)
+
+        def piece(part: slice) -> None:
+            explained = np.square(self._components.directions_of(part)).sum(axis=1)
+            least[part] = 1 / (self._components.precisions[part] - explained).max(axis=1)
+
+        by_pieces(piece, parts(self.n_components))
         return least
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return x − μ of points x drawn from components `labels` (n,), from standard normal numbers (n, D).
 
-        The result is Ψ^½ (I + VVᵀ)^½ times normal numbers, where V = Ψ^−½Λ for loadings Λ and noise variances Ψ. With
-        the singular value decomposition V = PSQᵀ, the root is I + P(√(1 + S²) − 1)Pᵀ.
+        The result is Ψ^½ (I + WWᵀ)^½ times normal numbers, where W = Ψ^−½Λ for loadings Λ and noise variances Ψ.
         """
-        root = np.sqrt(self.noise_variances)
+        root = np.sqrt(self._noise)
         out = np.empty(normal.shape)
         for c, rows in groups(np.asarray(labels, dtype=np.int32), self.n_components):
-            axes, lengths, _ = np.linalg.svd(self.loadings[c] / root[c][:, np.newaxis], full_matrices=False)
-            longer = np.sqrt(1 + np.square(lengths)) - 1
-            out[rows] = root[c] * (normal[rows] + ((normal[rows] @ axes) * longer) @ axes.T)
+            out[rows] = root[c] * times_root(self.loadings[c] / root[c][:, np.newaxis], normal[rows])
         return out
 
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -330,7 +330,7 @@ class Factors(Gaussian):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return self.noise_variances + np.square(self.loadings).sum(axis=2)
+        return explained(self.loadings) + self.noise_variances
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return self._among(columns, self.loadings)._below_full()
@@ -342,23 +342,20 @@ class Factors(Gaussian):
         conditional distributions are factor analyzers with loadings Λ_m L⁻ᵀ.
         """
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
-        left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
-        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._components.directions))
+        turned = np.matmul(self.loadings, known._inner.roots)
+        regression = turned[:, rest], known._components.directions_of(slice(None))
+        return Conditional(known._below_full(), self._among(rest, turned)._below_full(), regression)
 
-    def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
+    def _among(self, columns: NDArray[np.intp], loadings: NDArray) -> Self:
         """Return this model with other loadings (C, D, H), restricted to the columns with the indices `columns`."""
-        noise = self.noise_variances[:, columns]
-        return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
+        return self._with(loadings[:, columns], self._noise[:, columns], centers=self._places(columns))
 
     def _below_full(self) -> Self:
-        loadings, noise = fewer_factors(self.loadings, self.noise_variances)
-        return replace(self, loadings=loadings, noise_variances=noise)
+        return self._with(*fewer_factors(self.loadings.astype(np.float64), self._noise))
 
     def attributes(self) -> dict[str, Any]:
         dtype = self.centers.dtype
-        loadings = np.empty(self.loadings.shape, dtype)
-        for part in parts(self.n_components):
-            loadings[part] = within(self.loadings[part], dtype)
+        loadings = np.ascontiguousarray(within(self.loadings, dtype))
         return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
@@ -370,8 +367,9 @@ class Factors(Gaussian):
     def from_attributes(
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
-        loadings, noise = (np.asarray(attributes[name], dtype=np.float64) for name in cls.attribute_names)
-        return cls(centers, loadings, noise, reg_covar, weights)
+        loadings, noise = (np.asarray(attributes[name], dtype=centers.dtype) for name in cls.attribute_names)
+        by_factor = np.ascontiguousarray(loadings.transpose(0, 2, 1))
+        return cls(centers, by_factor.transpose(0, 2, 1), noise, reg_covar, weights)
 
     @classmethod
     def starting(
@@ -384,7 +382,8 @@ class Factors(Gaussian):
         H = min(5, D - 1) if n_factors == "auto" else int(n_factors)
         if H >= D:
             raise ValueError(f"n_factors must be below the number of features, {D}, got {H}.")
-        return cls(centers, np.zeros((C, D, H)), np.ones((C, D)), reg_covar, weights, known=H == 0)
+        loadings, noise = np.zeros((C, H, D), centers.dtype).transpose(0, 2, 1), np.ones((C, D), centers.dtype)
+        return cls(centers, loadings, noise, reg_covar, weights, known=H == 0)
 
 
 @register

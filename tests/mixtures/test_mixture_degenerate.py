@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
 
-from cprime import GaussianMixture, StudentTMixture, em
+from cprime import FuzzyKMeans, GaussianMixture, SoftKMeans, StudentTMixture, em
 from cprime.em.diverse_starts import PartitionStart
 from cprime.estimators import base
+from cprime.estimators.fitted import centers_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -261,3 +262,32 @@ def test_a_sentinel_value_has_the_density_of_its_own_component():
     gm = GaussianMixture(3, random_state=0).fit(X)
     double = GaussianMixture(3, random_state=0).fit(X.astype(np.float64))
     np.testing.assert_allclose(gm.score_samples(X), double.score_samples(X.astype(np.float64)), atol=1e-3)
+
+
+FROM_GROUPS = {"n_active": 5, "reg_covar": 0.02, "max_iter": 3}
+
+
+@pytest.mark.parametrize(
+    "soft",
+    [
+        *(
+            pytest.param(GaussianMixture(40, covariance_type=name, **FROM_GROUPS), id=name)
+            for name in ("tied_spherical", "spherical", "diag", "full", "factors")
+        ),
+        pytest.param(SoftKMeans(40, stiffness=1, max_iter=3), id="soft k-means"),
+        pytest.param(FuzzyKMeans(40, regularizer="entropy", regularization=1.0, max_iter=3), id="fuzzy k-means"),
+    ],
+)
+def test_no_mean_is_subnormal_where_all_near_points_are_zero(soft):
+    """Group j of the points is at e_j d_j, so in the other groups' means, coordinate j is d_j times responsibilities.
+
+    Some of these are between the least positive and the least normal number.
+    """
+    C, each = 40, 25
+    places = np.diag(np.linspace(0.5, 10, C))
+    noise = np.random.default_rng(0).normal(size=(C * each, 1))
+    X = np.column_stack([np.repeat(places, each, axis=0), noise]).astype(np.float32)
+    start = np.column_stack([places, np.zeros(C)]).astype(np.float32)
+    soft.set_params(**{"init" if hasattr(soft, "init") else "init_params": start})
+    means = np.abs(centers_of(soft.fit(X)))
+    assert not ((means > 0) & (means < np.finfo(np.float32).tiny)).any()

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Floats, Rows, means, posterior
+from cprime.kernels import Floats, Rows, means, posterior, without_negligible
 from cprime.model.tied_spherical import variance_floor
 
 logger = logging.getLogger("cprime")
@@ -240,7 +240,7 @@ def run(
     for iteration in range(1, max_iter + 1):
         start = perf_counter()
         found = expect(X, fit.centers, rule, n_active, sample_weight, n_threads)
-        moved = means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0]
+        moved = without_negligible(means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0])
         row = (found.objective, len(X) * len(centers), perf_counter() - start)
         difference = abs(fit.objective - found.objective)
         fit = FuzzyRun(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)

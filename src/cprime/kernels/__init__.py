@@ -20,7 +20,7 @@ from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
-from cprime.kernels.sums import grouped_order, means
+from cprime.kernels.sums import grouped_order, means, without_negligible
 from cprime.kernels.tables import TabulatedCosts
 from cprime.kernels.transport import Infeasible, assign_bounded
 
@@ -61,4 +61,5 @@ __all__ = [
     "scaled_responsibilities",
     "wide_bytes",
     "with_nan",
+    "without_negligible",
 ]

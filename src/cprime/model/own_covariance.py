@@ -16,7 +16,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Dense, Exact, Floats, GaussianParameters, Responses, Rows
+from cprime.kernels import Dense, Exact, Floats, GaussianParameters, Responses, Rows, without_negligible
 from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, new_weights, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
@@ -154,7 +154,7 @@ class OwnCovariance(Gaussian, ABC):
         second = self._second_about(means, moments, total)
         variances = np.atleast_2d(np.diagonal(second, axis1=-2, axis2=-1)) if self.full else second
         scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
-        centers = means.astype(self.centers.dtype)
+        centers = without_negligible(means.astype(self.centers.dtype))
         covariances = self._shaped(moments.counts / total, second, scale)
         if self.fixed:
             fixed = list(self.fixed)

@@ -20,7 +20,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, Rows, means
+from cprime.kernels import Floats, Rows, means, without_negligible
 from cprime.model.base import Embedded, expect_gaussians, log_weights, new_weights, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
@@ -163,9 +163,16 @@ class TiedSpherical(Embedded):
         μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖², with responsibilities q,
         sample weights w, N_c = Σ_n w_n q_nc, S_c = Σ_n w_n q_nc x_n and W = Σ_n w_n
         """
-        model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
+        model, squares = self._recentred_by(moments, prior)
         weights = new_weights(self.weights, moments.counts)
         return replace(model.with_variance(squares / moments.weight), weights=weights)
+
+    def _recentred_by(self, moments: SphericalMoments, prior: Scatter | None) -> tuple[Self, float]:
+        """Return the results of `recentred` for the moments of a soft assignment, without negligible coordinates."""
+        model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
+        centers = without_negligible(model.centers)
+        centers[: self.n_fixed] = self.centers[: self.n_fixed]
+        return replace(model, centers=centers), squares
 
     def recentred(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None
@@ -320,7 +327,7 @@ class FixedVariance(TiedSpherical):
     axes: ClassVar[str | None] = None  # no attribute `covariances_`: σ² is no free parameter
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
-        return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]
+        return self._recentred_by(moments, prior)[0]
 
 
 def variance_floor(centers: Floats) -> float:

@@ -1,23 +1,42 @@
 #include "grouping.h"
 
+#include <cmath>
 #include <utility>
 
 #include "thread_pool.h"
 
 namespace cprime {
 
-std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
-                               std::vector<std::int64_t> &entries) {
-    const std::size_t n_chunks = n_entries < 65536 ? 1 : 8;
-    const std::size_t step = (n_entries + n_chunks - 1) / n_chunks;
-    std::vector<std::vector<std::size_t>> places(n_chunks, std::vector<std::size_t>(n_components));
-    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
-        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e) {
-            const auto c = static_cast<std::uint32_t>(kept[e]);
-            if (c >= n_components)
-                throw std::invalid_argument(OUTSIDE);
-            ++places[i][c];
-        }
+namespace {
+
+// Chunks of entries, whose number does not depend on the number of threads.
+class Chunks {
+  public:
+    explicit Chunks(std::size_t n_entries) : n(n_entries < 65536 ? 1 : 8), n_entries_(n_entries) {}
+    // Call work(chunk, entry) for every entry, and for the entries of a chunk in ascending order.
+    template <class Work> void for_each(int n_threads, Work work) const {
+        const std::size_t step = (n_entries_ + n - 1) / n;
+        parallel_for(n, n_threads, [&](std::size_t i) {
+            for (std::size_t e = i * step; e < std::min(n_entries_, (i + 1) * step); ++e)
+                work(i, e);
+        });
+    }
+    const std::size_t n;
+
+  private:
+    std::size_t n_entries_;
+};
+
+// Group the entries e with counts(e) by component.
+template <class Counts>
+std::vector<std::size_t> group_some(const std::int32_t *kept, const Chunks &chunks, std::size_t n_components,
+                                    int n_threads, std::vector<std::int64_t> &entries, Counts counts) {
+    std::vector<std::vector<std::size_t>> places(chunks.n, std::vector<std::size_t>(n_components));
+    chunks.for_each(n_threads, [&](std::size_t i, std::size_t e) {
+        const auto c = static_cast<std::uint32_t>(kept[e]);
+        if (c >= n_components)
+            throw std::invalid_argument(OUTSIDE);
+        places[i][c] += counts(e);
     });
     std::vector<std::size_t> begin(n_components + 1);
     std::size_t place = 0;
@@ -27,12 +46,41 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
             place += std::exchange(chunk[c], place);
     }
     begin[n_components] = place;
-    entries.resize(n_entries);
-    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
-        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e)
+    entries.resize(place);
+    chunks.for_each(n_threads, [&](std::size_t i, std::size_t e) {
+        if (counts(e))
             entries[places[i][kept[e]]++] = static_cast<std::int64_t>(e);
     });
     return begin;
+}
+
+} // namespace
+
+std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
+                               std::vector<std::int64_t> &entries) {
+    return group_some(kept, Chunks(n_entries), n_components, n_threads, entries, [](std::size_t) { return true; });
+}
+
+std::vector<std::size_t> group_shares(const std::int32_t *kept, std::size_t n, std::size_t H, std::size_t n_components,
+                                      const double *q, const double *weight, const std::int64_t *rows, int n_threads,
+                                      std::vector<std::int64_t> &entries) {
+    if (!q)
+        return group(kept, n * H, n_components, n_threads, entries);
+    const auto size = [&](std::size_t e) {
+        return std::abs(q[e]) * (weight ? weight[rows ? rows[e / H] : static_cast<std::int64_t>(e / H)] : 1.0);
+    };
+    const Chunks chunks(n * H);
+    std::vector<std::vector<double>> largest(chunks.n, std::vector<double>(n_components));
+    chunks.for_each(n_threads, [&](std::size_t i, std::size_t e) {
+        if (static_cast<std::uint32_t>(kept[e]) < n_components)
+            largest[i][kept[e]] = std::max(largest[i][kept[e]], size(e));
+    });
+    std::vector<double> negligible(n_components);
+    for (std::size_t c = 0; c < n_components; ++c)
+        for (const auto &chunk : largest)
+            negligible[c] = std::max(negligible[c], 0x1p-80 * chunk[c]);
+    return group_some(kept, chunks, n_components, n_threads, entries,
+                      [&](std::size_t e) { return !(size(e) <= negligible[kept[e]]); });
 }
 
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,

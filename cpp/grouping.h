@@ -21,6 +21,13 @@ constexpr const char *OUTSIDE = "kept has a component outside [0, n_components)"
 std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
                                std::vector<std::int64_t> &entries);
 
+// The same for entries with responsibilities q (n, H), without those that add nothing to sums over the points of their
+// component: those whose |q| times the weight of the point is at most 2^-80 of the largest of the component. q is null
+// for ones; weight and rows, the index of each point in `weight`, may be null.
+std::vector<std::size_t> group_shares(const std::int32_t *kept, std::size_t n, std::size_t H, std::size_t n_components,
+                                      const double *q, const double *weight, const std::int64_t *rows, int n_threads,
+                                      std::vector<std::int64_t> &entries);
+
 // Group the rows of `kept` (n, width) by the component in their first column.
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,
                                         std::size_t n_components, int n_threads, std::vector<std::int64_t> &entries);

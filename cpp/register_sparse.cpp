@@ -140,7 +140,9 @@ void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<
     for (std::size_t i = 0; subset && i < n; ++i)
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> first = group(kept.data(), n * H, C, n_threads, entries);
+    const std::vector<std::size_t> first =
+        group_shares(kept.data(), n, H, C, data_or_null(responsibilities), data_or_null(sample_weight),
+                     data_or_null(subset), n_threads, entries);
     const SparseAccumulateTask<T> task{{{},
                                         data_or_null(subset),
                                         entries.data(),

@@ -43,7 +43,7 @@ def test_costs_and_searches_equal_the_reference(n, D, H, C, dtype):
 @pytest.mark.parametrize(("n", "D", "H", "C"), SIZES)
 def test_moments_equal_the_reference(n, D, H, C, dtype):
     X, given, kept = clustered(n, D, dtype), analysers(C, D, H, dtype), random_ids(n, 2, C, holes=0)
-    q, w = np.random.default_rng(0).random((n, 2)), weights(n)
+    q, w = np.maximum(np.random.default_rng(0).random((n, 2)) - 0.2, 0), weights(n)
     shared = np.random.default_rng(1).standard_normal((1, H + 2, D))
     for factors in (given[1:4], (None, shared, None)):
         for share, weight in ((q, w), (None, None)):

@@ -7,11 +7,10 @@ from kernel_data import DTYPES, clustered, same_bits, weights
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):
-    """Return distinct ids (n, H) int32, and responsibilities (n, H) float64 whose rows sum to one."""
+    """Return distinct ids (n, H) int32, and responsibilities (n, H) float64, some of which are tiny or 0."""
     rng = np.random.default_rng(seed)
     kept = np.argsort(rng.random((n, n_components)), axis=1)[:, :n_kept].astype(np.int32)
-    q = rng.exponential(size=(n, n_kept))
-    return kept, q / q.sum(axis=1, keepdims=True)
+    return kept, rng.exponential(size=(n, n_kept)) * rng.choice([1, 0.1, 1e-20, 1e-40, 0], size=(n, n_kept))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

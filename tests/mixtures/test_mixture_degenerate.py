@@ -264,7 +264,7 @@ def test_a_sentinel_value_has_the_density_of_its_own_component():
     np.testing.assert_allclose(gm.score_samples(X), double.score_samples(X.astype(np.float64)), atol=1e-3)
 
 
-FROM_GROUPS = {"n_active": 5, "reg_covar": 0.02, "max_iter": 3}
+FROM_GROUPS = {"n_active": 5, "reg_covar": 0.02, "max_iter": 8, "tol": 0, "momentum": False}
 
 
 @pytest.mark.parametrize(
@@ -272,22 +272,23 @@ FROM_GROUPS = {"n_active": 5, "reg_covar": 0.02, "max_iter": 3}
     [
         *(
             pytest.param(GaussianMixture(40, covariance_type=name, **FROM_GROUPS), id=name)
-            for name in ("tied_spherical", "spherical", "diag", "full", "factors")
+            for name in ("spherical", "diag")
         ),
         pytest.param(SoftKMeans(40, stiffness=1, max_iter=3), id="soft k-means"),
         pytest.param(FuzzyKMeans(40, regularizer="entropy", regularization=1.0, max_iter=3), id="fuzzy k-means"),
     ],
 )
 def test_no_mean_is_subnormal_where_all_near_points_are_zero(soft):
-    """Group j of the points is at e_j d_j, so in the other groups' means, coordinate j is d_j times responsibilities.
+    """Group j of the points is at e_j d_j, so coordinate j of other means is 0, but for two effects.
 
-    Some of these are between the least positive and the least normal number.
+    Responsibilities of far points may be subnormal. And if a start is not 0 there, the mean becomes 0 only up to
+    rounding errors; each iteration makes it smaller, until it is below the least normal number.
     """
     C, each = 40, 25
     places = np.diag(np.linspace(0.5, 10, C))
     noise = np.random.default_rng(0).normal(size=(C * each, 1))
     X = np.column_stack([np.repeat(places, each, axis=0), noise]).astype(np.float32)
-    start = np.column_stack([places, np.zeros(C)]).astype(np.float32)
+    start = (np.column_stack([places, np.zeros(C)]) + 0.1).astype(np.float32)
     soft.set_params(**{"init" if hasattr(soft, "init") else "init_params": start})
     means = np.abs(centers_of(soft.fit(X)))
     assert not ((means > 0) & (means < np.finfo(np.float32).tiny)).any()

@@ -18,7 +18,7 @@ from cprime._utils.storable import storable
 from cprime._utils.threads import by_pieces, plain_products
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
-from cprime.kernels import Dense, Floats, Rows, posterior, without_negligible
+from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Gaussian, log_weights, n_weights, new_weights, register
@@ -238,7 +238,7 @@ class Factors(Gaussian):
         del spread
         return replace(
             self,
-            centers=without_negligible(np.ascontiguousarray(means, dtype)),
+            centers=np.ascontiguousarray(means, dtype),
             loadings=loadings,
             noise_variances=within(positive(of_empty(moments.counts, noise), dtype, scale), dtype),
             weights=new_weights(self.weights, moments.counts),

@@ -39,11 +39,12 @@ template <class Use> [[gnu::always_inline]] inline void for_each_vector(int D, U
 }
 
 // One number for each row of a block.
-using OfRows [[gnu::vector_size(FACTOR_ROWS * sizeof(double)), gnu::aligned(8), gnu::may_alias]] = double;
+typedef double OfRows __attribute__((vector_size(FACTOR_ROWS * sizeof(double)), aligned(sizeof(double)), may_alias));
 
 inline OfRows *of_rows(double *p) { return reinterpret_cast<OfRows *>(p); }
 
-// Parameters of one component in double precision, with rows padded by zeros to whole vectors.
+// Parameters of one component in double precision, with rows padded by zeros to whole vectors, and the products of
+// points with them.
 template <class T> class Projection {
   public:
     Projection(const FactorAnalysers<T> &factors, std::size_t c)

@@ -18,6 +18,7 @@ from cprime._utils.threads import by_pieces, plain_products
 from cprime.kernels import FactorAnalysers, Floats, Rows, TabulatedCosts
 from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
+from cprime.model.factor_steps import explained
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 from cprime.neighbors.components import Components, Ids
 
@@ -67,7 +68,7 @@ class FactorCosts(TabulatedCosts, Components):
     roots (C, H, H): L⁻ᵀ, where LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,): costs at the means
     empty (C,): costs of a row without observed values, −2 log π_c (weights π) minus that constant
     together: number of components whose matrices U are in memory at a time
-    Kernels read Λᵀ, so the memory of `loadings` should be that of a contiguous array (C, H, D), transposed.
+    Kernels read Λᵀ. So the memory of `loadings` is that of a contiguous array (C, H, D), transposed; others are copied.
     """
 
     centers: Floats
@@ -81,6 +82,7 @@ class FactorCosts(TabulatedCosts, Components):
 
     def __post_init__(self) -> None:
         C, D, H = self.loadings.shape
+        self.loadings = np.ascontiguousarray(self.loadings.transpose(0, 2, 1)).transpose(0, 2, 1)
         self.together = min(C, max(1, _DIRECTIONS // max(1, H * D)))
         self.n_numbers = 1 + (H if self.together == C else min(H, _NUMBERS))
 
@@ -197,17 +199,19 @@ class FactorCosts(TabulatedCosts, Components):
             numbers = np.arange(len(self.centers))[ids]
             for g in np.flatnonzero(unsure.any(axis=0)).tolist():
                 rows = unsure[:, g]
-                costs[rows, g], along[rows, g] = self._from_residual(X[rows], numbers[g])
+                costs[rows, g], along[rows, g] = self._from_residual(X[rows], numbers[g], directions[g])
         return np.maximum(costs, 0, out=costs) + self.offsets[ids], along
 
-    def _from_residual(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _from_residual(
+        self, X: Floats, c: int, U: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the squared Mahalanobis distances (n,) of rows to component c, and U y (n, H), without cancellation.
 
         The squared distance is ‖Ψ^−½(y − Λz)‖² + ‖z‖², with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
-        U = L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ.
+        U (H, D): L⁻¹ΛᵀΨ⁻¹, where LLᵀ = I + ΛᵀΨ⁻¹Λ
         """
         y = np.subtract(X, self.centers[c], dtype=np.float64)
-        along = y @ self.directions_of(slice(c, c + 1))[0].T
+        along = y @ U.T
         z = along @ self.roots[c].T
         rest = y - z @ self.loadings[c].T
         return np.square(rest) @ self.precisions[c] + np.square(z).sum(axis=1), along
@@ -238,7 +242,7 @@ class FactorCosts(TabulatedCosts, Components):
             return refined_lists(self.centers, previous, n_neighbors)
         _, origin, precisions, directions, pulls, constants, own = self.terms
         means, flat = np.subtract(self.centers, origin, dtype=np.float64), directions.reshape(-1, D)
-        spread = self.noise + np.square(self.loadings, dtype=np.float64).sum(axis=2)
+        spread = explained(self.loadings) + self.noise
         constants = self.offsets + constants
         squares = np.square(directions).sum(axis=1)
 

@@ -82,7 +82,7 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
     loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
     largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
     loadings = np.where(largest < 0, -loadings, loadings)  # fix signs, which otherwise depend on LAPACK's rounding
-    return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
+    return shift, loadings, np.maximum(total - explained(loadings), _LEAST_NOISE * total)
 
 
 def random_directions(D: int, H: int, dtype: DTypeLike) -> Doubles:

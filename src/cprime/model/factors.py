@@ -43,8 +43,8 @@ class Factors(Gaussian):
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
     known: whether loadings are known; if not, the next M-step computes loadings from directions of high variance
-    Loadings and noise have the dtype of the data. The memory of the loadings is that of a contiguous array (C, H, D),
-    transposed, if `from_attributes`, `starting` or an M-step has made them, because kernels read it so.
+    Loadings and noise have the dtype of the data. Fits keep loadings in the memory of a contiguous array (C, H, D),
+    transposed, because kernels read them so.
     """
 
     centers: Floats
@@ -125,10 +125,11 @@ class Factors(Gaussian):
     def summarise(self, block: Block, shares: Responsibilities) -> FactorMoments:
         if block.X.observed is not None:
             return self._of_observed(block, shares)
-        loadings: Floats = self._random_directions()[np.newaxis]
         precisions = roots = None
         if self.known:
             _, precisions, loadings, roots, _ = self._components.factors
+        else:
+            loadings = self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, precisions, loadings, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
@@ -289,8 +290,8 @@ class Factors(Gaussian):
         least = np.empty(self.n_components)
 
         def piece(part: slice) -> None:
-            explained = np.square(self._components.directions_of(part)).sum(axis=1)
-            least[part] = 1 / (self._components.precisions[part] - explained).max(axis=1)
+            of_factors = np.square(self._components.directions_of(part)).sum(axis=1)
+            least[part] = 1 / (self._components.precisions[part] - of_factors).max(axis=1)
 
         by_pieces(piece, parts(self.n_components))
         return least
@@ -368,8 +369,7 @@ class Factors(Gaussian):
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
         loadings, noise = (np.asarray(attributes[name], dtype=centers.dtype) for name in cls.attribute_names)
-        by_factor = np.ascontiguousarray(loadings.transpose(0, 2, 1))
-        return cls(centers, by_factor.transpose(0, 2, 1), noise, reg_covar, weights)
+        return cls(centers, loadings, noise, reg_covar, weights)
 
     @classmethod
     def starting(

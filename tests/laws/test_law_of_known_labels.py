@@ -1,7 +1,8 @@
-"""Laws: points with labels keep their clusters for every seed, and fixed centers and components stay."""
+"""Laws: points with labels keep their clusters if this is requested, and fixed centers and components stay."""
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -31,7 +32,7 @@ def labelled(size, seed=0):
 )
 def test_points_with_labels_keep_their_cluster(options, size, seed):
     X, C, y = labelled(size)
-    fitted = KMeans(C, random_state=seed, **options).fit(X, y)
+    fitted = KMeans(C, semi_supervised=True, random_state=seed, **options).fit(X, y)
     assert (fitted.labels_[y >= 0] == y[y >= 0]).all()
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if "metric" in options else X
     J = np.square(rows - fitted.cluster_centers_[fitted.labels_]).sum()
@@ -47,7 +48,14 @@ def test_points_with_labels_keep_their_cluster(options, size, seed):
 def test_points_with_labels_belong_to_their_component_alone(options, covariance_type, size):
     X, C, y = labelled(size)
     fitted = GaussianMixture(
-        C, covariance_type=covariance_type, reg_covar=1e-4, max_iter=30, tol=0, random_state=0, **options
+        C,
+        semi_supervised=True,
+        covariance_type=covariance_type,
+        reg_covar=1e-4,
+        max_iter=30,
+        tol=0,
+        random_state=0,
+        **options,
     )
     fitted.fit(X, y)
     assert (fitted.labels_[y >= 0] == y[y >= 0]).all()
@@ -77,8 +85,10 @@ def test_labels_of_data_in_chunks_are_those_of_the_array(tmp_path):
     chunks = cprime.open_data(tmp_path / "X.npy", chunk_rows=400)
     init = X[:C].copy()
     for make in (
-        lambda: KMeans(C, init=init, n_threads=1),
-        lambda: GaussianMixture(C, means_init=init, covariance_type="diag", max_iter=500, n_threads=1),
+        lambda: KMeans(C, semi_supervised=True, init=init, n_threads=1),
+        lambda: GaussianMixture(
+            C, semi_supervised=True, means_init=init, covariance_type="diag", max_iter=500, n_threads=1
+        ),
     ):
         one, other = make().fit(X, y), make().fit(chunks, y)
         assert (one.labels_ == other.labels_).all()
@@ -89,12 +99,30 @@ def test_targets_of_another_step_are_no_labels():
     X, C, _ = labelled("few")
     targets = np.arange(len(X)) % C
     expected = KMeans(C, random_state=0).fit(X)
-    for y in (targets, targets.astype(float), targets.astype(str), list(targets), np.where(targets, 1.0, -1.0)):
+    mixture = GaussianMixture(C, random_state=0).fit(X)
+    for y in (targets, targets.astype(float), targets.astype(str), list(targets), np.where(targets, 1, -1)):
         assert (KMeans(C, random_state=0).fit(X, y).cluster_centers_ == expected.cluster_centers_).all()
+        assert (KMeans(C, random_state=0).fit_predict(X, y) == expected.labels_).all()
+        assert (GaussianMixture(C, random_state=0).fit(X, y).means_ == mixture.means_).all()
     make_pipeline(StandardScaler(), KMeans(C, random_state=0)).fit(X, targets)
-    signs = np.where(targets, 1, -1)
-    ignored = KMeans(C, semi_supervised=False, random_state=0).fit(X, signs)
-    assert (ignored.cluster_centers_ == expected.cluster_centers_).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("cls", [KMeans, GaussianMixture])
+def test_fit_predict_uses_labels_as_fit_does(cls, size):
+    X, C, y = labelled(size)
+    estimator = cls(C, semi_supervised=True, random_state=0)
+    expected = clone(estimator).fit(X, y).labels_
+    assert (estimator.fit_predict(X, y) == expected).all()
+    assert (expected[y >= 0] == y[y >= 0]).all()
+    assert (clone(estimator).fit(X).labels_[y >= 0] != y[y >= 0]).any()
+
+
+def test_files_in_which_semi_supervised_is_auto_are_read_as_false(tmp_path):
+    X, C, _ = labelled("few")
+    former = KMeans(C, random_state=0).fit(X).set_params(semi_supervised="auto")
+    former.save(tmp_path / "model.safetensors")
+    assert cprime.load(tmp_path / "model.safetensors").semi_supervised is False
 
 
 @pytest.mark.parametrize(
@@ -155,17 +183,33 @@ def test_bad_input_names_argument_value_and_expectation():
     out_of_range = np.where(y == 1, 3, y)
     mixture = {"means_init": X[:3], "precisions_init": np.ones((3, 4)), "covariance_type": "diag"}
     for make, labels, message in [
-        (lambda: KMeans(3), y[:5], r"y must have one label for each of the 40 rows, got shape \(5,\)"),
-        (lambda: KMeans(3), np.where(y == 1, -2, y), "y must have labels from −1 .unknown. to 2, got -2 in row"),
-        (lambda: GaussianMixture(3), out_of_range, "y must have labels from −1 .unknown. to 2, got 3 in row"),
+        (
+            lambda: KMeans(3, semi_supervised=True),
+            y[:5],
+            r"y must have one label for each of the 40 rows, got shape \(5,\)",
+        ),
+        (
+            lambda: KMeans(3, semi_supervised=True),
+            np.where(y == 1, -2, y),
+            "y must have labels from −1 .unknown. to 2, got -2 in row",
+        ),
+        (
+            lambda: GaussianMixture(3, semi_supervised=True),
+            out_of_range,
+            "y must have labels from −1 .unknown. to 2, got 3 in row",
+        ),
         (
             lambda: KMeans(3, semi_supervised=True),
             y * 0.5,
             "y must be integers, −1 for unknown, got values of type float",
         ),
-        (lambda: KMeans(3, search="graph"), y, "y with labels needs search='auto' or 'full', got 'graph'"),
-        (lambda: KMeans(3, size_max=20), y, "y with labels needs size_max=None, got 20"),
-        (lambda: KMeans(3, epsilon=0.1), y, "y with labels needs epsilon=0.0, got 0.1"),
+        (
+            lambda: KMeans(3, semi_supervised=True, search="graph"),
+            y,
+            "y with labels needs search='auto' or 'full', got 'graph'",
+        ),
+        (lambda: KMeans(3, semi_supervised=True, size_max=20), y, "y with labels needs size_max=None, got 20"),
+        (lambda: KMeans(3, semi_supervised=True, epsilon=0.1), y, "y with labels needs epsilon=0.0, got 0.1"),
         (
             lambda: KMeans(3, fixed_centers=X[:4]),
             None,
@@ -189,7 +233,7 @@ def test_bad_input_names_argument_value_and_expectation():
     gaps[0, 0] = np.nan
     with pytest.raises(ValueError, match="fixed_centers needs complete rows"):
         KMeans(3, fixed_centers=X[:1], missing="marginal").fit(gaps)
-    with pytest.raises(TypeError, match='semi_supervised must be "auto" or a bool, got 1'):
+    with pytest.raises(TypeError, match="semi_supervised must be a bool, got 1"):
         KMeans(3, semi_supervised=1).fit(X, y)
     with pytest.raises(ValueError, match="partial_fit needs fixed_centers=None"):
         KMeans(3, fixed_centers=X[:1]).partial_fit(X)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from cprime.em.hard import SumLabeled
-from cprime.estimators.validation import check_flag_or_auto
 from cprime.execution import Data
 from cprime.kernels import Dense, Floats
 from cprime.search import Full, Search
 from cprime.search.labelled import Labelled
 from cprime.sources import unmasked
+from cprime.sources.foreign import plain
 
 logger = logging.getLogger("cprime")
 
@@ -50,16 +50,13 @@ class KnownCenters(NamedTuple):
 def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> NDArray[np.int32] | None:
     """Return the known cluster of each point (N,), −1 if it is unknown, from the argument `y` of `fit`.
 
-    Returns None if y has no labels, or if the estimator's argument `semi_supervised` excludes their use.
+    Returns None if y has no labels, or unless the estimator's argument `semi_supervised` is True.
 
     Raises ValueError if y does not have one integer from −1 to C − 1 for each point.
     """
-    wanted = check_flag_or_auto(estimator.semi_supervised, "semi_supervised")
-    if wanted is False:
+    if y is None or not getattr(estimator, "semi_supervised", False):
         return None
-    labels = np.asarray(y)
-    if wanted is None and not (labels.ndim == 1 and labels.dtype.kind == "i" and (labels == -1).any()):
-        return None
+    labels = np.asarray(plain(y, "y"))
     if labels.shape != (n_points,):
         raise ValueError(f"y must have one label for each of the {n_points} rows, got shape {labels.shape}.")
     if labels.dtype.kind not in "iu":

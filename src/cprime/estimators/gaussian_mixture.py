@@ -95,10 +95,10 @@ class GaussianMixture(Mixture):
     fixed : sequence of int or None, default=None
         Ids of known components, whose means and covariances stay as they are in `means_init` and `precisions_init` (or
         as fitted before, with `warm_start`); their weights are fitted. For "full", "diag" and "spherical".
-    semi_supervised : bool or "auto", default="auto"
+    semi_supervised : bool, default=False
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
-        with a label belong to their component only; the search is exact. "auto" is True if y is an integer array that
-        contains −1, so that the targets of another step of a pipeline are ignored. False ignores y.
+        with a label belong to their component only; the search is exact. False ignores y, because a pipeline passes the
+        targets of its last step to all steps.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", the E-step uses the marginal
         density of the observed values of a row, and the M-step the conditional expectations of the missing ones. This
@@ -231,7 +231,7 @@ class GaussianMixture(Mixture):
         means_init: Any = None,
         precisions_init: Any = None,
         fixed: Any = None,
-        semi_supervised: bool | str = "auto",
+        semi_supervised: bool = False,
         missing: str = "error",
         learning_decay: float = 1.0,
         warm_start: bool = False,

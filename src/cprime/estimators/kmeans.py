@@ -100,10 +100,10 @@ class KMeans(NearestCenter, Clusterer):
         nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
-    semi_supervised : bool or "auto", default="auto"
+    semi_supervised : bool, default=False
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
-        with a label keep their cluster; the search is exact. "auto" is True if y is an integer array that contains −1,
-        so that the targets of another step of a pipeline are ignored. False ignores y.
+        with a label keep their cluster; the search is exact. False ignores y, because a pipeline passes the targets of
+        its last step to all steps.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
@@ -231,7 +231,7 @@ class KMeans(NearestCenter, Clusterer):
         size_max: int | str | None = None,
         size_min: int | str | None = None,
         fixed_centers: Any = None,
-        semi_supervised: bool | str = "auto",
+        semi_supervised: bool = False,
         missing: str = "error",
         learning_decay: float = 1.0,
         certificate: int = 1000,
@@ -299,8 +299,12 @@ class KMeans(NearestCenter, Clusterer):
         if self.size_max is not None or self.size_min is not None:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
-        labels = None if y is None else partial_labels(self, y, data.n_points, self.n_clusters)
+        labels = partial_labels(self, y, data.n_points, self.n_clusters)
         return self._fit_to(data, (X, y, sample_weight), labels)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """Compute the centers and return the labels of the training points: `fit(X, y).labels_`."""
+        return self.fit(X, y, sample_weight).labels_
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
         known = None if labels is None and self.fixed_centers is None else known_centers(self, data, labels)

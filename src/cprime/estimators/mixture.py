@@ -119,7 +119,7 @@ class Mixture(DensityMixin, Clusterer):
             weights. "factors" and "ppca" convert narrow rows chunk by chunk. A memory map of more than 512
             MiB is read in chunks.
         y : array-like of shape (n_samples,), default=None
-            Labels of some points if the estimator has the parameter `semi_supervised`; otherwise ignored.
+            Labels of some points if the estimator has a parameter `semi_supervised`, and it is True; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.
 
@@ -133,9 +133,8 @@ class Mixture(DensityMixin, Clusterer):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        data, labels = self._opened(within_memory(self, X), sample_weight, reset=True), None
-        if y is not None and hasattr(self, "semi_supervised"):
-            labels = partial_labels(self, y, data.n_points, self.n_components)
+        data = self._opened(within_memory(self, X), sample_weight, reset=True)
+        labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
     def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
@@ -383,5 +382,5 @@ class Mixture(DensityMixin, Clusterer):
         return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
-        """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
+        """Fit the mixture and return the most probable component of each training point: `fit(X, y).labels_`."""
         return self.fit(X, y, sample_weight).labels_

@@ -117,7 +117,7 @@ def check_common(estimator: Any) -> None:
     else:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
     check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
-    check_flag_or_auto(getattr(estimator, "semi_supervised", "auto"), "semi_supervised")
+    check_flag(getattr(estimator, "semi_supervised", False), "semi_supervised")
     check_integer(estimator.certificate, "certificate", 0)
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
     if estimator.spill is not None:

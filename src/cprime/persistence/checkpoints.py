@@ -28,7 +28,7 @@ from cprime.em import Run
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
 from cprime.persistence.checkpoint_files import read_tensors, write_tensors
-from cprime.persistence.model_files import default_of
+from cprime.persistence.model_files import default_of, present_value
 
 logger = logging.getLogger("cprime")
 
@@ -379,7 +379,7 @@ def _checked(description: Any) -> dict[str, Any]:
     known = {*WARM, *(name for family in (*FAMILIES.values(), *STUDENT_T.values()) for name in family.attribute_names)}
     if warm is not None and not set(warm) <= known:
         raise ValueError(f"its warm start has unknown attributes: {', '.join(sorted(set(warm) - known))}")
-    return description
+    return {name: present_value(name.removeprefix("parameter "), value) for name, value in description.items()}
 
 
 def _remove_all(paths: list[Path]) -> None:

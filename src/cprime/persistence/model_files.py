@@ -38,6 +38,8 @@ _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError,
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
 _MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other readers of safetensors require, too
+# Values of constructor parameters in files of former versions, and the present values with the same meaning.
+_FORMER_VALUES = {("semi_supervised", "auto"): False}
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -66,6 +68,11 @@ def default_of(estimator: str, parameter: str) -> Any:
     """Return the default of a constructor parameter; None if the class is not registered or has no such parameter."""
     known = inspect.signature(_classes[estimator]).parameters if estimator in _classes else {}
     return known[parameter].default if parameter in known else None
+
+
+def present_value(parameter: str, value: Any) -> Any:
+    """Return the present value of a constructor parameter that a file, maybe of a former version, contains."""
+    return _FORMER_VALUES.get((parameter, value), value) if isinstance(value, str) else value
 
 
 def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -171,7 +178,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         del content
         params = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["params"]).items()}
         fitted = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["fitted"]).items()}
-        estimator = cls(**params)
+        estimator = cls(**{key: present_value(key, value) for key, value in params.items()})
         for key, value in fitted.items():
             if not key.endswith("_") or key.startswith("_"):
                 raise ValueError(f"{key!r} is not a fitted attribute")

@@ -5,7 +5,8 @@ import pytest
 
 import cprime
 import cprime.sklearn as drop_in
-from cprime import coresets, seeding
+from cprime import coresets, seeding, theory
+from cprime.selection import purity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = np.random.default_rng(0).standard_normal((60, 3))
@@ -63,6 +64,49 @@ def test_starts(name, cls):
         pytest.skip(f"{cls.__name__} takes no numbers as {name}")
     with pytest.raises(ValueError, match=f"{name} is a masked array"):
         made(cls, **{name: masked(STARTS[name])}).fit(data_for(cls))
+
+
+def mixtures(cls, **given):
+    return cls(3, random_state=0, max_iter=5, **given).fit(X)
+
+
+FUNCTIONS = {
+    "y": lambda y: cprime.KMeans(3, semi_supervised=True).fit(X, y),
+    "y ": lambda y: cprime.GaussianMixture(3, semi_supervised=True).fit(X, y),
+    "codes": lambda codes: cprime.ResidualKMeans(3, n_levels=2).fit(X).decode(codes[:, np.newaxis]),
+    "q": lambda q: theory.free_energy(
+        theory.Gaussians.spherical([0, 1], [1, 1]), X[:60, :1], np.ma.stack([q, 1 - q], 1)
+    ),
+    "q ": lambda q: mixtures(cprime.GaussianMixture).condition([0, 1], X[:, :2]).quantile(q),
+    "log_densities": lambda p: theory.posterior_loss(p[:, np.newaxis]),
+    "ratio": theory.repulsion,
+    "means": lambda means: theory.Gaussians.spherical(means, 1.0),
+    "standard_deviations": lambda s: theory.Gaussians.spherical(np.zeros(60), s + 1.0),
+    "weights": lambda weights: theory.Gaussians.spherical(np.zeros(60), 1.0, weights),
+    "labels": lambda labels: theory.lower_bound(X, 3, labels=labels),
+    "labels ": lambda labels: purity(np.zeros(60), labels),
+    "probabilities_init": lambda p: cprime.CategoricalMixture(
+        2, probabilities_init=[np.ma.stack([p[:2], 1 - p[:2]], 1)], init_params="random"
+    ).fit([[0], [1], [1]]),
+    "n_categories": lambda n: cprime.CategoricalMixture(2, n_categories=n[:2]).fit(np.zeros((5, 2), dtype=int)),
+    "fixed_centers": lambda m: cprime.KMeans(3, fixed_centers=np.ma.stack([m[:3]] * 2)).fit(X),
+    "fixed": lambda ids: cprime.GaussianMixture(
+        3, fixed=ids[:2], means_init=X[:3], precisions_init=np.array([np.eye(3)] * 3)
+    ).fit(X),
+    "init": lambda ids: cprime.KMedoids(3, init=ids[:3]).fit(X),
+    "X": lambda x: cprime.KMeans(3).fit([*np.ma.stack([x] * 5)]),
+    "sample_weight": lambda w: cprime.KMeans(3).fit(cprime.open_data(X), sample_weight=w),
+    "centers": lambda m: cprime.assign(X, np.ma.stack([m[:3]] * 2)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("type_", [int, float])
+def test_array_arguments_of_functions(name, type_):
+    array = np.ma.masked_array(np.zeros(60, dtype=type_))
+    array[1] = np.ma.masked
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"^{name.strip()} is a masked array with"):
+        FUNCTIONS[name](array)
 
 
 def test_functions():

@@ -18,7 +18,7 @@ NOT_HERE = {
     "cprime.selection": {"GMeans", "XMeans"},
     "cprime.seeding": {"OwnStart", "Start", "is_given", "place", "seed", "start"},
     "cprime.sources": {
-        *("SparseSource", "ahead", "as_matrix", "is_source_like", "open_data", "reopened", "unmasked"),
+        *("SparseSource", "ahead", "array_of", "as_matrix", "is_source_like", "open_data", "reopened", "unmasked"),
     },
     "cprime.report": {"Light", "Names", "State", "report_of"},
 }

@@ -14,6 +14,7 @@ from cprime.model import CATEGORICAL
 from cprime.model.categorical import OneHot
 from cprime.persistence import model_files
 from cprime.search import Search
+from cprime.sources import array_of
 
 
 @model_files.register
@@ -159,7 +160,7 @@ class CategoricalMixture(DiscreteMixture):
         given = self.probabilities_init
         if given is None:
             return None
-        parts = [np.asarray(part, dtype=np.float64) for part in given]
+        parts = [array_of(part, "probabilities_init", np.float64) for part in given]
         sizes = [(self.n_components, int(k)) for k in self.n_categories_]
         if [part.shape for part in parts] != sizes:
             raise ValueError(
@@ -187,7 +188,7 @@ class CategoricalMixture(DiscreteMixture):
             if self.n_categories != "auto":
                 raise ValueError(f'n_categories must be "auto", an integer or an array, got {self.n_categories!r}.')
             return largest.astype(np.int64) + 1
-        given = np.asarray(self.n_categories)
+        given = array_of(self.n_categories, "n_categories")
         if given.ndim == 0:
             given = np.full(n_features, check_integer(self.n_categories, "n_categories", 1))
         if given.shape != (n_features,) or given.dtype.kind not in "iu" or (given < 1).any():

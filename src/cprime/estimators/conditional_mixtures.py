@@ -11,6 +11,7 @@ from cprime._utils.random import check_random_state
 from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
+from cprime.sources import array_of
 
 _NUMBERS = 2**22  # largest number of entries of temporary arrays; it limits the rows that are computed at a time
 
@@ -164,7 +165,7 @@ class ConditionalMixtures:
         ValueError
             If more than one column remains, or q is not from 0 to 1.
         """
-        shares = np.asarray(q, dtype=np.float64)
+        shares = array_of(q, "q", np.float64)
         if self.n_features != 1:
             raise ValueError(f"quantiles are of one column, and {self.n_features} are left: take a marginal before.")
         if not ((shares >= 0) & (shares <= 1)).all():

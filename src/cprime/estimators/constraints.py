@@ -12,7 +12,7 @@ from cprime.execution import Data
 from cprime.kernels import Dense, Floats
 from cprime.search import Full, Search
 from cprime.search.labelled import Labelled
-from cprime.sources import unmasked
+from cprime.sources import array_of
 from cprime.sources.foreign import plain
 
 logger = logging.getLogger("cprime")
@@ -115,7 +115,7 @@ def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
     if data.gaps:
         raise ValueError("fixed_centers needs complete rows: impute missing values first.")
     n_clusters, n_features = estimator.n_clusters, data.n_features
-    centers = np.asarray(unmasked(estimator.fixed_centers, "fixed_centers"), dtype=np.float64)
+    centers = array_of(estimator.fixed_centers, "fixed_centers", np.float64)
     if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:
         raise ValueError(
             f"fixed_centers must have shape (m, {n_features}), with 1 to n_clusters={n_clusters} rows, got "

@@ -19,6 +19,7 @@ from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_e
 from cprime.kernels import as_rows
 from cprime.persistence import model_files
 from cprime.seeding.sampling import draw_distinct
+from cprime.sources import array_of
 from cprime.sources.foreign import plain
 
 # Metrics with a parameter that depends on the data by default. It must be given, because `predict` has other data.
@@ -235,7 +236,7 @@ class KMedoids(CallbackSupportMixin, Prototypes):
         if isinstance(self.init, str):
             check_choice(self.init, "init", ("build", "random"))
             return None
-        given = np.asarray(self.init)
+        given = array_of(self.init, "init")
         if given.dtype.kind not in "iu" or given.shape != (self.n_clusters,):
             raise ValueError(
                 f"init must be 'build', 'random' or n_clusters={self.n_clusters} positions, got {self.init!r}."

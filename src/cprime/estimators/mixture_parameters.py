@@ -17,7 +17,7 @@ from cprime.estimators.validation import resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.methods import copied
-from cprime.sources import unmasked
+from cprime.sources import array_of, unmasked
 
 # The two meanings of init_params="auto" if there are several starts: initializations of many kinds
 # (`em.diverse_start`), or of three kinds in turn (for large data, because these take less time).
@@ -43,7 +43,7 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
     """
     if weights_init is None:
         return None
-    given = np.asarray(unmasked(weights_init, "weights_init"), dtype=np.float64)
+    given = array_of(weights_init, "weights_init", np.float64)
     if weights == "equal" and (given.shape != (C,) or not np.allclose(given, 1 / C)):
         raise ValueError(
             f"weights_init must be n_components={C} times 1/n_components where weights='equal', got {weights_init!r}."
@@ -63,7 +63,7 @@ def check_fixed_components(mixture: Any) -> tuple[int, ...]:
     if getattr(mixture, "fixed", None) is None:
         return ()
     C, kinds = mixture.n_components, ("full", "diag", "spherical")
-    ids = np.asarray(mixture.fixed)
+    ids = array_of(mixture.fixed, "fixed")
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
         raise ValueError(f"fixed must be a list of different ids of components, got {mixture.fixed!r}.")
     if ids.size and not (ids.min() >= 0 and ids.max() < C):

@@ -22,6 +22,7 @@ from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.persistence import model_files
 from cprime.seeding import is_given
+from cprime.sources import array_of
 
 logger = logging.getLogger("cprime")
 
@@ -267,7 +268,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
             If the shape is different, or a code is not from 0 to n_clusters − 1.
         """
         check_is_fitted(self)
-        codes, (L, C, _) = np.asarray(codes), self.codebooks_.shape
+        codes, (L, C, _) = array_of(codes, "codes"), self.codebooks_.shape
         if codes.ndim != 2 or not 1 <= codes.shape[1] <= L or codes.dtype.kind not in "iu":
             raise ValueError(
                 f"codes must be integers of shape (n_samples, 1 to {L}), got {codes.dtype} of shape {codes.shape}."

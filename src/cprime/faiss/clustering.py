@@ -10,6 +10,7 @@ from cprime import KMeans
 from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
 from cprime.faiss.progressive import check_steps, start_of_all, steps_of
 from cprime.faiss.vectors import checked, faiss
+from cprime.sources import array_of
 
 
 class Kmeans:
@@ -130,7 +131,7 @@ class Kmeans:
         X, w = sampled(self.cp, self.k, X, checked_weights(weights, len(X)))
         arguments = dict(self._ours)
         if init_centroids is not None:
-            start = np.ascontiguousarray(init_centroids, dtype=np.float32)
+            start = np.ascontiguousarray(array_of(init_centroids, "init_centroids"), dtype=np.float32)
             if start.shape != (self.k, self.d):
                 raise ValueError(f"init_centroids must have shape (k={self.k}, d={self.d}), got {start.shape}.")
             arguments["init"] = start

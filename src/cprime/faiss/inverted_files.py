@@ -10,7 +10,7 @@ from cprime import KMeans
 from cprime.faiss.parameters import check_empty, checked_weights, fitted
 from cprime.faiss.product_quantizers import polysemous, trained
 from cprime.faiss.vectors import Vectors, checked, drawn, faiss, rows
-from cprime.sources import Source
+from cprime.sources import Source, array_of
 
 logger = logging.getLogger("cprime")
 
@@ -162,7 +162,7 @@ def add_to_lists(index: Any, X: Any, labels: Any, ids: Any = None) -> None:
 
 def _checked_numbers(values: Any, name: str, n: int) -> NDArray[np.int64]:
     """Return an array of n integers as contiguous int64; for other values raise ValueError that names the argument."""
-    values = np.asarray(values)
+    values = array_of(values, name)
     if values.shape != (n,) or values.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers of shape ({n},), got {values.dtype} of {values.shape}.")
     return np.ascontiguousarray(values, dtype=np.int64)

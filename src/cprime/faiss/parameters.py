@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cprime import KMeans
 from cprime.faiss.progressive import steps_of
 from cprime.faiss.vectors import Vectors, directions, drawn, faiss
-from cprime.sources import Source
+from cprime.sources import Source, array_of
 
 logger = logging.getLogger("cprime")
 
@@ -89,7 +89,7 @@ def checked_weights(weights: Any, n: int) -> NDArray[np.float64] | None:
     """Return validated weights (n,) as float64; None if no weights are given."""
     if weights is None:
         return None
-    weights = np.asarray(weights, dtype=np.float64)
+    weights = array_of(weights, "weights", np.float64)
     if weights.shape != (n,):
         raise ValueError(f"weights must have shape ({n},), got {weights.shape}.")
     return weights

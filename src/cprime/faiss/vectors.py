@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import require
-from cprime.sources import Source, is_source_like, open_data
+from cprime.sources import Source, array_of, is_source_like, open_data
 
 Vectors = NDArray[np.float32] | Source
 
@@ -23,7 +23,7 @@ def checked(X: Any, d: int) -> Vectors:
         source = open_data(X).as_type(np.float32)
         found, shape = source.n_features, source.shape
     else:
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        X = np.ascontiguousarray(array_of(X, "x"), dtype=np.float32)
         found, shape = X.shape[1] if X.ndim == 2 else -1, X.shape
         source = X
     if found != d:

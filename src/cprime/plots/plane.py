@@ -13,6 +13,7 @@ from cprime.estimators.columns import resolve_columns
 from cprime.estimators.fitted import centers_of, feature_names, model_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
+from cprime.sources import array_of
 
 _SAME_SCALE = 3  # The axes have the same scale if the ratio of their ranges is at most this number.
 # Distance of four auxiliary points that bound the outer Voronoi cells, divided by the range of the centers.
@@ -68,7 +69,7 @@ def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
         projection = (0, 1)
     if np.iterable(projection) and any(isinstance(column, str) for column in projection):
         projection = resolve_columns(projection, D, getattr(estimator, "feature_names_in_", None))
-    pair = np.asarray(projection)
+    pair = array_of(projection, "projection")
     if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair[0] == pair[1] or not ((pair >= 0) & (pair < D)).all():
         raise ValueError(f"projection must have the indices of two of {D} features, got {projection!r}.")
     names = feature_names(estimator)

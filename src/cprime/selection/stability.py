@@ -20,6 +20,7 @@ from cprime.estimators import KMeans
 from cprime.estimators.fitted import size_of
 from cprime.estimators.validation import check_integer
 from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
+from cprime.sources import array_of
 from cprime.sources.foreign import plain
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def stability(
         raise ValueError("n_clusters must have at least one entry, got none.")
     check_integer(n_resamples, "n_resamples", 1)
     X = X.tocsr() if issparse(X) else plain(X, narrow=True)
-    X = np.asarray(X) if isinstance(X, list | tuple) else X
+    X = array_of(X, "X") if isinstance(X, list | tuple) else X
     N = _num_samples(X)
     if numbers[-1] > N // 2:
         raise ValueError(f"n_clusters must be at most {N // 2}, half the number of rows, got {numbers[-1]}.")
@@ -225,7 +226,9 @@ def purity(labels_true: ArrayLike, labels: ArrayLike) -> float:
     >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
     0.75
     """
-    classes, clusters = column_or_1d(labels_true), column_or_1d(labels)
+    classes, clusters = (
+        column_or_1d(array_of(value, name)) for name, value in (("labels_true", labels_true), ("labels", labels))
+    )
     if len(classes) != len(clusters) or not len(classes):
         raise ValueError(f"labels must have one entry for each of labels_true, got {len(clusters)} and {len(classes)}.")
     return float(contingency_matrix(classes, clusters).max(axis=0).sum() / len(classes))

@@ -44,7 +44,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
     if isinstance(data, list):
-        array = np.asarray(data)  # NumPy converts numbers to text if there is text among them.
+        array = array_of(data, name)  # NumPy converts numbers to text if there is text among them.
         return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
     if library in ("dask", "scipy", "builtins"):
         return data
@@ -118,8 +118,12 @@ def unmasked(array: Any, name: str) -> Any:
     """Return a masked array without masked values as a plain array, and anything else unchanged.
 
     Raises ValueError, with `name` in the message, if values are masked, because NumPy and scikit-learn would use the
-    values under the mask.
+    values under the mask. Arrays in a list or tuple are checked, too.
     """
+    if isinstance(array, list | tuple):
+        for item in array:
+            if isinstance(item, np.ma.MaskedArray):
+                unmasked(item, name)
     if not isinstance(array, np.ma.MaskedArray):
         return array
     n_masked = int(np.ma.count_masked(array))
@@ -129,6 +133,11 @@ def unmasked(array: Any, name: str) -> Any:
             f"{name}.filled(value), or its rows without them."
         )
     return np.asarray(array)
+
+
+def array_of(values: Any, name: str, dtype: Any = None) -> np.ndarray:
+    """Return the value of an argument as a NumPy array; raise ValueError, with `name`, if values are masked."""
+    return np.asarray(unmasked(values, name), dtype=dtype)
 
 
 def as_matrix(data: Any, name: str = "X") -> Any:

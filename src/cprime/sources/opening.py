@@ -11,6 +11,7 @@ import numpy as np
 
 from cprime._utils.files import Stamp, is_url
 from cprime._utils.number_types import check_total_weight
+from cprime.sources import array_of
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source, makes_result_of
 from cprime.sources.derived import AS_HELD, MaterializedSource
@@ -321,7 +322,7 @@ def _read_column(source: Source, path: str | os.PathLike) -> Source:
 
 
 def _from_array(source: Source, values: Any) -> Source:
-    array = np.asarray(values)
+    array = array_of(values, "sample_weight")
     if array.shape != (source.n_rows,):
         raise ValueError(f"sample_weight must have the shape ({source.n_rows},), got {array.shape}.")
     if array.dtype.kind not in "biuf":

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from cprime.estimators.validation import check_weights
+from cprime.sources import array_of
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, as_mixture, log_weights
 from cprime.theory.partition import blocks
@@ -58,7 +59,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     weights = check_weights(sample_weight, X)
     weights = np.ones(len(X)) if weights is None else weights
     C = len(densities.weights)
-    q = _check_responsibilities(np.asarray(q, dtype=np.float64), (len(X), C))
+    q = _check_responsibilities(array_of(q, "q", np.float64), (len(X), C))
     log_prior, total = log_weights(densities.weights), 0.0
     for rows in blocks(len(X), C):
         log_joint = densities.log_densities(X[rows]) + log_prior

@@ -16,7 +16,7 @@ from cprime.estimators import KMeans
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.kernels import as_rows
-from cprime.sources import is_source_like, open_data
+from cprime.sources import array_of, is_source_like, open_data
 from cprime.sources.checked import checked
 from cprime.theory.bounding import Instance, best_bound
 from cprime.theory.mixtures import Floats
@@ -198,7 +198,7 @@ def _clusters(n_clusters: Any) -> tuple[int, KMeans | None]:
 
 def _checked_labels(labels: Any, n: int, n_clusters: int) -> Labels:
     """Return the argument `labels` as an array (n,) of integers from 0 to C − 1; raise ValueError otherwise."""
-    found = np.asarray(labels)
+    found = array_of(labels, "labels")
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(f"labels must be {n} integers, got an array of shape {found.shape} and type {found.dtype}.")
     if found.min() < 0 or found.max() >= n_clusters:

@@ -20,6 +20,7 @@ from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
 from cprime.model.covariance import inverses
 from cprime.model.degrees_of_freedom import log_normalizer
+from cprime.sources import array_of
 
 Floats = NDArray[np.float64]
 DensityEstimator = KMeans | GaussianMixture | StudentTMixture  # estimators whose components have densities
@@ -71,7 +72,7 @@ def log_weights(weights: Floats) -> Floats:
 def _checked_weights(weights: ArrayLike | None, C: int) -> Floats:
     if weights is None:
         return np.full(C, 1 / C)
-    checked = np.asarray(weights, dtype=np.float64)
+    checked = array_of(weights, "weights", np.float64)
     if checked.shape != (C,) or not (checked >= 0).all() or not np.isclose(checked.sum(), 1):
         raise ValueError(f"weights must be {C} numbers that are not negative and sum to 1, got {weights!r}.")
     return checked
@@ -108,7 +109,8 @@ class Gaussians:
     _factors: Floats = field(init=False, repr=False)  # lower Cholesky factors of the covariances
 
     def __post_init__(self) -> None:
-        means, covariances = (np.array(given, dtype=np.float64) for given in (self.means, self.covariances))
+        means = array_of(self.means, "means", np.float64).copy()
+        covariances = array_of(self.covariances, "covariances", np.float64).copy()
         if means.ndim != 2 or 0 in means.shape:
             raise ValueError(f"means must have shape (n_components, n_features), got {means.shape}.")
         C, D = means.shape
@@ -142,9 +144,9 @@ class Gaussians:
         -------
         gaussians : Gaussians
         """
-        centers = np.asarray(means, dtype=np.float64)
+        centers = array_of(means, "means", np.float64)
         centers = centers[:, np.newaxis] if centers.ndim == 1 else centers
-        deviations = np.asarray(standard_deviations, dtype=np.float64)
+        deviations = array_of(standard_deviations, "standard_deviations", np.float64)
         if deviations.shape not in ((), (len(centers),)) or not (deviations > 0).all():
             raise ValueError(
                 f"standard_deviations must be positive, one or {len(centers)}, got {standard_deviations!r}."

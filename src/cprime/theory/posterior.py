@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, brentq, minimize
 from scipy.special import xlogy
 
+from cprime.sources import array_of
 from cprime.theory.mixtures import Floats, Gaussians
 from cprime.theory.partition import blocks, log_posterior
 
@@ -42,7 +43,7 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     >>> (derivatives > 0).tolist()  # the point repels the first
     [[True, False]]
     """
-    log_p = np.asarray(log_densities, dtype=np.float64)
+    log_p = array_of(log_densities, "log_densities", np.float64)
     R = np.exp(log_posterior(log_p))
     mean = (R * np.where(R > 0, log_p, 0.0)).sum(axis=1, keepdims=True)
     derivatives = R * (mean - np.where(R > 0, log_p, 0.0) - 1)
@@ -76,7 +77,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
     >>> (repulsion([0.1, 0.5]) > 0).tolist()
     [True, False]
     """
-    R = np.asarray(ratio, dtype=np.float64)
+    R = array_of(ratio, "ratio", np.float64)
     if not ((R >= 0) & (R <= 1)).all():
         raise ValueError(f"ratio must lie between 0 and 1, got {ratio!r}.")
     with np.errstate(divide="ignore"):

@@ -109,6 +109,7 @@ def test_mixture(problem, n_active):
     assert fit.neighbors_.shape[0] == C
 
 
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("search", PARTIAL)
 def test_lazy_k_means(search, epsilon):

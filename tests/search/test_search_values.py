@@ -158,6 +158,7 @@ def test_clones_of_estimators(make, value):
     assert clone(make(Graph(n_neighbors=33))).set_params(search__n_neighbors=9).search == Graph(n_neighbors=9)
 
 
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 def test_a_grid_of_them():
     estimator = KMeans(C, search=Graph(n_neighbors=33), random_state=0, n_threads=1)
     grid = GridSearchCV(estimator, {"search__n_neighbors": [2, 9, 33]}, cv=2).fit(X)

@@ -4,6 +4,7 @@ The package contains the EM loop, its E-steps, and its stages: the phases of a f
 """
 
 from cprime.em.batch_jumps import jump_between_batches
+from cprime.em.certificate import Loss, certify
 from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chosen
 from cprime.em.expectation import (
     ASSIGNMENTS,
@@ -43,6 +44,7 @@ __all__ = [
     "Label",
     "Lloyd",
     "LogLikelihood",
+    "Loss",
     "MixtureSettings",
     "Momentum",
     "Run",
@@ -56,6 +58,7 @@ __all__ = [
     "assigned",
     "begin",
     "best_of_short_runs",
+    "certify",
     "diverse_start",
     "free_energy",
     "hard_assignment",

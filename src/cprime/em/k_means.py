@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.em.certificate import Loss
 from cprime.em.expectation import ReassignmentSums, Totals
 from cprime.em.hard import HardEStep, Lazy, SumByComponent, relocate_empty
 from cprime.em.jumps import jump
@@ -132,8 +133,8 @@ class _KMeans(FirstStage):
         model = model.with_variance(error / weight)
         return Accept(model, None, hard_free_energy(model, error, weight), error, totals.moments.counts)
 
-    def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, None]:
-        return kept, None
+    def loss(self, model: Model) -> Loss:
+        return Loss(model)
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
         """Make the M-step after a pass, and return the result of both as `_Step`.

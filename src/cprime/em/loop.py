@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.em.certificate import certify, known_loss, sum_objectives
 from cprime.em.expectation import CostPass, HardMoments, NearestStart
 from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo, Warmup
 from cprime.execution import Data, rows_of
@@ -253,19 +254,40 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
     )
 
 
-def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
+def assigned(data: Data, run: Run, plan: FitPlan, n_certified: int = 0) -> tuple[Run, bool, dict[str, Any] | None]:
     """Make the final assignment of points, to the best of all components if the options `plan` request this.
 
-    Returns the state of the run, and whether points were compared with all components. If `plan.final` is "auto", this
-    is done if it takes no longer than the fit. Both times are estimated from distance counts: a distance of an exact
-    search takes at most a quarter of the time of a distance along neighbor lists.
+    Returns the state of the run, whether points were compared with all components, and the certificate of the active
+    sets that the partial search had found; None if the search is exact, or if `n_certified` is 0.
+
+    n_certified: number of points that are searched exactly, for the certificate
     """
     if plan.search.exact or not data.placed:
-        return run, True
+        return run, True, None
+    exact, loss = _is_assigned_exactly(data, run, plan), run.stage.loss(run.model)
+    found = certify(data, loss, run.key, n_certified, sampled=not exact) if n_certified else None
+    if not exact:
+        return run, False, found
+    if found is None:
+        return _assigned_exactly(data, run, plan), True, None
+    before = sum_objectives(data, loss)
+    run = _assigned_exactly(data, run, plan)
+    return run, True, found | known_loss(loss, before, sum_objectives(data, loss))
+
+
+def _is_assigned_exactly(data: Data, run: Run, plan: FitPlan) -> bool:
+    """Return whether points are finally compared with all components.
+
+    If `plan.final` is "auto", this is done if it takes no longer than the fit. Both times are estimated from distance
+    counts: a distance of an exact search takes at most a quarter of the time of a distance along neighbor lists.
+    """
     n_distances = int(run.history["n_distances"].sum())
-    cheap = data.n_points * run.model.n_components <= CHEAPER * n_distances
-    if plan.final == "found" or (plan.final == "auto" and not cheap):
-        return run, False
+    is_cheap = data.n_points * run.model.n_components <= CHEAPER * n_distances
+    return plan.final == "exact" or (plan.final == "auto" and is_cheap)
+
+
+def _assigned_exactly(data: Data, run: Run, plan: FitPlan) -> Run:
+    """Assign each point to the best of all components, and return the state of the run after this pass."""
     start = perf_counter()
     components = run.model.components()
     look = Full().look(None, components, run.key)
@@ -279,7 +301,7 @@ def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool]:
             totals.tally.n_moved,
             perf_counter() - start,
         )
-    return replace(run, model=step.model, bound=step.bound, error=step.error, counts=step.counts), True
+    return replace(run, model=step.model, bound=step.bound, error=step.error, counts=step.counts)
 
 
 def sample_rows(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, ActiveSet]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.em.certificate import Loss
 from cprime.em.expectation import (
     ASSIGNMENTS,
     AssignmentRule,
@@ -21,7 +22,6 @@ from cprime.em.expectation import (
 from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
-from cprime.execution.block import ActiveSet
 from cprime.execution.statistics import Tally
 from cprime.model import Model
 from cprime.neighbors.components import Components
@@ -109,10 +109,8 @@ class EM(FirstStage):
             end=end,
         )
 
-    def certified(self, model: Model, kept: ActiveSet) -> tuple[ActiveSet, float]:
-        if self.settings.rule.is_single:
-            kept = ActiveSet(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
-        return kept, model.scale
+    def loss(self, model: Model) -> Loss:
+        return Loss(model, model.scale, only_best=self.settings.rule.is_single)
 
     def _end(self, totals: Totals, small: bool) -> End | None:
         """Return the reason why the fit ends after this EM step, or None if it goes on.

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.em.certificate import Loss
 from cprime.em.expectation import Totals
 from cprime.execution import Data
 from cprime.execution.base import Job
-from cprime.execution.block import ActiveSet
 from cprime.neighbors.components import Components
 from cprime.search import Look, Search
 
@@ -132,14 +132,8 @@ class Stage(Protocol):
         """Return the parameters that the fit would return if the run ended now; `model` has the present parameters."""
         return model
 
-    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        """Return two values for the certificate of a fit, an estimate of how often a partial search misses components.
-
-        The certificate compares the active sets `kept` of sampled points with those of an exact search. The first value
-        has the components of each active set from which F is computed: only the best one for hard assignment, otherwise
-        all. The second is the factor that turns costs into log-probabilities, by which the certificate computes F. It
-        is None for k-means, whose certificate compares the squared error J instead.
-        """
+    def loss(self, model: Any) -> Loss:
+        """Return what a point loses if the search misses components: in J for k-means, in F for mixtures."""
         ...
 
 
@@ -175,8 +169,9 @@ class Final(Stage):
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept:
         return self.measured(model, totals)._replace(end=self.end)
 
-    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        return self.of.certified(model, kept)
+    def loss(self, model: Any) -> Loss:
+        loss: Loss = self.of.loss(model)
+        return loss
 
 
 @storable("em.Warmup")
@@ -211,5 +206,6 @@ class Warmup(Stage):
         over = self.n == 1 or (self.settles and error > (1 - _SETTLED) * self.error)
         return step._replace(stage=self.before if over else replace(self, n=self.n - 1, error=error))
 
-    def certified(self, model: Any, kept: ActiveSet) -> tuple[ActiveSet, float | None]:
-        return self.before.certified(model, kept)
+    def loss(self, model: Any) -> Loss:
+        loss: Loss = self.before.loss(model)
+        return loss

@@ -1,17 +1,18 @@
 """Approximate predictions: search for components near a row, and the method `certify`, which measures its quality."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._utils.random import Key, Purpose, seed_of
+from cprime import em
+from cprime._utils.random import Key, seed_of
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet
 from cprime.kernels import Rows, computing
 from cprime.model import Model
-from cprime.search import full
 from cprime.search.nearby import Nearby
 
 
@@ -40,7 +41,9 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     ----------
     X : array-like of shape (n_samples, n_features), or a source
     n_points : int, default=1000
-        Number of rows in the sample, or all rows if there are fewer. The choice depends on `random_state`.
+        Number of rows that are searched exactly for each measure, or all rows if there are fewer. Their choice depends
+        on `random_state`. The approximate search finds the components of all rows, because rows are drawn with
+        probability proportional to their cost.
 
     Returns
     -------
@@ -62,13 +65,14 @@ def certify(self: Any, X: Any, n_points: int = 1000) -> dict[str, Any]:
     check_integer(n_points, "n_points", 1)
     with computing(self.n_threads):
         data: Data = self._opened(X)
-        key = Key(seed_of(self.random_state))
-        rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
         model = self._model_of(data)
-        nearby, n_kept = approximate_search(self, model), self.n_active_
-        points = model.embed(data.take(np.sort(rows)).X)
+        nearby = approximate_search(self, model)
         # Active sets of all components (C′ = C) need no search, so only the search for the best component is checked.
-        kept = ActiveSet(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))
-        # With a scale of the costs (mixtures), `certify` measures the loss of F; with None (k-means), the excess of J.
-        scale = model.scale if hasattr(self, "means_") else None
-        return full.certify(points, kept, nearby.components, scale)
+        n_kept = self.n_active_ if self.n_active_ < len(model.centers) else 1
+        loss = em.Loss(model, model.scale if hasattr(self, "means_") else None)
+        return em.certify(data, loss, Key(seed_of(self.random_state)), n_points, partial(_found, model, nearby, n_kept))
+
+
+def _found(model: Model, nearby: Nearby, n_kept: int, X: Rows) -> ActiveSet:
+    """Return the active sets of rows X, with n_kept components each, that the search structure `nearby` finds."""
+    return ActiveSet(*nearby.find(model.embed(X), n_kept))

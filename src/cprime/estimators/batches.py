@@ -172,7 +172,7 @@ def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
     if not data.placed:
         data.each(em.Label(run.model))
         data.commit()
-    run, exact = em.assigned(data, run, plan)
+    run, exact, _ = em.assigned(data, run, plan)
     assert run.counts is not None
     n_distances = int(run.history["n_distances"].sum())
     return _Update(run.model, run.counts, data.labels(), run.error, float(run.counts.sum()), n_distances, exact)

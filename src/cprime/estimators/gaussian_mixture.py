@@ -160,9 +160,10 @@ class GaussianMixture(Mixture):
     neighbors_ : ndarray of shape (n_components, G), int32, or None
         The neighbor lists of a partial search, each beginning with the component itself; None after a full search.
     certificate_ : dict or None
-        Quality of a partial search, measured on a random sample of points searched exactly: n_points, agreement (share
-        of points whose best component was found) and shortfall (of F, in nats per point), with 95 % intervals. None
-        after a full search.
+        Quality of a partial search, measured on random points searched exactly: n_points, agreement (share of points
+        whose best component was found) and shortfall (of F, in nats per point), with 95 % intervals
+        agreement_interval and shortfall_interval. An interval is one number if all points were searched. None after a
+        full search.
     n_active_ : int
         C′ as used: 1 with assignment="hard".
     counts_ : ndarray of shape (n_components,)

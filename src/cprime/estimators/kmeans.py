@@ -174,9 +174,9 @@ class KMeans(NearestCenter, Clusterer):
         The neighbor lists of a partial search, each beginning with the center itself and filled with −1 at its end;
         None after a full search.
     certificate_ : dict or None
-        Quality of a partial search, measured on a random sample of points searched exactly: n_points, agreement (share
-        of points whose nearest center was found) and relative_excess (of J), with 95 % intervals agreement_interval and
-        relative_excess_interval. None after a full search.
+        Quality of a partial search, measured on random points searched exactly: n_points, agreement (share of points
+        whose nearest center was found) and relative_excess (of J), with 95 % intervals agreement_interval and
+        relative_excess_interval. An interval is one number if all points were searched. None after a full search.
     n_relocated_ : int
         Number of times that an empty cluster got a new center, over all iterations.
     n_displaced_, size_cost_ : int, float

@@ -5,6 +5,7 @@ The remarks depend on fitted attributes only, not on data.
 
 import logging
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -70,17 +71,22 @@ def certificate_text(found: dict[str, Any] | None) -> str | None:
     """Return the certificate `found` as text, or None if it is empty.
 
     A certificate is the measured quality of a partial search, the attribute `certificate_`. The text states the share
-    of points whose best component was found, with its 95 % interval, and the loss of J or F.
+    of points whose best component was found, and the loss of J or F, each with its 95 % interval.
     """
     if not found:
         return None
-    low, high = (f"{100 * end:.3g}" for end in found["agreement_interval"])
-    interval = low if low == high else f"{low} to {high}"
-    what = "nearest center" if "relative_excess" in found else "best component"
-    text = f"{what} found for {100 * found['agreement']:.3g} % [{interval}]"
+    share = f"{100 * found['agreement']:.3g} % {_limits(found['agreement_interval'], 3, 100)}"
     if "relative_excess" in found:
-        return f"{text}, J {100 * found['relative_excess']:.2g} % above exact"
-    return f"{text}, F {found['shortfall']:.2g} nats below exact"
+        excess = f"{100 * found['relative_excess']:.2g} % {_limits(found['relative_excess_interval'], 2, 100)}"
+        return f"nearest center found for {share}, J {excess} above exact"
+    lost = f"{found['shortfall']:.2g} {_limits(found['shortfall_interval'], 2)}"
+    return f"best component found for {share}, F {lost} nats below exact"
+
+
+def _limits(interval: Sequence[float], digits: int, factor: float = 1) -> str:
+    """Return an interval as text in brackets; only one number if both limits are equal."""
+    low, high = (f"{factor * end:.{digits}g}" for end in interval)
+    return f"[{low}]" if low == high else f"[{low} to {high}]"
 
 
 def objective_bound_text(estimator: Any) -> str | None:

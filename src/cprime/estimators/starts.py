@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cprime import __version__, em
-from cprime._utils.random import Key, Purpose
+from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.estimators.quality import certificate_text
 from cprime.estimators.validation import check_spill
@@ -24,7 +24,6 @@ from cprime.kernels import instruction_set
 from cprime.model import Model
 from cprime.persistence import checkpoint_files, checkpoints
 from cprime.persistence.checkpoints import Checkpoint, Runs
-from cprime.search.full import certify
 from cprime.seeding import is_given
 
 logger = logging.getLogger("cprime")
@@ -114,23 +113,16 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 
 def _measured(data: Data, fit: em.Run, plan: em.FitPlan, n_certified: int, lazy: bool) -> tuple[em.Run, dict[str, Any]]:
-    """Measure the quality of the active sets and make the final assignment of the points.
+    """Make the final assignment of the points, and measure the quality of the active sets before it.
 
-    Returns the new state of the run, and the dictionary that `best_start` returns. The certificate is a dictionary with
-    the measured quality of a partial search; it is None if the search is exact, or if n_certified is 0.
-    n_certified: number of random points whose active sets are compared with an exact search
+    Returns the new state of the run, and the dictionary that `best_start` returns.
+    n_certified: number of points whose active sets are compared with an exact search; 0 omits this
     lazy: whether labels of Dask data may be a lazy array
     """
     if not data.placed:
         data.each(em.Label(fit.model))
-    neighbors, certificate = plan.search.neighbors(fit.search), None
-    if n_certified and not plan.search.exact:
-        m = min(n_certified, data.n_weighted)
-        numbers = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_weighted, m, replace=False)
-        points, kept = em.sample_rows(data, fit.model, np.sort(numbers))
-        kept, scale = fit.stage.certified(fit.model, kept)
-        certificate = certify(points, kept, fit.model.components(), scale)
-    fit, exact = em.assigned(data, fit, plan)
+    neighbors = plan.search.neighbors(fit.search)
+    fit, exact, certificate = em.assigned(data, fit, plan, n_certified)
     labels: Any = data.labels()
     return fit, {
         "neighbors": neighbors,

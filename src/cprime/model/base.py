@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from cprime._utils.storable import is_storable, storable
 from cprime._utils.values import cached, replace
@@ -112,6 +113,9 @@ class Family:
     def as_sklearn(self) -> dict[str, Any]:
         raise TypeError(f"scikit-learn has no mixtures of {self.covariance_type!r} components.")
 
+    def density_limit(self, X: Rows) -> float | NDArray[np.float64]:
+        return math.inf
+
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return X
 
@@ -150,6 +154,7 @@ class Gaussian(Family):
     covariances: Any
     _covariances_along: Any  # method (model before, share) that returns the extrapolated covariances
     _precisions: Any  # method that returns a dict of the fitted attributes precisions_ and precisions_cholesky_
+    variances: Any
     _offsets: Any  # costs −2 log p(c, μ_c) at the means: log |2πΣ_c| − 2 log π_c (C,), for covariances Σ and weights π
 
     @property
@@ -160,6 +165,21 @@ class Gaussian(Family):
         compared with differences of costs.
         """
         return -0.5 * float(self._offsets.min())
+
+    def density_limit(self, X: Rows) -> float | NDArray[np.float64]:
+        """Return log Σ_c π_c p(μ_c | c), for rows with missing values as the bound of a marginal density.
+
+        A missing column d divides the determinant of the covariance by at most its variance Σ_dd, so it adds at most
+        ½ log 2πΣ_dd to the logarithm of the density.
+        """
+        peak = float(logsumexp(-0.5 * self._offsets))
+        return peak if X.observed is None else peak + (~X.observed) @ self._missing_limits
+
+    @cached
+    def _missing_limits(self) -> NDArray[np.float64]:
+        """Greatest increase (D,) of the log-density at a mean if a column is missing: ½ log 2π max_c Σ_c,dd."""
+        limits: NDArray[np.float64] = 0.5 * np.log(2 * math.pi * self.variances.max(axis=0))
+        return limits
 
     def extrapolated(self, before: Self, share: float) -> Self:
         covariances = self._covariances_along(before, share)
@@ -212,6 +232,9 @@ class Embedded(Gaussian):
         """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale), if weights π are free."""
         logs = log_weights(self.weights, self.centers)
         return np.sqrt((logs.max() - logs) / -self.scale)
+
+    def density_limit(self, X: Rows) -> float | NDArray[np.float64]:
+        return float(self.log_scale + logsumexp(self.scale * self._handicap**2))
 
     @property
     def _gaussians(self) -> GaussianParameters:

@@ -127,6 +127,13 @@ class Model(Protocol):
         """Number of collapsed components: their points are equal or in a plane, so a variance is only `reg_covar`."""
         ...
 
+    def density_limit(self, X: Rows) -> float | NDArray[np.float64]:
+        """Return an upper bound of log Σ_c p(c, x) over all x with the same missing values as each row of X [nats].
+
+        The result has shape (n,), or is one number for all rows; inf if no bound is known.
+        """
+        ...
+
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         """Transform X into the space in which costs are computed (for example, whiten it).
 

@@ -117,6 +117,9 @@ class Linear(Family, ABC):
         centers[:, : self.n_features] = self.centers
         return LinearCosts(parameters, offsets, centers)
 
+    def density_limit(self, X: Rows) -> float:
+        return 0.0  # probabilities of counts and categories are at most 1
+
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return Dense(np.asarray(X.dense(), dtype=np.float64))
 

@@ -104,9 +104,10 @@ def _loss(found: dict[str, Any]) -> str:
     """
     if "relative_excess" in found:
         low, high = found["relative_excess_interval"]
-        return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."
+        return f"J is {found['relative_excess']:.2%} above that of nearest centers ({low:.2%} to {high:.2%} at 95 %)."
     low, high = found["shortfall_interval"]
-    return f"F falls {found['shortfall']:.3g} nats a point short ({low:.2g} to {high:.2g})."
+    lost = f"{found['shortfall']:.3g} nats per point"
+    return f"F is {lost} below that of an exact search ({low:.2g} to {high:.2g} at 95 %)."
 
 
 def _certainty(found: Certainty) -> Card:

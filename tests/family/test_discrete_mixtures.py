@@ -1,5 +1,7 @@
 """Mixtures of Poisson counts and of categories: densities, EM, truncation, sampling, batches, bad input."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,7 +81,10 @@ def test_every_iteration_is_truncated_em(kind, n_active):
         start = {"rates_init": given}
     else:
         parts = [rng.dirichlet(np.ones(k), size=C) for k in SIZES]
-        start, given = {"probabilities_init": parts, "n_categories": list(SIZES)}, np.concatenate(parts, axis=1)
+        start, given = (
+            {"probabilities_init": parts, "categories": [range(k) for k in SIZES]},
+            np.concatenate(parts, axis=1),
+        )
     weights = rng.dirichlet(np.ones(C))
     steps = []
     mixture = make(C, n_active=n_active, weights_init=weights, max_iter=8, tol=0, search="full", **start)
@@ -138,6 +143,84 @@ def test_binary_columns_and_hard_assignment():
     assert hard.lower_bound_ == pytest.approx(likelihood.mean())
 
 
+CODES = np.array([[1, 1], [2, 1], [3, 2], [1, 2], [2, 2], [3, 1]] * 4)  # 3 and 2 categories
+
+
+@pytest.mark.parametrize(
+    ("X", "given"),
+    [
+        (CODES, {}),
+        (CODES.astype("uint8"), {}),
+        (csr_array(CODES - 1), {}),
+        (CODES * 10**9, {}),
+        (CODES, {"categories": [range(9), range(5)]}),
+        (CODES, {"handle_unknown": "own_category"}),
+    ],
+)
+def test_only_categories_that_occur_are_parameters(X, given):
+    cm = CategoricalMixture(2, random_state=0, **given).fit(X)
+    log_likelihood = 24 * cm.score(X)
+    assert cm.bic(X) == pytest.approx(-2 * log_likelihood + (2 * (2 + 1) + 1) * np.log(24))
+
+
+def test_a_row_of_weight_0_with_a_new_category_does_not_change_bic():
+    more, weights = np.concatenate([CODES, [[9, 9]]]), np.append(np.ones(24), 0.0)
+    cm = CategoricalMixture(2, random_state=0).fit(CODES)
+    other = CategoricalMixture(2, random_state=0).fit(more, sample_weight=weights)
+    assert other.bic(CODES) == cm.bic(CODES)
+
+
+def test_memory_does_not_depend_on_the_number_of_categories():
+    X = np.random.default_rng(0).permutation(20_000)[:, np.newaxis]
+    cm = CategoricalMixture(2, random_state=0, n_init=1, max_iter=2, tol=1e9)
+    tracemalloc.start()
+    cm.fit(X).predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6  # dense rows would take 1.6 GB
+
+
+@pytest.mark.parametrize("handle_unknown", ["ignore", "own_category"])
+def test_unknown_values_are_missing_or_one_category(handle_unknown):
+    cm = CategoricalMixture(2, random_state=0, handle_unknown=handle_unknown).fit(CODES)
+    found = cm.predict_proba([[1, 7], [1, 8]])
+    joint = cm.weights_ * cm.probabilities_[0][:, 0]
+    np.testing.assert_allclose(found, [joint / joint.sum()] * 2, rtol=1e-12)
+    least = 0 if handle_unknown == "ignore" else np.log(1e-15)
+    np.testing.assert_allclose(cm.score_samples([[1, 7]]), np.log(joint.sum()) + least, rtol=1e-12)
+    some = CategoricalMixture(2, handle_unknown=handle_unknown, categories=[[1], [1, 2]], random_state=0).fit(CODES)
+    assert [p.shape[1] for p in some.probabilities_] == ([1, 2] if handle_unknown == "ignore" else [2, 3])
+    if handle_unknown == "own_category":
+        shares = some.weights_ @ some.probabilities_[0]
+        np.testing.assert_allclose(shares, [1 / 3, 2 / 3], rtol=1e-9)
+
+
+def test_missing_values_leave_the_sum_over_columns():
+    """Each iteration is that of EM in plain NumPy, with the categories of each point that are there."""
+    X, rng, C = codes(400).astype(float), np.random.default_rng(2), 3
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:2] = np.nan
+    parts, weights, w = [rng.dirichlet(np.ones(k), size=C) for k in SIZES], rng.dirichlet(np.ones(C)), rng.random(400)
+    given = {"categories": [range(k) for k in SIZES], "probabilities_init": parts, "weights_init": weights}
+    cm = CategoricalMixture(C, missing="marginal", max_iter=5, tol=0, **given).fit(X, sample_weight=w)
+    for _ in range(5):
+        log_p = np.log(weights) + np.zeros((len(X), 1))
+        for column, p in zip(X.T, parts, strict=True):
+            there = ~np.isnan(column)
+            log_p[there] += np.log(p[:, column[there].astype(int)]).T
+        q = w[:, np.newaxis] * np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+        weights = q.sum(axis=0) / q.sum()
+        sums = [
+            np.stack([q[column == k].sum(axis=0) for k in range(p.shape[1])], 1)
+            for column, p in zip(X.T, parts, strict=True)
+        ]
+        parts = [each / each.sum(axis=1, keepdims=True) for each in sums]
+    np.testing.assert_allclose(np.concatenate(cm.probabilities_, 1), np.concatenate(parts, 1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(cm.weights_, weights, rtol=1e-9)
+    with pytest.raises(ValueError, match="NaN"):
+        CategoricalMixture(2).fit(X)
+
+
 @pytest.mark.parametrize(
     ("fit", "message"),
     [
@@ -147,15 +230,21 @@ def test_binary_columns_and_hard_assignment():
         (lambda: PoissonMixture(2).fit(pd.DataFrame({"a": [1, 2], "b": [1.5, 2]})), "in column 'b'"),
         (lambda: CategoricalMixture(2).fit([[0, 1], [0.5, 1]]), "in column 0"),
         (
-            lambda: CategoricalMixture(2, n_categories=2).fit([[0, 1], [2, 1]]),
-            r"n_categories\[0\] is 2, but X has the code 2",
+            lambda: CategoricalMixture(2, categories=[[0, 1], [1]]).fit([[0, 1], [2, 1]]),
+            "one of the 2 categories of the fit in column 0, got .*2",
         ),
-        (lambda: CategoricalMixture(2, n_categories="all").fit([[0, 1], [2, 1]]), "n_categories must be .* got 'all'"),
-        (lambda: CategoricalMixture(2, n_categories=[3]).fit([[0, 1], [2, 1]]), "n_categories must have 2 positive"),
-        (lambda: CategoricalMixture(2).fit([[0, 1], [2, 1]]).predict([[0, 2]]), "from 0 to 1 in column 1, got"),
+        (lambda: CategoricalMixture(2, categories="all").fit([[0, 1], [2, 1]]), "categories must be .* got 'all'"),
+        (lambda: CategoricalMixture(2, categories=[[0, 2]]).fit([[0, 1], [2, 1]]), "each of 2 columns, got 1"),
+        (
+            lambda: CategoricalMixture(2, categories=[[0, 2], [1, 1]]).fit([[0, 1], [2, 1]]),
+            r"categories\[1\] must have",
+        ),
+        (lambda: CategoricalMixture(2).fit([[0, 1], [2, 1]]).predict([[0, 2]]), "in column 1, got .*2"),
+        (lambda: CategoricalMixture(2, handle_unknown="own").fit([[0, 1], [2, 1]]), "handle_unknown must be"),
+        (lambda: CategoricalMixture(2).fit([[0, -1], [2, 1]]), "integers 0, 1, 2, … in column 1, got .*-1"),
         (
             lambda: CategoricalMixture(2, probabilities_init=[[[1.0]], [[1.0]]]).fit([[0, 1], [2, 1]]),
-            r"probabilities_init must have arrays of the shapes \[\(2, 3\), \(2, 2\)\]",
+            r"probabilities_init must have arrays of the shapes \[\(2, 2\), \(2, 1\)\]",
         ),
         (
             lambda: CategoricalMixture(1, probabilities_init=[[[0.2, 0.2]]]).fit([[0], [1]]),

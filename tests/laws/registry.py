@@ -132,7 +132,7 @@ ESTIMATORS = {
         cprime.StudentTMixture, searches=("full", "graph"), covariance_type="diag", shared_dof=True
     ),
     "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
-    "CategoricalMixture": mixture(cprime.CategoricalMixture),
+    "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),
     "SoftKMeans": Options(cprime.SoftKMeans, USUAL, active=ACTIVE),
     "FuzzyKMeans": in_memory(cprime.FuzzyKMeans, ACTIVE, m=1.5),
     "FuzzyKMeans, entropy": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="entropy"),
@@ -310,5 +310,6 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
     if name == "PoissonMixture":
         return {"rates_init": rows + 0.5}
     if name == "CategoricalMixture":
-        return {"probabilities_init": [rng.dirichlet(np.ones(5), C) for _ in range(X.shape[1])]}
+        probabilities = [rng.dirichlet(np.ones(5), C) for _ in range(X.shape[1])]
+        return {"probabilities_init": probabilities, "categories": [range(5)] * X.shape[1]}
     return {"init": at if name == "KMedoids" else rows}

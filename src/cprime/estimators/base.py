@@ -112,16 +112,23 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
         reset: whether X is training data, which must have at least one point per component
         """
-        data = opened(self, X, sample_weight, reset)
-        if data.gaps and reset:
-            data = filled_by_means(data, names_of(self))
-        elif data.gaps:
-            model = self._parameters()
-            mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
-            data = data.read_by(ReadGaps(mean), gaps=True)
+        data = self._converted(opened(self, X, sample_weight, reset), reset)
         if reset and data.n_points < self._n_components():
             raise ValueError(f"n_samples={data.n_points} should be >= {self._size_name}={self._n_components()}.")
         return data
+
+    def _converted(self, data: Data, reset: bool) -> Data:
+        """Return the data in the form that the model reads; missing values get placeholders.
+
+        reset: whether the rows are training data
+        """
+        if not data.gaps:
+            return data
+        if reset:
+            return filled_by_means(data, names_of(self))
+        model = self._parameters()
+        mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
+        return data.read_by(ReadGaps(mean), gaps=True)
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         """Return the options of a fit of these data: search, size C′ of active sets, tolerance, limits and others."""

@@ -1,4 +1,4 @@
-"""Mixture of categorical distributions (latent class analysis), for integer-coded columns."""
+"""Mixture of categorical distributions (latent class analysis)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.estimators.discrete import CheckCounts, DiscreteMixture
+from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories
+from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.opening import names_of
-from cprime.estimators.validation import check_integer
+from cprime.estimators.solutions import implied
+from cprime.estimators.validation import check_choice
 from cprime.execution import Data
 from cprime.model import CATEGORICAL
-from cprime.model.categorical import OneHot
 from cprime.persistence import model_files
 from cprime.search import Search
 from cprime.sources import array_of
@@ -21,15 +22,23 @@ from cprime.sources import array_of
 class CategoricalMixture(DiscreteMixture):
     """Mixture of independent categorical columns: p(x) = Σ_c π_c Π_d p_cd(x_d); latent class analysis.
 
-    Column d has integer codes 0 … K_d − 1; binary columns have K_d = 2. Each pass converts the rows that it reads to
-    zeros and ones, one column for each category, and takes memory for these Σ_d K_d columns.
+    Column d has K_d categories, which are integers from 0 on. Rows are stored as positions of their categories, so the
+    memory of N rows does not depend on the numbers of categories. Sparse rows (CSR) may be given; their zeros are a
+    category, too.
 
     Parameters
     ----------
     n_components : int, default=1
         Number of components C (latent classes), at most the number of points.
-    n_categories : "auto", int or array-like of shape (n_features,), default="auto"
-        K_d, the number of categories of every column or of each; "auto" is the largest code in the training data + 1.
+    categories : "auto" or list of array-like, default="auto"
+        Categories of each column. "auto" takes those of the training data. Categories that do not occur in the training
+        data have probability 0 in all components and do not count as parameters in `bic` and `aic`.
+    handle_unknown : {"error", "ignore", "own_category"}, default="error"
+        How values are treated that are none of the categories. "ignore" treats them as missing: the column leaves the
+        sum over columns. "own_category" gives each column one more category for all such values, which is the last one
+        in `probabilities_`.
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum over columns.
     weights : {"free", "equal"}, default="free"
         Whether the mixing weights π_c are estimated, or 1/C each.
     n_active : int, "auto" or None, default="auto"
@@ -44,12 +53,14 @@ class CategoricalMixture(DiscreteMixture):
         Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
         likelihood form of k-modes.
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Initialization of the components, as in `GaussianMixture`, for the rows of zeros and ones.
-    n_init : int, default=1
-        Number of starts; the result of greatest F is returned.
-    max_iter : int, default=100
+        Initialization of the components, as in `GaussianMixture`, for rows of zeros and ones, one for each category.
+        "auto" chooses rows by k-means++ in each start.
+    n_init : int, default=10
+        Number of starts; the result of greatest F is returned. The likelihood has many local optima, so one start is
+        seldom enough.
+    max_iter : int, default=1000
         Maximum number of iterations of one start.
-    tol : float, default=1e-3
+    tol : float, default=1e-5
         A start has converged if F changes by less than this, in nats per point.
     weights_init : array-like of shape (n_components,) or None, default=None
         Starting weights.
@@ -66,8 +77,10 @@ class CategoricalMixture(DiscreteMixture):
     ----------
     probabilities_ : list of ndarray of shape (n_components, K_d)
         Probabilities of the categories of each column.
+    categories_ : list of ndarray
+        Sorted categories of each column.
     n_categories_ : ndarray of shape (n_features,), int64
-        Number of categories K_d of each column.
+        Number of categories K_d of each column, with the one of handle_unknown="own_category".
     weights_ : ndarray of shape (n_components,)
         Mixing weights.
     means_ : ndarray
@@ -97,22 +110,26 @@ class CategoricalMixture(DiscreteMixture):
     """
 
     _families: ClassVar[Mapping[str, Any]] = CATEGORICAL
+    categories_: list[NDArray] = implied(lambda m: [np.arange(k) for k in m.n_categories_], "n_categories_")
     covariance_type = "categorical"
+    _starts = ("auto",)  # k-means of such rows ends at worse likelihoods than single rows do
 
     def __init__(
         self,
         n_components: int = 1,
         *,
-        n_categories: Any = "auto",
+        categories: Any = "auto",
+        handle_unknown: str = "error",
+        missing: str = "error",
         weights: str = "free",
         n_active: int | str | None = "auto",
         search: str | Search = "auto",
         n_neighbors: int | str = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-3,
+        n_init: int = 10,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
         weights_init: Any = None,
         probabilities_init: Any = None,
         learning_decay: float = 1.0,
@@ -127,7 +144,9 @@ class CategoricalMixture(DiscreteMixture):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
-        self.n_categories = n_categories
+        self.categories = categories
+        self.handle_unknown = handle_unknown
+        self.missing = missing
         self.weights = weights
         self.n_active = n_active
         self.search = search
@@ -152,7 +171,7 @@ class CategoricalMixture(DiscreteMixture):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
+        tags.input_tags.categorical = tags.input_tags.sparse = True
         return tags
 
     @property
@@ -171,29 +190,33 @@ class CategoricalMixture(DiscreteMixture):
         return np.concatenate(parts, axis=1)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
+        check_choice(self.handle_unknown, "handle_unknown", UNKNOWN)
+        tables = self._given_tables() if reset else self.categories_
         data, names = super()._opened(X, sample_weight, reset), names_of(self)
+        if tables is None:
+            tables = data.each(FindValues(names)).values
+        elif reset and len(tables) != data.n_features:
+            raise ValueError(f"categories must have a list for each of {data.n_features} columns, got {len(tables)}.")
+        rows = OneHot(tuple(tables), self.handle_unknown, self.missing == "marginal", names)
         if reset:
-            largest = data.each(CheckCounts(names)).largest
-            self.n_categories_ = self._sizes(largest, data.n_features)
-        sizes = tuple(int(k) for k in self.n_categories_)
-        return data.read_by(OneHot(sizes, names if names is None else tuple(names)), False, sum(sizes))
+            self.categories_, self.n_categories_ = tables, rows.sizes
+        return data.read_by(rows, False, int(rows.sizes.sum()), sparse=True)
 
-    def _sizes(self, largest: NDArray[np.float64], n_features: int) -> NDArray[np.int64]:
-        """Return the number of categories of each column: (D,).
+    def _converted(self, data: Data, reset: bool) -> Data:
+        return data
 
-        largest (D,): largest code of each column in the training data
-        Raises ValueError if the argument `n_categories` is not valid, or does not allow one of these codes.
-        """
-        if isinstance(self.n_categories, str):
-            if self.n_categories != "auto":
-                raise ValueError(f'n_categories must be "auto", an integer or an array, got {self.n_categories!r}.')
-            return largest.astype(np.int64) + 1
-        given = array_of(self.n_categories, "n_categories")
-        if given.ndim == 0:
-            given = np.full(n_features, check_integer(self.n_categories, "n_categories", 1))
-        if given.shape != (n_features,) or given.dtype.kind not in "iu" or (given < 1).any():
-            raise ValueError(f"n_categories must have {n_features} positive integers, got {self.n_categories!r}.")
-        if (largest >= given).any():
-            j = int(np.argmax(largest >= given))
-            raise ValueError(f"n_categories[{j}] is {given[j]}, but X has the code {int(largest[j])} in column {j}.")
-        return given.astype(np.int64)
+    @staticmethod
+    def _upgraded(params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters in a model file with `categories` in place of the former n_categories."""
+        if "n_categories" not in params:
+            return params
+        params = {name: value for name, value in params.items() if name != "n_categories"}
+        return params | {"categories": [np.arange(k) for k in fitted["n_categories_"]]}
+
+    def _given_tables(self) -> list[NDArray] | None:
+        """Return the tables of categories that the user or an earlier fit gives; None if the data define them."""
+        if self.warm_start and hasattr(self, "means_"):
+            return self.categories_
+        if isinstance(self.categories, str) and self.categories == "auto":
+            return None
+        return check_categories(self.categories)

@@ -1,4 +1,4 @@
-"""Base class of mixtures of discrete densities (Poisson, categorical), and the check that their data are counts.
+"""Base class of mixtures of discrete densities (Poisson, categorical), and the check that data are counts.
 
 Code that all mixtures share reads arguments that these two do not have, such as `reg_covar`. The base class defines
 each of these as a class attribute with a constant value.
@@ -13,26 +13,11 @@ from numpy.typing import NDArray
 from cprime.estimators.mixture import Mixture
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import SparseRows
-from cprime.model.categorical import check_codes
-
-
-@dataclass(frozen=True)
-class LargestCounts:
-    """Greatest number in each column (D,) of some rows, found by the job `CheckCounts`.
-
-    `CategoricalMixture` computes the number of categories of each column from it. For sparse rows, which only
-    `PoissonMixture` accepts, it is not needed and all its entries are 0.
-    """
-
-    largest: NDArray[np.float64]
-
-    def __add__(self, other: "LargestCounts") -> "LargestCounts":
-        return LargestCounts(np.maximum(self.largest, other.largest))
 
 
 @dataclass(frozen=True)
 class CheckCounts:
-    """Job that raises ValueError unless all numbers are non-negative integers, and finds the largest of each column.
+    """Job that raises ValueError unless all numbers are non-negative integers. Its partial results are 0.
 
     names: names of the columns for the message, or None
     """
@@ -42,16 +27,28 @@ class CheckCounts:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LargestCounts]:
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, int]:
         X = block.X
-        if isinstance(X, SparseRows):
-            values = X.entries[0]
-            wrong = (values < 0) | (values != np.floor(values))
-            if wrong.any():
-                check_codes(X[X.owners[[wrong.argmax()]]].dense(), None, self.names)
-            return None, LargestCounts(np.zeros(X.shape[1]))
-        check_codes(X.dense(), None, self.names)
-        return None, LargestCounts(X.dense().max(axis=0).astype(np.float64))
+        if not isinstance(X, SparseRows):
+            check_counts(X.dense(), self.names)
+            return None, 0
+        values = X.entries[0]
+        wrong = (values < 0) | (values != np.floor(values))
+        if wrong.any():
+            check_counts(X[X.owners[[wrong.argmax()]]].dense(), self.names)
+        return None, 0
+
+
+def check_counts(values: NDArray, names: Any = None) -> None:
+    """Raise ValueError that names the first entry of an array (n, D) that is not an integer of at least 0.
+
+    names: names of the columns for the error message, or None
+    """
+    wrong = ~((values >= 0) & (values == np.floor(values)))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        name = column if names is None else repr(names[column])
+        raise ValueError(f"X must have integers 0, 1, 2, … in column {name}, got {values[row, column]!r}.")
 
 
 class DiscreteMixture(Mixture):

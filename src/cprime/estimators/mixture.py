@@ -94,6 +94,8 @@ class Mixture(DensityMixin, Clusterer):
     _size_name = "n_components"
     # Whether init_params="auto" may use partitions of rows whose columns were scaled to equal variance.
     _has_diverse_starts: ClassVar[bool] = True
+    # Initializations of successive starts of init_params="auto" if they are not as diverse.
+    _starts: ClassVar[tuple[str, ...]] = ("kmeans", "auto", "random")
 
     predict = predict
     nearest = nearest
@@ -308,7 +310,7 @@ class Mixture(DensityMixin, Clusterer):
         if name == DIVERSE:
             init = em.diverse_start(key.run)
         elif name == ONE_OF_EACH:
-            init = ("kmeans", resolve_init("auto", self.n_components, data, quick=True), "random")[key.run % 3]
+            init = resolve_init(self._starts[key.run % len(self._starts)], self.n_components, data, quick=True)
         elif name == "random_from_data":
             init = "random"
         if isinstance(init, str) and init == "kmeans":

@@ -252,6 +252,20 @@ def _preparation(value: Any, sizes: _Sizes) -> bool:
     )
 
 
+def _categories(value: Any, sizes: _Sizes) -> bool:
+    """Return whether a value is a valid attribute `categories_`: a list of integers or text for each column."""
+    return (
+        isinstance(value, list)
+        and len(value) == sizes.n_columns
+        and all(
+            _numbers(table, "i", (None,))
+            or (isinstance(table, np.ndarray) and table.ndim == 1 and all(isinstance(each, str) for each in table))
+            for table in value
+        )
+        and all(len(set(table.tolist())) == len(table) for table in value)
+    )
+
+
 _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_features_in_": lambda value, s: _count(value, 1) and value == s.n_columns,
     "feature_names_in_": _names,
@@ -279,6 +293,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
     "rates_": lambda value, s: _numbers(value, "f", (s.C, s.D)) and bool((value >= 0).all()),
     "n_categories_": lambda value, s: _numbers(value, "i", (None,)) and value.sum() == s.D and bool((value > 0).all()),
+    "categories_": _categories,
     "probabilities_": lambda value, s: (
         isinstance(value, list)
         and all(_numbers(part, "f", (s.C, None)) and bool((part >= 0).all()) for part in value)

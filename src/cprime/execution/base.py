@@ -102,10 +102,13 @@ class Data(Protocol):
         """Return whether the points have active sets yet."""
         ...
 
-    def read_by(self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None) -> Data:
+    def read_by(
+        self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None, sparse: bool | None = None
+    ) -> Data:
         """Set the function that converts arrays to `Rows` objects; return self.
 
         gaps: whether values may be missing    n_features: number of columns of the new rows; None if it does not change
+        sparse: whether the new rows are sparse; None if this does not change
         """
         ...
 

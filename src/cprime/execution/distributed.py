@@ -86,8 +86,11 @@ class Distributed(Data):
         self._reading, self._blocks = self._reading._replace(prepare=prepare), None
         return self
 
-    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Distributed":
+    def read_by(
+        self, rows: MakeRows, gaps: bool, n_features: int | None = None, sparse: bool | None = None
+    ) -> "Distributed":
         self.n_features = self.n_features if n_features is None else n_features
+        self.sparse = self.sparse if sparse is None else sparse
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
 

@@ -73,8 +73,9 @@ class Local(Data):
         self._prepare, self._blocks = prepare, {}
         return self
 
-    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None) -> "Local":
+    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None, sparse: bool | None = None) -> "Local":
         self.n_features = self.n_features if n_features is None else n_features
+        self.sparse = self.sparse if sparse is None else sparse
         self._rows, self.gaps, self._blocks, self._buffers = rows, gaps, {}, []
         self.source = self.source.widened() if gaps else self.source
         return self

@@ -280,11 +280,13 @@ def expect_gaussians(
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
     """Return the new means S_c / N_c (C, D) in float64; a component without points has its old one from `centers`.
 
-    counts (C,): N_c = Σ_n w_n q_nc with weights w and responsibilities q    sums (C, D): S_c = Σ_n w_n q_nc x_n
+    counts (C,): N_c = Σ_n w_n q_nc with weights w and responsibilities q; or (C, D), the sums over the points that have
+    a value in the column    sums (C, D): S_c = Σ_n w_n q_nc x_n
     """
+    counts = counts.reshape(len(counts), -1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = sums / counts[:, np.newaxis]
-    return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))
+        means = sums / counts
+    return np.where((counts > 0) & np.isfinite(means), means, centers.astype(np.float64))
 
 
 def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """Components with independent categorical columns: log p(x given c) = Σ_d log p_cd(x_d).
 
-p_cd(k) is the probability of category k in column d under component c. Column d has the codes 0 … K_d − 1. A row of D
-codes is converted to one-hot form: Σ_d K_d zeros and ones. The mean of such rows under a component consists of the
-probabilities of all its categories.
+p_cd(k) is the probability of category k in column d under component c. Rows are sparse, with Σ_d K_d columns, one for
+each category, and a 1 in the column of each category that they have. A row has no 1 for a missing value, so this column
+of the data leaves the sum. The mean of such rows under a component consists of the probabilities of all its categories.
 """
 
 from collections.abc import Mapping
@@ -14,47 +14,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from cprime._utils.storable import storable
-from cprime.kernels import Dense, Floats, Rows
-from cprime.model.base import n_weights
-from cprime.model.interface import Weights
-from cprime.model.linear import Linear
+from cprime._utils.values import replace
+from cprime.execution.block import Block
+from cprime.kernels import Floats, Rows
+from cprime.model.base import means_of, n_weights, new_weights
+from cprime.model.interface import Responsibilities, Weights
+from cprime.model.linear import Linear, LinearMoments
 
 _LEAST = 1e-15  # least probability in densities, so that the log-density of an absent category is finite
-
-
-@dataclass(frozen=True)
-class OneHot:
-    """Picklable function that converts rows of codes (n, D) to rows of zeros and ones (n, Σ K_d).
-
-    n_categories: number of categories K_d of each column d    names: names of the columns for error messages, or None
-    """
-
-    n_categories: tuple[int, ...]
-    names: tuple[str, ...] | None = None
-
-    def __call__(self, array: Any) -> Rows:
-        codes = np.asarray(array)
-        check_codes(codes, self.n_categories, self.names)
-        dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.dtype(np.float32)
-        out = np.zeros((len(codes), sum(self.n_categories)), dtype=dtype)
-        begins = np.cumsum([0, *self.n_categories[:-1]])
-        out[np.arange(len(codes))[:, np.newaxis], codes.astype(np.intp) + begins] = 1
-        return Dense(out)
-
-
-def check_codes(codes: NDArray, n_categories: Any, names: Any = None) -> None:
-    """Raise ValueError that names the first entry that is no code of a category: an integer from 0 to K_d − 1.
-
-    n_categories (D,): number of categories K_d of each column d, or None for no upper limit
-    names: names of the columns for the error message, or None
-    """
-    limit: Any = np.inf if n_categories is None else np.asarray(n_categories)
-    wrong = ~((codes >= 0) & (codes < limit) & (codes == np.floor(codes)))
-    if wrong.any():
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
-        name = column if names is None else repr(names[column])
-        limits = "0, 1, 2, …" if n_categories is None else f"from 0 to {int(limit[column]) - 1}"
-        raise ValueError(f"X must have integers {limits} in column {name}, got {codes[row, column]!r}.")
 
 
 @storable("model.Categorical")
@@ -63,6 +30,7 @@ class Categorical(Linear):
     """Mixture of categorical columns; centers (C, Σ K_d): probabilities of all categories, column by column.
 
     n_categories: number of categories K_d of each column d
+    Categories without points have probability 0 in all components and are no parameters.
     """
 
     n_categories: tuple[int, ...] = ()
@@ -73,7 +41,8 @@ class Categorical(Linear):
 
     @property
     def n_parameters(self) -> int:
-        return self.n_components * (self.n_features - len(self.n_categories)) + n_weights(self.weights)
+        n_found = int((self.centers > 0).any(axis=0).sum())
+        return self.n_components * (n_found - len(self.n_categories)) + n_weights(self.weights)
 
     @property
     def n_normals(self) -> int:
@@ -83,11 +52,32 @@ class Categorical(Linear):
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return np.log(np.maximum(self.centers.astype(np.float64), _LEAST)), np.zeros(self.n_components)
 
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        return X
+
+    def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
+        if shares.responsibilities is None or shares.ids.shape[1] < self.n_components:
+            return super().summarise(block, shares)
+        q = np.empty(shares.ids.shape)
+        np.put_along_axis(q, shares.ids, shares.responsibilities, axis=1)
+        if block.sample_weight is not None:
+            q *= block.sample_weight[:, np.newaxis]
+        return LinearMoments(q.sum(axis=0), np.ascontiguousarray((block.X.given().T @ q).T))
+
+    def maximise(self, moments: LinearMoments, prior: None = None) -> Self:
+        # The total of a column is N_c, less the responsibilities of points whose value is missing in this column.
+        totals = np.add.reduceat(moments.sums, self._begins, axis=1)
+        counts = np.repeat(totals, self.n_categories, axis=1)
+        centers = means_of(counts, moments.sums, self.centers).astype(self.centers.dtype)
+        return replace(self, centers=centers, weights=new_weights(self.weights, moments.counts))
+
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         share, out = ndtr(normal), np.empty(normal.shape)
         for column, probabilities in enumerate(self.by_column()):
-            below = np.cumsum(probabilities, axis=1, dtype=np.float64)[labels, :-1]
-            out[:, column] = (share[:, column, np.newaxis] >= below).sum(axis=1)
+            n_below = probabilities.shape[1] - 1
+            below = np.cumsum(probabilities, axis=1, dtype=np.float64)[:, :n_below]
+            below += 2.0 * np.arange(self.n_components)[:, np.newaxis]  # one sorted array for all components
+            out[:, column] = np.searchsorted(below.ravel(), share[:, column] + 2.0 * labels, "right") - labels * n_below
         return out
 
     @property
@@ -95,9 +85,14 @@ class Categorical(Linear):
         p = self.centers.astype(np.float64)
         return p * (1 - p)
 
+    @property
+    def _begins(self) -> NDArray[np.int64]:
+        """Return the index of the first category of each column: (D,)."""
+        return np.cumsum([0, *self.n_categories[:-1]])
+
     def by_column(self) -> list[Floats]:
         """Return a list of the probabilities of the categories: (C, K_d) for each column d with K_d categories."""
-        return np.split(self.centers, np.cumsum(self.n_categories)[:-1], axis=1)
+        return np.split(self.centers, self._begins[1:], axis=1)
 
     def attributes(self) -> dict[str, Any]:
         return {"probabilities_": self.by_column(), "n_categories_": np.array(self.n_categories, dtype=np.int64)}

@@ -141,8 +141,12 @@ class Linear(Family, ABC):
         return {}
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        off = np.square(X.dense() - self.centers[labels]) / np.maximum(self.variances, np.finfo(float).tiny)[labels]
-        found: NDArray[np.float64] = np.sqrt(off.sum(axis=1))
+        found, step = np.empty(len(X)), max(1, _VALUES // X.shape[1])
+        variances = np.maximum(self.variances, np.finfo(float).tiny)
+        for begin in range(0, len(X), step):
+            rows = slice(begin, begin + step)
+            off = np.square(X[rows].dense() - self.centers[labels[rows]]) / variances[labels[rows]]
+            found[rows] = np.sqrt(off.sum(axis=1))
         return found
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -53,7 +53,8 @@ def register(cls: E) -> E:
     ----------
     cls : type
         A subclass of `sklearn.base.BaseEstimator`, with a method `_check_fitted` that raises ValueError if fitted
-        attributes are missing or inconsistent.
+        attributes are missing or inconsistent. It may have a static method `_upgraded`, which converts the parameters
+        in a file of an earlier version, given with the fitted attributes, to those of this version.
 
     Returns
     -------

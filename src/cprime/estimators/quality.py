@@ -92,13 +92,16 @@ def _limits(interval: Sequence[float], digits: int, factor: float = 1) -> str:
 def objective_bound_text(estimator: Any) -> str | None:
     """Return the lower bound of J* (least J of all clusterings) as text; None if `theory.lower_bound` was not called.
 
-    The text contains the share by which another clustering may be better.
+    The text contains the J that was compared with the bound, and the share by which another clustering may be better.
     """
     found = getattr(estimator, "objective_bound_", None)
     if not found:
         return None
-    percent = math.ceil(1e4 * found["gap"]) / 100
-    return f"J* >= {found['value']:.6g}: no other clustering has a J more than {percent:.2f} % lower"
+    percent, J = math.ceil(1e4 * found["gap"]) / 100, found["inertia"]
+    text = f"J* >= {found['value']:.6g}: no other clustering has a J more than {percent:.2f} % lower than {J:.6g}"
+    if math.isclose(J, getattr(estimator, "inertia_", math.nan), rel_tol=1e-4):
+        return text
+    return f"{text}, the J of the nearest centers for the rows and weights of the bound"
 
 
 def size_cost_text(estimator: Any) -> str:

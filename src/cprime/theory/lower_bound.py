@@ -34,7 +34,8 @@ class LowerBound:
         The bound, in data unit². No clustering of these rows into C clusters has a smaller J; rounding errors of the
         computation are accounted for.
     inertia : float
-        J of the given labels, with the mean of each cluster as its center; otherwise of the best clustering found.
+        J of the fitted model: squared distances of the rows to its nearest centers. Without a model, J of the given
+        labels, with the mean of each cluster as its center, or of the best clustering found.
     gap : float
         (inertia − value) / inertia: no clustering is better by more than this share. 0 if `inertia` is 0.
     method : {"line", "enumeration", "relaxation", "spectral"}
@@ -100,8 +101,9 @@ def lower_bound(
     X : array-like of shape (n_samples, n_features), or a source
         Dense rows of finite numbers. All rows of a file or another source are read into memory.
     n_clusters : int or fitted KMeans
-        C, at most the number of rows. A fitted `KMeans` provides C and the labels of X, and the result is stored in its
-        attribute `objective_bound_`, which `print`, `report` and the model file show.
+        C, at most the number of rows. A fitted `KMeans` provides C and the labels of X. The result is stored in its
+        attribute `objective_bound_`, with the J of its centers for these rows and weights, which need not be those of
+        the fit; `print`, `report` and the model file show it.
     labels : array-like of shape (n_samples,), default=None
         Integers from 0 to C − 1: the clustering to compare with, from any program. The better it is, the better is the
         bound of divided rows. None is a fit of `KMeans` with many starts.
@@ -173,7 +175,11 @@ def lower_bound(
         candidates = [instance.labels_of_all(X, one) for one in own]
     else:
         candidates = [checked_labels]
-    inertias = [_inertia(X, weights, one) for one in candidates]
+    if model is None:
+        inertias = [_inertia(X, weights, one) for one in candidates]
+    else:
+        distances = as_rows(X).own_distances(model.cluster_centers_.astype(np.float64), candidates[0].astype(np.int32))
+        inertias = [float(weights @ distances)]
     inertia, best = min(zip(inertias, candidates, strict=True), key=lambda pair: pair[0])
     value = min(found.value, inertia)
     gap = (inertia - value) / inertia if inertia > 0 else 0.0

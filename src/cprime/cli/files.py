@@ -149,15 +149,6 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
     return source
 
 
-def as_of(estimator: Any, source: Source) -> Source:
-    """Return the source with the filling and scaling that the fitted estimator applied to its training data.
-
-    This preparation is removed from the estimator, so that its methods do not apply it a second time.
-    """
-    stored = estimator.__dict__.pop("preparation_", None)
-    return source if stored is None else PreparedSource(source, Preparation.from_dict(stored))
-
-
 def _stored(path: str, request: Request) -> Source:
     """Open the data at `path` with all rows and columns, and return their source."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}

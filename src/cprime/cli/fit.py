@@ -23,7 +23,7 @@ from cprime.estimators.planning import plan as planned
 from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.loading import data_of, unfitted
 from cprime.persistence import checkpoint_files, checkpoints
-from cprime.sources import is_source_like
+from cprime.sources import Source, is_source_like
 
 _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMixture}
 
@@ -84,7 +84,7 @@ def fit(
         source = for_fit(path, request, options.max_memory)
     if options.k > source.n_rows:
         raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
-    _set_start(estimator, options.init, source.n_features)
+    _set_start(estimator, options.init, source)
     seconds = {"read": perf_counter() - start}
     figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, keep_partial=keep_partial)
     seconds |= figures["seconds"]
@@ -225,13 +225,18 @@ def _as_options(message: str) -> str:
     return message.replace("n_components", "-k")
 
 
-def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
-    """Set the estimator's initial centers to the matrix in the file `init`; do nothing if `init` is not a file."""
+def _set_start(estimator: Any, init: str | None, source: Source) -> None:
+    """Set the estimator's initial centers to the matrix in the file `init`; do nothing if `init` is not a file.
+
+    The matrix is in the units of the data; it is filled and scaled as the rows of `source` are.
+    """
     if init is None or not Path(init).suffix:
         return
     X: np.ndarray = centers_in(init)
-    if X.shape[1] != n_features:
-        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")
+    if X.shape[1] != source.n_features:
+        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {source.n_features}")
+    if source.preparation is not None:
+        X = source.preparation.applied(X)
     estimator.set_params(**{"init" if hasattr(estimator, "init") else "init_params": X})
 
 

@@ -15,10 +15,11 @@ from cprime import load
 from cprime._utils.files import vacant_folder
 from cprime._utils.messages import require
 from cprime.callbacks import RowsProgress
-from cprime.cli.files import InputData, Request, as_of, chunk_figures, hinted, opened, say_chunks
+from cprime.cli.files import InputData, Request, chunk_figures, hinted, opened, say_chunks
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, rows_writer
 from cprime.cli.partition import partition, row_columns
 from cprime.cli.summary import centers, print_summary, sizes
+from cprime.estimators.opening import preparation_of
 from cprime.execution.results import cuts
 from cprime.sources import Source, ahead
 from cprime.sources.kinds import listed
@@ -117,7 +118,9 @@ def predict(
             f"{found.stored.name} has {found.source.n_features} columns of data, but the model {model} expects "
             f"{estimator.n_features_in_}"
         )
-    source = as_of(estimator, found.source).as_type(centers(estimator).dtype)
+    preparation = preparation_of(estimator)
+    # Rows that the estimator scales are read in their own precision, because scaling amplifies errors of rounding.
+    source = found.source if preparation.scale is not None else found.source.as_type(centers(estimator).dtype)
     if not quiet:
         say_chunks(source)
     start = perf_counter()
@@ -126,7 +129,6 @@ def predict(
         write = None if output is None else stack.enter_context(rows_writer(output, source.n_rows))
         by_cluster = None if wanted.folder is None else stack.enter_context(partition(wanted.folder))
         named = identifiers(found, request)
-        data = found.source.as_type(source.dtype) if wanted.with_data else None  # Data as given, not filled or scaled.
         for begin, X in _pieces(source.watched(progress.rows), estimator, wanted):
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))
@@ -136,9 +138,7 @@ def predict(
                 write(joined(called, rows))
             if by_cluster is not None:
                 numbers = {"row": np.arange(begin, end) if found.rows is None else found.rows[begin:end]}
-                values: Columns = {}
-                if data is not None:
-                    values = row_columns(data, X if source.preparation is None else data.read(begin, end))
+                values = row_columns(found.source, X) if wanted.with_data else {}
                 kept = joined({"cluster": rows.pop("label")}, called or numbers, rows, values)
                 by_cluster.write(kept.pop("cluster"), kept)
         source.verify()
@@ -161,7 +161,7 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
     A piece is a chunk, or a part of a chunk that is so small that the results for its rows fit into memory.
     """
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
-    gaps = getattr(estimator, "missing", "error") == "marginal"
+    gaps = getattr(estimator, "missing", "error") == "marginal" or preparation_of(estimator).fill is not None
     n_bytes = 8 * (3 + wanted.proba * len(centers(estimator)))  # approximate size of the results for a row
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
         source.check_finite(X, begin, gaps=gaps)

@@ -16,6 +16,7 @@ from cprime.combining.reduction import Doubles, Ids, WeightedGaussians, reduce
 from cprime.em.joins import sums_by
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.fitted import derived_k_means, derived_mixture, model_of
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import computing
 
@@ -161,18 +162,10 @@ def _check_alike(first: Any, model: Any, i: int, names: tuple[str, ...]) -> None
     one, two = (list(getattr(each, "feature_names_in_", ())) for each in (first, model))
     if one and two and one != two:
         raise ValueError(f"models[{i}] must have feature_names_in_={one} like models[0], got {two}.")
-    before, now = (getattr(each, "preparation_", None) for each in (first, model))
-    if not _is_equal(before, now):
+    if not preparation_of(first).equals(preparation_of(model)):
         raise ValueError(
             f"models[{i}] must have the preparation_ of models[0] (the scaling and filling of data), got another one."
         )
-
-
-def _is_equal(one: dict[str, Any] | None, two: dict[str, Any] | None) -> bool:
-    """Return whether two preparations (filling and scaling) of data are equal; None is no preparation."""
-    if one is None or two is None:
-        return one is two
-    return all(np.array_equal(np.asarray(one[name], float), np.asarray(two[name], float)) for name in one)
 
 
 def _check_k_means(model: Any, i: int) -> None:

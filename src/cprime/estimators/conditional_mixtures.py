@@ -12,6 +12,7 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
 from cprime.sources import array_of
+from cprime.sources.prepared import Preparation
 
 _NUMBERS = 2**22  # largest number of entries of temporary arrays; it limits the rows that are computed at a time
 
@@ -57,11 +58,17 @@ class ConditionalMixtures:
     """
 
     def __init__(
-        self, conditional: Conditional, n_active: int, X: Rows, n_threads: int | None = None, random_state: Any = None
+        self,
+        conditional: Conditional,
+        n_active: int,
+        X: Rows,
+        preparation: Preparation,
+        n_threads: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.n_features = conditional.left.n_features
         self.n_active = n_active
-        self._conditional, self._X = conditional, X
+        self._conditional, self._X, self._preparation = conditional, X, preparation
         self._n_threads, self._random_state = n_threads, random_state
 
     def __len__(self) -> int:
@@ -78,7 +85,7 @@ class ConditionalMixtures:
         Returns
         -------
         means : ndarray of shape (n, M)
-            In the dtype and the units of the mixture's `means_`.
+            In the dtype of the mixture's `means_` and the units of the data.
         """
         return self._moments(spread=False)
 
@@ -112,7 +119,7 @@ class ConditionalMixtures:
             found: NDArray = np.matmul((piece.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
             for weights, ids in zip(piece.weights.T, piece.ids.T, strict=True):
                 found += weights[:, np.newaxis, np.newaxis] * within[ids]
-            return found
+            return self._preparation.restored_covariances(found)
 
         return self._each(covariances, (M, M))
 
@@ -130,7 +137,7 @@ class ConditionalMixtures:
         Returns
         -------
         draws : ndarray of shape (n, n_samples, M)
-            In the dtype and the units of the mixture's `means_`.
+            In the dtype of the mixture's `means_` and the units of the data.
         """
         check_integer(n_samples, "n_samples", 1)
         random = check_random_state(self._random_state if random_state is None else random_state)
@@ -143,7 +150,7 @@ class ConditionalMixtures:
             ids = np.take_along_axis(piece.ids, place, axis=1)
             normal = random.standard_normal((ids.size, self.n_features))
             noise = self._conditional.left.noise(ids.reshape(-1), normal)
-            return self._conditional.means(piece.X, ids) + noise.reshape(*shape, -1)
+            return self._preparation.restored(self._conditional.means(piece.X, ids) + noise.reshape(*shape, -1))
 
         return self._each(draws, (n_samples, self.n_features))
 
@@ -158,7 +165,7 @@ class ConditionalMixtures:
         Returns
         -------
         values : ndarray of shape (n,) + shape of q
-            In the dtype and the units of the mixture's `means_`.
+            In the dtype of the mixture's `means_` and the units of the data.
 
         Raises
         ------
@@ -175,7 +182,8 @@ class ConditionalMixtures:
         def values(piece: _RowBatch) -> NDArray:
             means = self._means(piece)[:, :, 0]
             found = [quantiles(piece.weights, means, deviations[piece.ids], share) for share in shares.ravel().tolist()]
-            return np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape)
+            columns = np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape, 1)
+            return self._preparation.restored(columns)[..., 0]
 
         return self._each(values, shares.shape)
 
@@ -188,10 +196,12 @@ class ConditionalMixtures:
         def found(piece: _RowBatch) -> NDArray:
             means = self._means(piece)
             mean = np.einsum("nh,nhm->nm", piece.weights, means)
+            restored = self._preparation.restored(mean)
             if not spread:
-                return mean
+                return restored
             squares = np.square(means - mean[:, np.newaxis]) + self._conditional.left.variances[piece.ids]
-            return np.column_stack([mean, np.sqrt(np.einsum("nh,nhm->nm", piece.weights, squares))])
+            deviations = np.sqrt(np.einsum("nh,nhm->nm", piece.weights, squares))
+            return np.column_stack([restored, self._preparation.restored_spread(deviations)])
 
         return self._each(found, ((1 + spread) * self.n_features,))
 
@@ -226,14 +236,15 @@ class ConditionalMixtures:
         return out
 
 
-def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
+def regressed(conditional: Conditional, n_active: int, preparation: Preparation, return_std: bool, X: Rows) -> NDArray:
     """Return the conditional means of M unknown columns for rows X (n, k) of k known columns: (n, M).
 
     conditional: model of the unknown columns given the known ones
     n_active: number of best components whose mixture is used for a row
+    preparation: scaling of the unknown columns, which is undone in the result
     return_std: whether M more columns with the conditional standard deviations follow: (n, 2M)
     """
-    return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
+    return ConditionalMixtures(conditional, n_active, X, preparation)._moments(return_std)
 
 
 def quantiles(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
 from cprime.estimators.fitted import data_for, general_params
-from cprime.estimators.opening import names_of
+from cprime.estimators.opening import names_of, preparation_of
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
@@ -114,15 +114,16 @@ def condition(self: Any, columns: Any, values: Any = None) -> Any:
         )
     if single:
         values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
-    given, left = conditional.given, conditional.left
+    given, rest = conditional.given, others(known, np.shape(self.means_)[1])
     data = _given_columns(self, values, given, known, "values")
     with computing(self.n_threads):
         X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
         if not single:
             say_truncated(self, "condition")
-            return ConditionalMixtures(conditional, self.n_active_, X, self.n_threads, self.random_state)
+            preparation = preparation_of(self).select(rest)
+            return ConditionalMixtures(conditional, self.n_active_, X, preparation, self.n_threads, self.random_state)
         model = conditional.condition(X.dense()[0], given.responsibilities(X)[0])
-        return _mixture(self, model, others(known, given.n_features + left.n_features))
+        return _mixture(self, model, rest)
 
 
 def regress(self: Any, X: Any, columns: Any, return_std: bool = False) -> Any:
@@ -145,7 +146,7 @@ def regress(self: Any, X: Any, columns: Any, return_std: bool = False) -> Any:
     Returns
     -------
     means : ndarray of shape (n_samples, M)
-        Means of the M other columns in their order, in the dtype and the units of `means_`.
+        Means of the M other columns in their order, in the dtype of `means_` and the units of X.
     deviations : ndarray of shape (n_samples, M)
         Standard deviations of x_m given x_o, returned if return_std is True.
 
@@ -173,7 +174,8 @@ def regress(self: Any, X: Any, columns: Any, return_std: bool = False) -> Any:
     known, conditional = _conditional(self, columns)
     data, M = _given_columns(self, X, conditional.given, known, "X"), conditional.left.n_features
     say_truncated(self, "regress")
-    job = partial(regressed, conditional, self.n_active_, return_std)
+    preparation = preparation_of(self).select(others(known, np.shape(self.means_)[1]))
+    job = partial(regressed, conditional, self.n_active_, preparation, return_std)
     with computing(self.n_threads):
         found = data.map(job, 2 * M if return_std else M, conditional.left.centers.dtype)
     return (found[:, :M], found[:, M:]) if return_std else found
@@ -219,7 +221,5 @@ def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
     if names is not None:
         derived.feature_names_in_ = names[columns]
     if hasattr(mixture, "preparation_"):
-        derived.preparation_ = {
-            name: None if values is None else values[columns] for name, values in mixture.preparation_.items()
-        }
+        derived.preparation_ = preparation_of(mixture).select(columns).as_dict()
     return derived

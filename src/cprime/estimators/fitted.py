@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.solutions import KMeansSolution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
@@ -78,6 +82,39 @@ def without_names(estimator: Any) -> Any:
     view = copy.copy(estimator)
     view.__dict__.pop("feature_names_in_", None)
     return view
+
+
+def without_preparation(estimator: Any) -> Any:
+    """Return a copy of a fitted estimator that takes arrays of prepared rows, and returns results in their units.
+
+    So its parameters, rows and results have the same units. It does not compare the names of columns.
+    """
+    view = without_names(estimator)
+    view.__dict__.pop("preparation_", None)
+    return view
+
+
+def as_pipeline(estimator: Any, *steps: Any) -> Any:
+    """Return fitted objects of scikit-learn as one that takes the rows that `estimator` takes.
+
+    steps: objects that are applied to prepared rows, one after the other. If there are several, or the estimator fills
+    or scales rows, the result is a pipeline, otherwise the single step.
+    """
+    preparation = preparation_of(estimator)
+    first: list[Any] = []
+    if preparation.fill is not None:
+        first.append(SimpleImputer().fit(preparation.fill[np.newaxis]))
+    if preparation.scale is not None and preparation.shift is not None:
+        scaler = StandardScaler().fit(np.stack([preparation.shift - preparation.scale, preparation.shift]))
+        scaler.mean_, scaler.scale_, scaler.var_ = preparation.shift, preparation.scale, np.square(preparation.scale)
+        first.append(scaler)
+    chain = [*first, *steps]
+    for each in chain:  # Steps after the first one get arrays, which have no column names.
+        vars(each).pop("feature_names_in_", None)
+        each.n_features_in_ = estimator.n_features_in_
+    if hasattr(estimator, "feature_names_in_"):
+        chain[0].feature_names_in_ = estimator.feature_names_in_
+    return chain[0] if len(chain) == 1 else make_pipeline(*chain)
 
 
 def derived_k_means(

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import em
 from cprime._utils.random import check_random_state
 from cprime.estimators.approximate import approximate_search, near_best
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer
 from cprime.execution.results import kept_entries
@@ -203,7 +204,7 @@ def sample(self: Any, n_samples: int = 1, *, random_state: Any = None) -> tuple[
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        In the dtype of the means.
+        In the dtype of the means and the units of the data.
     components : ndarray of shape (n_samples,), int32
         The component that each point was drawn from, in ascending order.
     """
@@ -215,4 +216,5 @@ def sample(self: Any, n_samples: int = 1, *, random_state: Any = None) -> tuple[
         counts = rng.multinomial(n_samples, weights / weights.sum())
         components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
         normal = rng.standard_normal((n_samples, model.n_normals))
-        return model.drawn(components, normal).astype(model.centers.dtype, copy=False), components
+        drawn = model.drawn(components, normal).astype(model.centers.dtype, copy=False)
+        return preparation_of(self).restored(drawn), components

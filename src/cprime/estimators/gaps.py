@@ -17,6 +17,7 @@ from scipy.special import ndtri
 from cprime import em
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.threads import plain_products
+from cprime.estimators.opening import as_given, preparation_of
 from cprime.estimators.validation import check_flag, check_real, resolve_search
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
@@ -92,8 +93,8 @@ def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) ->
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without observed values
-        becomes the mean of its `n_active_` best components.
+        In the dtype of the means and the units of X. Observed values are unchanged. If `sample` is False, a row
+        without observed values becomes the mean of its `n_active_` best components.
 
     References
     ----------
@@ -117,7 +118,17 @@ def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) ->
         model: Model = self._model_of(data)
         key = Key(seed_of(random_state)) if sample else None
         job = partial(_imputed, model, self.n_active_, key)
-        return data.map(job, model.n_features, model.centers.dtype, numbered=True)
+        found: NDArray = data.map(job, model.n_features, model.centers.dtype, numbered=True)
+        preparation = preparation_of(self)
+        if preparation.is_identity:
+            return found
+        found, begin = preparation.restored(found), 0
+        given = as_given(self, X)
+        for size in given.sizes:  # Rounding in the scaling must not change observed values.
+            rows = given.read(begin, begin + size)
+            np.copyto(found[begin : begin + size], rows, where=~np.isnan(rows), casting="same_kind")
+            begin += size
+        return found
 
 
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:

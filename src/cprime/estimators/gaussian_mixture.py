@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture as SklearnMixture
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.conditionals import condition, marginal, regress
+from cprime.estimators.fitted import as_pipeline
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.gaps import impute
 from cprime.estimators.mixture import Mixture
@@ -304,14 +306,15 @@ class GaussianMixture(Mixture):
             model: Any = self._parameters()
             return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
 
-    def to_sklearn(self) -> SklearnMixture:
+    def to_sklearn(self) -> SklearnMixture | Pipeline:
         """Return a fitted scikit-learn `GaussianMixture` with the same parameters, for tools that require one.
 
         Returns
         -------
-        mixture : sklearn.mixture.GaussianMixture
-            Its predictions use all components, as in exact EM. "tied_spherical" becomes "spherical" with equal
-            variances; "factors" and "ppca" become "full", with C·D² numbers.
+        mixture : sklearn.mixture.GaussianMixture or sklearn.pipeline.Pipeline
+            A pipeline if the fit filled or scaled its data: it begins with a `SimpleImputer` or a `StandardScaler` with
+            the values of the fit. Its predictions use all components, as in exact EM. "tied_spherical" becomes
+            "spherical" with equal variances; "factors" and "ppca" become "full", with C·D² numbers.
         """
         check_is_fitted(self)
         family = self._family
@@ -324,7 +327,7 @@ class GaussianMixture(Mixture):
         for name, value in found.items():
             setattr(mixture, name, value)
         mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
-        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
+        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_"):
             if hasattr(self, name):
                 setattr(mixture, name, getattr(self, name))
-        return mixture
+        return as_pipeline(self, mixture)

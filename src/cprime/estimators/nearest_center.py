@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans as SklearnKMeans
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.messages import require
 from cprime._utils.threads import resolve_threads
+from cprime.estimators.fitted import as_pipeline
+from cprime.estimators.opening import preparation_of
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Floats, GaussianParameters, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
 
 # Fitted attributes that are copied to a k-means of scikit-learn, which has the same names.
-_COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
+_COPIED = ("labels_", "inertia_", "n_iter_")
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Raises
         ------
         ValueError
-            If the metric is neither Euclidean nor cosine.
+            If the metric is neither Euclidean nor cosine, or the fit scaled its data.
         ImportError
             If FAISS is missing.
         """
@@ -165,6 +166,11 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         metric = getattr(self, "metric", "euclidean")
         if not isinstance(metric, str) or metric not in ("euclidean", "sqeuclidean", "cosine"):
             raise ValueError(f"to_faiss needs metric='euclidean' or 'cosine', got {metric!r}.")
+        if preparation_of(self).scale is not None:
+            raise ValueError(
+                f"to_faiss needs a {type(self).__name__} of rows that were not scaled: an index cannot scale its "
+                "queries. Fit it to rows that you have scaled, and scale the queries too."
+            )
         faiss = require("faiss", "to_faiss")
         with computing(self.n_threads):
             centers = np.ascontiguousarray(self.cluster_centers_, dtype=np.float32)
@@ -243,7 +249,8 @@ def to_sklearn(self: Any) -> BaseEstimator:
     Returns
     -------
     k_means : sklearn.cluster.KMeans or sklearn.pipeline.Pipeline
-        For metric="cosine", a pipeline of a `Normalizer`, which scales rows to length 1, and a `KMeans`.
+        For metric="cosine", a pipeline of a `Normalizer`, which scales rows to length 1, and a `KMeans`. If the fit
+        filled or scaled its data, the pipeline begins with a `SimpleImputer` or a `StandardScaler` with its values.
         Predictions are exact: they compare rows with all centers.
     """
     check_is_fitted(self)
@@ -256,11 +263,4 @@ def to_sklearn(self: Any) -> BaseEstimator:
     for name in _COPIED:
         if hasattr(self, name):
             setattr(k_means, name, getattr(self, name))
-    if self.metric == "euclidean":
-        return k_means
-    scaled = Normalizer()
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(k_means, name):
-            setattr(scaled, name, getattr(k_means, name))
-    vars(k_means).pop("feature_names_in_", None)  # The Normalizer returns arrays without column names.
-    return make_pipeline(scaled, k_means)
+    return as_pipeline(self, *([] if self.metric == "euclidean" else [Normalizer()]), k_means)

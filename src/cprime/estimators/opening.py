@@ -37,8 +37,8 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
     make = ReadGaps() if gaps else as_rows
     if not reset:
         check_is_fitted(estimator)
-        if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):
-            X = _prepared(estimator, X)
+    if not reset or (getattr(estimator, "warm_start", False) and hasattr(estimator, "means_")):
+        X = as_prepared(estimator, X)
     if type(X) is np.ndarray or not (library_of(X) == "dask" or is_source_like(X)):
         X = validated(estimator, X, reset, make)
         if reset:
@@ -64,9 +64,7 @@ def as_training_data(estimator: Any, X: Any) -> Any:
 
     Columns are selected by the names of the fit, missing values are filled and columns are scaled as in the fit.
     """
-    if hasattr(estimator, "preparation_"):
-        return _prepared(estimator, X)
-    X = plain(X, narrow=True)
+    X = as_prepared(estimator, plain(X, narrow=True))
     if not is_source_like(X) or library_of(X) == "dask":
         return X
     return _selected(estimator, open_data(X))
@@ -91,11 +89,18 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, reset: bool) -> Dat
     return data
 
 
-def _prepared(estimator: Any, X: Any) -> Source:
-    """Return X as a source to which the preparation of the estimator's training data is applied.
+def preparation_of(estimator: Any) -> Preparation:
+    """Return the preparation that an estimator applies to rows; one that changes nothing if there is none.
 
-    The preparation fills missing values, and shifts and scales columns. Raises ValueError if X is a Dask collection or
-    sparse.
+    The fitted parameters are in the units of the prepared rows; those of rows and results of methods are the user's.
+    """
+    return Preparation.from_dict(getattr(estimator, "preparation_", {}))
+
+
+def as_given(estimator: Any, X: Any) -> Source:
+    """Return the columns of X that a fitted estimator uses, as a source of the values as they were given.
+
+    Raises ValueError if X is a Dask collection or sparse, because no estimator prepares such data.
     """
     if library_of(X) == "dask" or hasattr(X, "tocsr"):
         raise ValueError(
@@ -103,7 +108,27 @@ def _prepared(estimator: Any, X: Any) -> Source:
         )
     source = _selected(estimator, open_data(X))
     _check_features(estimator, source.n_features)
-    return PreparedSource(source, Preparation.from_dict(estimator.preparation_))
+    return source
+
+
+def as_prepared(estimator: Any, X: Any) -> Any:
+    """Return X, as a source, after the preparation of the estimator's training data; X itself if there is none.
+
+    The preparation fills missing values, and shifts and scales columns. It is not applied to a source of rows that have
+    been prepared alike. Raises ValueError if X has another preparation, is a Dask collection or is sparse.
+    """
+    preparation = preparation_of(estimator)
+    if preparation.is_identity:
+        return X
+    source = as_given(estimator, X)
+    if source.preparation is None:
+        return PreparedSource(source, preparation)
+    if not source.preparation.equals(preparation):
+        raise ValueError(
+            f"X must be rows as they were given, or prepared as the training data of this {type(estimator).__name__}, "
+            f"got rows of {source.name} that were scaled or filled otherwise."
+        )
+    return source
 
 
 def names_of(estimator: Any) -> NDArray | None:

@@ -14,7 +14,7 @@ from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.estimators import sizes
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import Inertia
-from cprime.estimators.opening import opened
+from cprime.estimators.opening import opened, preparation_of
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import check_common, check_integer
 from cprime.estimators.watching import restore_on_error
@@ -277,7 +277,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         if wrong.any():
             row, level = (int(i) for i in np.argwhere(wrong)[0])
             raise ValueError(f"codes must be from 0 to {C - 1}, got {codes[row, level]} in row {row}, column {level}.")
-        return decode_rows(self.codebooks_, codes)
+        return preparation_of(self).restored(decode_rows(self.codebooks_, codes))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the weighted sum of squared errors Σ_n w_n ‖x_n − decode(encode(x_n))‖², in data unit².

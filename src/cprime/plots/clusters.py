@@ -4,12 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from matplotlib.patheffects import withStroke
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cprime._utils.style import frame
 from cprime.estimators import KMeans
-from cprime.estimators.fitted import centers_of, without_names
-from cprime.plots.fitted import check_data, impute_missing
+from cprime.estimators.fitted import centers_of
+from cprime.plots.fitted import impute_missing, prepared
 from cprime.plots.plane import (
     draw_boundaries,
     draw_centers,
@@ -44,6 +44,9 @@ class ClustersDisplay:
         Names of the axes.
     divided : bool, default=False
         Whether to draw the cluster boundaries, at which two centers are equally near; for k-means in two dimensions.
+    unit : array-like of shape (2,), default=(1.0, 1.0)
+        Lengths along the axes that count as equal in distances, for the boundaries: the scales of features that the fit
+        has scaled.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class ClustersDisplay:
         covariances: NDArray | None = None,
         names: tuple[str, str] = ("", ""),
         divided: bool = False,
+        unit: ArrayLike = (1.0, 1.0),
     ) -> None:
         self.points = points
         self.labels = labels
@@ -84,6 +88,7 @@ class ClustersDisplay:
         self.covariances = covariances
         self.names = names
         self.divided = divided
+        self.unit: NDArray[np.float64] = np.asarray(unit, dtype=np.float64)
 
     @classmethod
     def from_estimator(
@@ -126,14 +131,15 @@ class ClustersDisplay:
             If X does not have the estimator's number of features, or has only one.
         """
         centers = centers_of(estimator)
-        X = check_data(X, estimator)
-        shown = impute_missing(X, estimator)
+        fitted, X = prepared(estimator, X)
+        shown = impute_missing(X, fitted)
         plane = project(projection, shown, estimator)
         wanted = hasattr(estimator, "covariance_type") if ellipses is None else ellipses
-        covariances = plane.covariances(estimator) if wanted else None
-        labels = np.asarray(without_names(estimator).predict(X))
+        covariances = plane.covariances(fitted) if wanted else None
+        labels = np.asarray(fitted.predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
-        return cls(plane.points(shown), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
+        points, places = plane.points(shown), plane.points(centers)
+        return cls(points, labels, places, covariances, plane.names, divided, plane.unit).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
         """Draw the points, centers and ellipses.
@@ -156,7 +162,7 @@ class ClustersDisplay:
         colors = cluster_colors(self.centers)
         draw_points(self.ax_, self.points, colors[self.labels])
         if self.divided:
-            draw_boundaries(self.ax_, self.centers)
+            draw_boundaries(self.ax_, self.centers, self.unit)
         if self.covariances is not None:
             draw_ellipses(self.ax_, self.centers, self.covariances, colors * 0.8, deviations)
         draw_centers(self.ax_, self.centers, colors * 0.6)

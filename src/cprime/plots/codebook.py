@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime.estimators.fitted import centers_of
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
@@ -90,7 +91,7 @@ class CodebookDisplay:
             If the number of features is not the number of values in image_shape.
         """
         check_choice(order, "order", ("size", "index"))
-        centers = centers_of(estimator)
+        centers = preparation_of(estimator).restored(centers_of(estimator))
         C, D = centers.shape
         side = round(D**0.5)
         shape = tuple(image_shape) if image_shape is not None else (1, 1, 3) if D == 3 else (side, side)

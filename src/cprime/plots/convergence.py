@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import accepting, check_data, check_fitted, path, standing
+from cprime.plots.fitted import accepting, check_fitted, path, prepared, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 PANELS = ("bounds", "error")
@@ -114,11 +114,7 @@ class ConvergenceDisplay:
         check_fitted(estimator)
         if trace and X is None:
             raise ValueError("X must be the training data where trace=True, got None.")
-        found = (
-            _traced(estimator, check_data(X, estimator), sample_weight)
-            if trace
-            else _recorded(estimator, X, sample_weight)
-        )
+        found = _traced(*prepared(estimator, X), sample_weight) if trace else _recorded(estimator, X, sample_weight)
         return cls(*found).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:

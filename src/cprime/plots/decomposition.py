@@ -9,9 +9,8 @@ from cprime._utils.random import check_random_state
 from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
-from cprime.sources.checked import checked
 from cprime.theory import partition_loss
-from cprime.theory.mixtures import MixtureDensity
+from cprime.theory.mixtures import MixtureDensity, as_rows_of
 
 # For each attribute of a `PartitionLoss` that is a term of the sum: the label of its bar, and the sign of the term.
 _PARTS = {
@@ -98,7 +97,7 @@ class DecompositionDisplay:
         display : DecompositionDisplay
         """
         if max_rows is not None and not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
-            Q = checked(Q, "Q", dtype=[np.float64, np.float32])
+            Q = as_rows_of(estimator, Q, "Q", dtype=[np.float64, np.float32])
             if len(Q) > check_integer(max_rows, "max_rows", 2):
                 Q = Q[check_random_state(options.get("random_state", 0)).choice(len(Q), max_rows, replace=False)]
         return cls.from_loss(partition_loss(estimator, Q, **options), ax=ax)

@@ -1,5 +1,6 @@
 """Access of the displays to estimators: checks of arguments, and the parameters at each iteration of a fit."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
-from cprime.estimators.fitted import centers_of, model_of, without_names
+from cprime.estimators.fitted import centers_of, model_of, without_names, without_preparation
+from cprime.estimators.opening import preparation_of
 from cprime.model import Model
 from cprime.search import Full
 from cprime.sources.checked import checked
@@ -31,23 +33,27 @@ def check_fitted(estimator: Any) -> None:
     check_is_fitted(estimator)
 
 
-def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
-    """Return X, of any in-memory type that estimators accept, as a dense array (n, D).
+def prepared(estimator: Any, X: Any, name: str = "X") -> tuple[Any, NDArray]:
+    """Return an estimator and rows in the same units, those of the estimator's fitted parameters.
 
-    D is the estimator's number of features. NaN is allowed if the estimator treats it as a missing value
-    (`missing="marginal"`). Raise an error for other data. name: name of X in error messages
+    The first item is a copy of the fitted estimator that takes arrays of filled and scaled rows, without column names.
+    The second item is X, of any in-memory type that estimators accept, as a dense array (n, D) of such rows, where D is
+    the estimator's number of features. NaN remains if the estimator treats it as missing (`missing="marginal"`).
+
+    Raise an error for other data. name: name of X in error messages
     """
+    preparation = preparation_of(estimator)
     X = plain(X, name)
     if hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)
     if issparse(X):
         raise TypeError(f"{name} must be dense to be drawn, got a sparse array; use {name}.toarray().")
-    missing = getattr(estimator, "missing", "error") == "marginal"
+    missing = getattr(estimator, "missing", "error") == "marginal" or preparation.fill is not None
     X = checked(X, name, allow_missing=missing, dtype=[np.float64, np.float32])
     D = centers_of(estimator).shape[1]
     if X.shape[1] != D:
         raise ValueError(f"{name} has {X.shape[1]} features, but {type(estimator).__name__} is expecting {D} features.")
-    return X
+    return without_preparation(estimator), preparation.applied(X)
 
 
 def accepting(estimator: Any, X: Any) -> Any:
@@ -60,26 +66,28 @@ def accepting(estimator: Any, X: Any) -> Any:
 
 def impute_missing(X: NDArray, estimator: Any) -> NDArray:
     """Return X with missing values (NaN) replaced by their conditional means under the model, for drawing."""
-    return without_names(estimator).impute(X) if np.isnan(X).any() else X
+    return estimator.impute(X) if np.isnan(X).any() else X
 
 
-def check_point(x: Any, estimator: Any) -> NDArray:
-    """Return one point x, of shape (D,) or (1, D), as a validated array (1, D)."""
+def prepared_point(estimator: Any, x: Any) -> tuple[Any, NDArray]:
+    """Return an estimator and one point x, of shape (D,) or (1, D), as `prepared` does; the point is (1, D)."""
     x = plain(x, "x")
     shape = np.shape(x)
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
         raise ValueError(f"x must be one point of shape (n_features,), got an array of shape {shape}.")
-    return check_data(np.reshape(x, (1, -1)), estimator, "x")
+    return prepared(estimator, np.reshape(x, (1, -1)), "x")
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
     """Return a copy of a fitted estimator that predicts with the parameters of `model`, those of an iteration.
 
+    The estimator and X are those that `prepared` returns.
+
     For k-means, σ² = J/(DN) is computed from J, the sum of squared distances of the rows X to the nearest centers:
     eq. (14) of Lücke & Forster. X and sample_weight are used only for this. Other attributes, such as `history_`, are
     those of the estimator.
     """
-    view = without_names(estimator)
+    view = copy.copy(estimator)
     if not hasattr(estimator, "predict_proba"):
         view.cluster_centers_ = model.centers
         weight = len(X) if sample_weight is None else np.sum(sample_weight)

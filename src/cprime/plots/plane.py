@@ -11,6 +11,7 @@ from scipy.spatial import Voronoi
 
 from cprime.estimators.columns import resolve_columns
 from cprime.estimators.fitted import centers_of, feature_names, model_of
+from cprime.estimators.opening import preparation_of
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 from cprime.sources import array_of
@@ -23,21 +24,27 @@ _CORNERS = 73  # Number of vertices of the polygon that is drawn as an ellipse.
 
 @dataclass(frozen=True)
 class Projection:
-    """Projection on a plane.
+    """Projection of rows, in the units of an estimator's parameters, on a plane.
 
-    origin (D,) [data units]    directions (2, D): orthonormal    names: axis label of each direction
+    origin (D,) [units of the rows]    names: axis label of each direction
+    directions (2, D): orthogonal; their lengths convert the units of the rows to those of the plane
     """
 
     origin: NDArray[np.float64]
     directions: NDArray[np.float64]
     names: tuple[str, str]
 
+    @property
+    def unit(self) -> NDArray[np.float64]:
+        """Return the length in each direction of the plane, (2,), that is one unit of the rows."""
+        return np.linalg.norm(self.directions, axis=1)
+
     def points(self, X: NDArray) -> NDArray[np.float64]:
-        """Return the rows X (n, D) projected on the plane: (n, 2) [data units]."""
+        """Return the rows X (n, D) projected on the plane: (n, 2)."""
         return (X - self.origin) @ self.directions.T
 
     def covariances(self, estimator: Any) -> NDArray[np.float64] | None:
-        """Return the covariances of the components in the plane (C, 2, 2) [data unit²]; None if there are none."""
+        """Return the covariances of the components in the plane (C, 2, 2); None if there are none."""
         C = len(centers_of(estimator))
         P = self.directions
         if hasattr(estimator, "covariance_type_"):
@@ -55,6 +62,8 @@ def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
 
     projection: indices or names of two features; "principal", the two directions in which X varies most; or "auto", the
     two features of two-dimensional data, else "principal"
+    X (n, D): rows after the preparation by the estimator. A plane of two features has the units before the scaling, one
+    of principal directions has those after it.
     """
     D = X.shape[1]
     if D < 2:
@@ -73,7 +82,10 @@ def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
     if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair[0] == pair[1] or not ((pair >= 0) & (pair < D)).all():
         raise ValueError(f"projection must have the indices of two of {D} features, got {projection!r}.")
     names = feature_names(estimator)
-    return Projection(np.zeros(D), np.eye(D)[pair], (names[pair[0]], names[pair[1]]))
+    preparation = preparation_of(estimator)
+    scale = preparation.restored_spread(np.ones(D))
+    origin = -preparation.restored(np.zeros(D)) / scale
+    return Projection(origin, scale * np.eye(D)[pair], (names[pair[0]], names[pair[1]]))
 
 
 def _principal(X: NDArray) -> Projection:
@@ -124,13 +136,17 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
     )  # fmt: skip
 
 
-def draw_boundaries(axes: Axes, centers: NDArray) -> None:
-    """Draw faint boundaries of the regions nearest to each of the centers (C, 2), without a change of axis limits."""
+def draw_boundaries(axes: Axes, centers: NDArray, unit: NDArray) -> None:
+    """Draw faint boundaries of the regions nearest to each of the centers (C, 2), without a change of axis limits.
+
+    unit (2,): lengths along the axes that count as equal in distances
+    """
+    centers = centers / unit
     middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
     far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     diagram = Voronoi(np.vstack([centers, far]))
     ridges = [
-        diagram.vertices[ends]
+        diagram.vertices[ends] * unit
         for ends, pair in zip(diagram.ridge_vertices, diagram.ridge_points, strict=True)
         if min(ends) >= 0 and max(pair) < len(centers)
     ]

@@ -9,7 +9,7 @@ from cprime._utils.style import BLUE, VERMILION, frame
 from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
-from cprime.plots.fitted import check_fitted, check_point
+from cprime.plots.fitted import check_fitted, prepared_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _SHOWN = 20
@@ -88,7 +88,7 @@ class ResponsibilitiesDisplay:
         """
         check_fitted(estimator)
         model = model_of(estimator)
-        row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
+        row = np.ascontiguousarray(prepared_point(estimator, x)[1], dtype=model.centers.dtype)
         exact = model.responsibilities(as_rows(row))[0]
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
 

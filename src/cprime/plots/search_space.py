@@ -9,7 +9,7 @@ from cprime._utils.style import BLACK, BLUE, GREEN, frame
 from cprime.estimators.fitted import centers_of, model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
-from cprime.plots.fitted import check_fitted, check_point
+from cprime.plots.fitted import check_fitted, prepared_point
 from cprime.plots.plane import project
 from cprime.plots.style import COLUMN, GREY, TEXT, bare, panel_grid
 
@@ -127,7 +127,7 @@ class SearchSpaceDisplay:
         check_integer(max_steps, "max_steps", 1)
         model = model_of(estimator)
         centers = centers_of(estimator)
-        row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
+        row = np.ascontiguousarray(prepared_point(estimator, x)[1], dtype=model.centers.dtype)
         lists = _lists(estimator, neighbors, len(centers))
         found, ordered = model.components().best(model.embed(as_rows(row)), len(centers))
         costs = np.empty(len(centers))

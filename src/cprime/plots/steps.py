@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from cprime._utils.style import PURPLE, frame
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
-from cprime.plots.fitted import check_data, check_fitted, impute_missing, path, standing
+from cprime.plots.fitted import check_fitted, impute_missing, path, prepared, standing
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
 from cprime.plots.style import COLUMN, GREY, cluster_colors, panel_grid
 
@@ -54,6 +54,9 @@ class StepsDisplay:
         Names of the axes.
     divide : bool, default=False
         Whether to draw the line between two centers.
+    unit : array-like of shape (2,), default=(1.0, 1.0)
+        Lengths along the axes that count as equal in distances, for this line: the scales of features that the fit has
+        scaled.
 
     Attributes
     ----------
@@ -78,12 +81,18 @@ class StepsDisplay:
     """
 
     def __init__(
-        self, points: NDArray, cycles: list[Cycle], names: tuple[str, str] = ("", ""), divide: bool = False
+        self,
+        points: NDArray,
+        cycles: list[Cycle],
+        names: tuple[str, str] = ("", ""),
+        divide: bool = False,
+        unit: ArrayLike = (1.0, 1.0),
     ) -> None:
         self.points = points
         self.cycles = cycles
         self.names = names
         self.divide = divide
+        self.unit: NDArray[np.float64] = np.asarray(unit, dtype=np.float64)
 
     @classmethod
     def from_estimator(
@@ -125,9 +134,9 @@ class StepsDisplay:
             If `cycles` contains iterations that the fit does not have.
         """
         check_fitted(estimator)
-        X = check_data(X, estimator)
-        refit, models, _ = path(clone(estimator).set_params(search="full", n_neighbors="auto"), X, sample_weight)
-        points = impute_missing(X, estimator)
+        fitted, X = prepared(estimator, X)
+        refit, models, _ = path(clone(fitted).set_params(search="full", n_neighbors="auto"), X, sample_weight)
+        points = impute_missing(X, fitted)
         plane = project(projection, points, estimator)
         shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)
         for number in shown:
@@ -140,7 +149,7 @@ class StepsDisplay:
             after = standing(refit, models[number], X, sample_weight)
             made.append(Cycle(number, _placed(before, plane), _responsibilities(before, X), _placed(after, plane)))
         divide = not hasattr(estimator, "predict_proba") and X.shape[1] == 2
-        return cls(plane.points(points), made, plane.names, divide).plot(ax, **kw)
+        return cls(plane.points(points), made, plane.names, divide, plane.unit).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
         """Draw a panel for the start and for each step.
@@ -169,8 +178,8 @@ class StepsDisplay:
                 axes = self.axes_[1 + 2 * i + k]
                 self._panel(axes, f"{name}-step {cycle.number}", cycle.responsibilities, at, colors, deviations)
                 if self.divide and name == "E" and len(at.centers) == 2:
-                    middle, (x, y) = at.centers.mean(axis=0), at.centers[1] - at.centers[0]
-                    axes.axline(middle, middle + np.array([-y, x]), color=PURPLE, linewidth=1)
+                    middle, (x, y) = at.centers.mean(axis=0), (at.centers[1] - at.centers[0]) / self.unit
+                    axes.axline(middle, middle + np.array([-y, x]) * self.unit, color=PURPLE, linewidth=1)
         return self
 
     def _panel(

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.fitted import centers_of, data_for, feature_names, model_of, without_names
+from cprime.estimators.fitted import centers_of, data_for, feature_names, model_of, without_preparation
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, posterior, with_nan
 from cprime.model import Model
+from cprime.sources.prepared import Preparation
 
 _PRODUCTS = 2 * 10**10  # Maximum number of multiplications to compare all examined rows with all components.
 # Maximum number of values (rows times features) of the examined rows, which are in memory.
@@ -43,7 +45,8 @@ class ReportData:
 
     estimator           fitted estimator             model: its parameters for mixtures and k-means, else None
     n_points            N, rows of the data          rows (n,): indices of the examined rows
-    X (n, D)            rows, filled and scaled      weight (n,): sample weights
+    X (n, D)            rows, filled and scaled as the training data were, the units of `centers` and of the model
+    weight (n,)         sample weights
     labels (n,)         component of each row        best: see `Best`, None if there is no model
     centers (C, D)      float64                      names: of the D features, as written on the page
     """
@@ -76,6 +79,11 @@ class ReportData:
             part = slice(begin, begin + 2**15)
             squares += self.weight[part] @ np.square(self.X[part] - self.mean)
         return squares / self.weight.sum()
+
+    @property
+    def preparation(self) -> Preparation:
+        """Return the preparation by which rows became X; `restored` returns values in the units of the data."""
+        return preparation_of(self.estimator)
 
     @property
     def scale_free(self) -> bool:
@@ -132,9 +140,9 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     centers = centers_of(estimator)
     data = _opened(estimator, X, sample_weight)
     model = model_of(estimator) if hasattr(estimator, "_parameters") else None
-    rows = _chosen(data, max_rows, products(model, *centers.shape))
+    rows, fitted = _chosen(data, max_rows, products(model, *centers.shape)), without_preparation(estimator)
     taken = data.take(rows)
-    X = taken.X.dense() if taken.X.observed is None else without_names(estimator).impute(with_nan(taken.X))
+    X = taken.X.dense() if taken.X.observed is None else fitted.impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
@@ -143,7 +151,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
         best = _best(model, taken.X, estimator.n_active_ + _MORE)
         labels = best.ids[:, 0]
     else:
-        best, labels = None, without_names(estimator).predict(X)
+        best, labels = None, fitted.predict(X)
     names = tuple(shortened(name, _LONGEST) for name in feature_names(estimator))
     return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 

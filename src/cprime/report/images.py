@@ -49,9 +49,10 @@ def images(evidence: ReportData, clusters: ClusterProperties, shape: tuple[int, 
 
     shape: (height, width), or (height, width, 3)
     """
-    centers = evidence.centers[clusters.shown]
+    restored = evidence.preparation.restored
+    centers = restored(evidence.centers[clusters.shown])
     nearest = clusters.typical[clusters.shown, 0]
-    typical = np.where((nearest >= 0)[:, np.newaxis], evidence.X[nearest], centers.min())
+    typical = np.where((nearest >= 0)[:, np.newaxis], restored(evidence.X[nearest]), centers.min())
     tiles, rows = centers.reshape(-1, *shape), typical.reshape(-1, *shape)
     low, high = float(min(tiles.min(), rows.min())), float(max(tiles.max(), rows.max()))
     if len(shape) == 3 and low >= 0:
@@ -70,7 +71,7 @@ def _factors(
     if found is None or not found.shape[2]:
         return None
     k, (low, high) = min(len(centers), _MOST_FACTORED), limits
-    loadings = found[clusters.shown[:k]].transpose(0, 2, 1)
+    loadings = evidence.preparation.restored_spread(found[clusters.shown[:k]].transpose(0, 2, 1))
     largest = np.abs(loadings).max(axis=(1, 2), keepdims=True)
     halves = 0.5 + 0.5 * loadings / np.where(largest > 0, largest, 1)
     first = np.clip((centers[:k] - low) / ((high - low) or 1.0), 0, 1)[:, np.newaxis]

@@ -88,7 +88,9 @@ def render(
         "map": bubbles.bubbles(_map_label(evidence, found), places, found.shown, found.spread[found.shown], centers),
         "key": bubbles.key(found.spread[found.shown]),
         "enlarged": bool((places[:, 2] > 1.01 * places[0, 2] * np.sqrt(relative)).any()),
-        "unit": "standard deviations" if evidence.scale_free else "units of the data",
+        "unit": "units of the data"
+        if evidence.preparation.scale is None and not evidence.scale_free
+        else "standard deviations",
         "table": table,
         "prints": _prints(evidence, values["fingerprints"]),
         "cards": cards(evidence, values),
@@ -244,6 +246,7 @@ def _for_script(
     for c, size, share, spread, _ in table:
         rows = [int(t) for t in found.typical[c] if t >= 0]
         top = [int(j) for j in features[c]] if centers is None else []
+        typical_rows = evidence.preparation.restored(evidence.X[rows])
         entries.append(
             [
                 c,
@@ -251,7 +254,10 @@ def _for_script(
                 spread,
                 [place[int(b)] for b in found.neighbors[c] if int(b) in place],
                 [number[j] for j in top],
-                [[int(evidence.rows[r]), *(written(float(evidence.X[r, j])) for j in top)] for r in rows],
+                [
+                    [int(evidence.rows[r]), *(written(float(x[j])) for j in top)]
+                    for r, x in zip(rows, typical_rows, strict=True)
+                ],
             ]
         )
     data: dict[str, Any] = {

@@ -13,7 +13,10 @@ import sklearn
 
 from cprime import __version__
 from cprime._utils.threads import resolve_threads
+from cprime.estimators.opening import names_of, preparation_of
 from cprime.kernels import instruction_set
+
+_LONGEST = 200  # Maximum number of characters of a value in the code; a longer one is a variable with a comment.
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,45 @@ def _code(estimator: Any, data_name: str | None) -> str:
         if hasattr(value, "shape") and np.ndim(value):
             given.append(f"{name} = ...  # the array of shape {value.shape} that the fit began with")
             literal = name
-        elif len(literal) > 200 or "<" in literal or hasattr(value, "get_params"):
+        elif len(literal) > _LONGEST or "<" in literal or hasattr(value, "get_params"):
             given.append(f"{name} = ...  # the {type(value).__name__} that the fit was given")
             literal = name
         arguments.append(f"{name}={literal}")
     call = f"{kind}({', '.join(arguments)})"
     if len(call) > 80:
         call = f"{kind}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
-    data = "X" if data_name is None else repr(data_name)
-    return "\n".join([f"from {home} import {kind}", "", *given, f"model = {call}.fit({data})"])
+    imports, given_data, steps = _data_code(estimator, data_name)
+    fitted = f"make_pipeline({', '.join([*steps, call])})" if steps else call
+    return "\n".join([f"from {home} import {kind}", *imports, "", *given, *given_data, f"model = {fitted}.fit(X)"])
+
+
+def _data_code(estimator: Any, data_name: str | None) -> tuple[list[str], list[str], list[str]]:
+    """Return Python code for the data of a fit: lines of imports, lines that set X, and steps before the estimator.
+
+    The steps fill and scale the data as the fit did.
+    """
+    imports, lines, steps = [], [], []
+    known, preparation = names_of(estimator), preparation_of(estimator)
+    names = None if known is None else [str(name) for name in known]
+    columns = repr(names)
+    if len(columns) > _LONGEST:
+        lines.append(f"columns = ...  # the names of the {len(names or ())} columns that the fit used")
+        columns = "columns"
+    if data_name is not None:
+        imports.append("from cprime import open_data")
+        lines.append(f"X = open_data({data_name!r}{'' if names is None else f', columns={columns}'})")
+    elif names is not None:
+        lines.append(f"X = X[{columns}]")
+    if preparation.fill is not None:
+        imports.append("from sklearn.impute import SimpleImputer")
+        steps.append("SimpleImputer()")
+    if preparation.scale is not None:
+        imports.append("from sklearn.preprocessing import StandardScaler")
+        steps.append("StandardScaler()")
+    if steps:
+        imports.append("from sklearn.pipeline import make_pipeline")
+        lines += [] if data_name is None else ["X = X.read(0, X.n_rows)"]
+    return imports, lines, steps
 
 
 def _seed(estimator: Any) -> str:

@@ -29,6 +29,7 @@ from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.two_level import choose_by_two_levels
 from cprime.sources import unmasked
+from cprime.sources.prepared import Preparation
 
 ACCEPTED = (
     "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', 'jumps', a value of cprime.seeding, an array of shape "
@@ -361,10 +362,10 @@ def _is_estimator(init: Any) -> bool:
 
 
 def _centers_of(estimator: Any) -> ArrayLike:
-    """Return the attribute `cluster_centers_` or `means_` of a fitted estimator."""
+    """Return the attribute `cluster_centers_` or `means_` of a fitted estimator, in the units of its data."""
     for name in ("cluster_centers_", "means_"):
         if hasattr(estimator, name):
-            return getattr(estimator, name)
+            return Preparation.from_dict(getattr(estimator, "preparation_", {})).restored(getattr(estimator, name))
     raise NotFittedError(
         f"init is a {type(estimator).__name__} with neither cluster_centers_ nor means_. Call 'fit' on it "
         "first, or pass an estimator that has one of them."

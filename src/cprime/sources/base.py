@@ -86,8 +86,6 @@ class Source(Columns, ABC):
     in_memory = False
     # Whether all rows are one chunk unless `chunk_rows` is set.
     _is_one_chunk = False
-    # `Preparation` (scaling, missing values) that was applied to the rows; a fitted model applies it to new data, too.
-    preparation: Any = None
     # Name of the array or table in a file that is read; "" if a file has only one.
     _place = ""
     # Whether names of rows may have any type, and are read as Arrow arrays.

@@ -42,6 +42,7 @@ class SubsetSource(DerivedSource):
         super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.stored,) * base.n_features, base.columns)
         self._dtype = base.dtype
         self._base, self._rows = base, rows
+        self._preparation = base.preparation
         self.in_memory = self._is_one_chunk = base.in_memory
         self._chunk_rows = base._chunk_rows
         if base.weights(0, 0) is not None:
@@ -82,6 +83,7 @@ class PartSource(DerivedSource):
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))
         self._base, self._columns = base, columns
+        self._preparation = None if base.preparation is None else base.preparation.select(columns)
         self.in_memory = base.in_memory
         self._chunk_rows = base.chunk_rows
 
@@ -107,7 +109,7 @@ class MaterializedSource(DerivedSource, ArraySource):
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)
         self._base = base
-        self.preparation = base.preparation
+        self._preparation = base.preparation
         weights = base.weights(0, base.n_rows)
         if weights is not None:
             self._weights = self.with_weights(weights)._weights

@@ -197,6 +197,8 @@ class Columns:
     _chosen: tuple[int, ...] | None = None
     # If the only chosen column has lists of numbers: type of the numbers, and length of the lists. Otherwise None.
     _list: Lists | None = None
+    # `Preparation` (scaling, missing values) that was applied to the rows of all columns, chosen or not; or None.
+    _preparation: Any = None
 
     @abstractmethod
     def _copy(self) -> Self:
@@ -312,6 +314,11 @@ class Columns:
         if names is None:
             return str(j)
         return repr(names[j]) if self._list is None else f"{names[0]!r}, number {j} of its list"
+
+    @property
+    def preparation(self) -> Any:
+        """Return the `Preparation` of the chosen columns, which a fitted model applies to new data, too; or None."""
+        return None if self._preparation is None else self._preparation.select(self._positions)
 
     @property
     def _positions(self) -> Sequence[int]:

@@ -1,4 +1,8 @@
-"""Preparation of rows: missing values are replaced by means, and columns are scaled to mean 0 and variance 1."""
+"""Preparation of rows: missing values are replaced by means, and columns are scaled to mean 0 and variance 1.
+
+Parameters of a model that is fitted to prepared rows are in the units of these rows. `Preparation` converts in both
+directions: rows before they are compared with the parameters, and results for the user.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +20,7 @@ class Preparation:
     """Transformation of rows x: replace missing x_d by fill_d, then replace all x_d by (x_d − shift_d)/scale_d.
 
     fill, shift, scale: arrays (D,). If `fill` is None, missing values remain; if `scale` is None, x is not scaled.
+    Without any of them, nothing is changed.
     """
 
     fill: NDArray[np.float64] | None = None
@@ -30,6 +35,51 @@ class Preparation:
             X -= self.shift
             X /= self.scale
         return X
+
+    def applied(self, X: NDArray) -> NDArray:
+        """Return the transformed rows (n, D) in the dtype of X; X itself if nothing is changed."""
+        return X if self.is_identity else self.apply(X.astype(np.float64)).astype(X.dtype)
+
+    def filled(self, X: NDArray) -> NDArray:
+        """Return rows (n, D) in their own units, with missing values replaced if `apply` replaces them."""
+        return X if self.fill is None else np.where(np.isnan(X), self.fill, X).astype(X.dtype)
+
+    def restored(self, Z: NDArray) -> NDArray:
+        """Return scaled values (…, D) in the units before the scaling, in their dtype: x_d = scale_d z_d + shift_d."""
+        if self.scale is None or self.shift is None:
+            return Z
+        return (Z * self.scale + self.shift).astype(Z.dtype)
+
+    def restored_spread(self, Z: NDArray) -> NDArray:
+        """Return standard deviations or differences (…, D) of scaled values in the units before the scaling."""
+        return Z if self.scale is None else (Z * self.scale).astype(Z.dtype)
+
+    def restored_covariances(self, Z: NDArray) -> NDArray:
+        """Return covariance matrices (…, D, D) of scaled values in products of the units before the scaling."""
+        return Z if self.scale is None else (Z * np.outer(self.scale, self.scale)).astype(Z.dtype)
+
+    @property
+    def is_identity(self) -> bool:
+        """Return whether `apply` changes nothing."""
+        return self.fill is None and self.scale is None
+
+    @property
+    def log_volume(self) -> float:
+        """Return Σ_d log scale_d: log density of scaled rows − log density of the rows before the scaling [nats]."""
+        return 0.0 if self.scale is None else float(np.log(self.scale).sum())
+
+    def select(self, columns: Any) -> Self:
+        """Return the preparation of some columns, given by their indices."""
+        chosen = np.asarray(columns, dtype=np.intp)
+        return type(self)(**{key: None if value is None else value[chosen] for key, value in self.as_dict().items()})
+
+    def equals(self, other: "Preparation") -> bool:
+        """Return whether the other preparation has the same arrays."""
+        one, two = self.as_dict(), other.as_dict()
+        return all(
+            (one[key] is None) == (two[key] is None) and (one[key] is None or np.array_equal(one[key], two[key]))  # type: ignore[arg-type]
+            for key in one
+        )
 
     def as_dict(self) -> dict[str, NDArray[np.float64] | None]:
         """Return the arrays fill, shift and scale as a dict, for storage in a model."""
@@ -48,7 +98,7 @@ class PreparedSource(DerivedSource):
 
     def __init__(self, base: Source, preparation: Preparation) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
-        self._base, self.preparation = base.as_type("float64"), preparation
+        self._base, self._preparation = base.as_type("float64"), preparation
         self.in_memory = self._is_one_chunk = base.in_memory
         self._weights = base._weights
         self._weights_spec = None if base._weights_spec is None else AS_HELD
@@ -61,13 +111,13 @@ class PreparedSource(DerivedSource):
         return new
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        out[...] = self._pick(self.preparation.apply(self._base.read(begin, end).copy()))
+        out[...] = self._pick(self._preparation.apply(self._base.read(begin, end).copy()))
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        out[...] = self._pick(self.preparation.apply(self._base.take(rows)))
+        out[...] = self._pick(self._preparation.apply(self._base.take(rows)))
 
     def _identity(self) -> bytes:
-        found = [b"" if value is None else value.tobytes() for value in self.preparation.as_dict().values()]
+        found = [b"" if value is None else value.tobytes() for value in self._preparation.as_dict().values()]
         return self._base._identity() + b"".join(found)
 
 

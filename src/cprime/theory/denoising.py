@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime.estimators import GaussianMixture
+from cprime.estimators.opening import preparation_of
 from cprime.kernels import as_rows, posterior
 from cprime.model import FAMILIES
 from cprime.theory.mixtures import Gaussians, densities_of
@@ -60,7 +61,7 @@ def posterior_mean(
             f"mixture must be a KMeans, GaussianMixture or Gaussians, got {mixture!r}: the mean has this form for "
             "Gaussian components alone."
         )
-    Y = np.ascontiguousarray(Y, dtype=np.float64)
+    Y = preparation_of(mixture).filled(np.ascontiguousarray(Y, dtype=np.float64))
     if Y.ndim != 2 or Y.shape[1] != gaussians.n_features:
         raise ValueError(f"Y must have shape (n_samples, {gaussians.n_features}), got {Y.shape}.")
     means, noisy = gaussians.means, gaussians.covariances + variance * np.eye(gaussians.n_features)

@@ -8,8 +8,7 @@ from scipy.special import entr
 
 from cprime.estimators.validation import check_weights
 from cprime.sources import array_of
-from cprime.sources.checked import checked
-from cprime.theory.mixtures import Floats, as_mixture, log_weights
+from cprime.theory.mixtures import Floats, as_mixture, as_rows_of, log_weights
 from cprime.theory.partition import blocks
 
 _SUM = 1e-6  # largest accepted difference of the sum of a row of responsibilities from 1
@@ -36,7 +35,8 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     Returns
     -------
     F : float
-        Per point, or unit of weight [nats]; −∞ if q is positive where p(c, x_n) is 0.
+        Per point, or unit of weight [nats]; −∞ if q is positive where p(c, x_n) is 0. Densities are those of the data
+        as given: if the fit scaled them, F is less than `lower_bound_` by the sum of the logarithms of the scales.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     -1.612
     """
     densities = as_mixture(mixture, "mixture")
-    X = checked(X, dtype=np.float64)
+    X = as_rows_of(mixture, X)
     weights = check_weights(sample_weight, X)
     weights = np.ones(len(X)) if weights is None else weights
     C = len(densities.weights)

@@ -15,10 +15,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.fitted import model_of
+from cprime.estimators.fitted import model_of, without_preparation
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_weights
-from cprime.sources.checked import checked
-from cprime.theory.mixtures import DensityEstimator, Floats, MixtureDensity, densities_of, log_weights
+from cprime.theory.mixtures import DensityEstimator, Floats, MixtureDensity, as_rows_of, densities_of, log_weights
 from cprime.theory.partition import blocks
 
 if TYPE_CHECKING:
@@ -268,11 +268,12 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
         raise ValueError(f"estimator must have metric='euclidean', got {metric!r}.")
     check_is_fitted(estimator)
     bounds = estimator.bounds(X, sample_weight)
-    data = checked(X, dtype=np.float64)
+    data = preparation_of(estimator).applied(as_rows_of(estimator, X))
     weights = check_weights(sample_weight, data)
     fitted: Any = model_of(estimator)
     variance = float(fitted.variance) if fitted.finds_variance and fitted.weights is None else None
-    model = _Model(fitted.centers, variance, estimator.n_active_, densities_of(estimator) if variance is None else None)
+    densities = densities_of(without_preparation(estimator)) if variance is None else None
+    model = _Model(fitted.centers, variance, estimator.n_active_, densities)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)
     dtype = model.centers.dtype
     tolerance = _RESOLUTION * float(np.finfo(dtype).eps) * (1 + abs(bounds.free_energy) + data.shape[1])

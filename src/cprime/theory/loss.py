@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_choice, check_integer
-from cprime.sources.checked import checked
 from cprime.theory.expectation import (
     Quadrature,
     Sample,
@@ -16,7 +16,7 @@ from cprime.theory.expectation import (
     expectation,
     log_density_by_neighbors,
 )
-from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, log_weights
+from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, as_rows_of, log_weights
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 UNITS = ("bits", "nats")
@@ -189,7 +189,7 @@ def partition_loss(
     def scored(X: Floats) -> Floats:
         return log_densities(X) + log_alpha
 
-    over_Q = _expectation(Q, mixture, scored, n_samples, n_neighbors, random_state)
+    over_Q = _expectation(model, Q, mixture, scored, n_samples, n_neighbors, random_state)
     shares = over_Q(lambda X, _: np.exp(log_partition(scored(X), assignment)))
     found = over_Q(lambda X, log_q: _columns(log_densities(X), log_q, log_alpha, assignment, shares.values))
     scale = 1 / np.log(2) if unit == "bits" else 1.0
@@ -205,13 +205,15 @@ def partition_loss(
 
 
 def _expectation(
-    Q: Any, mixture: MixtureDensity, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
+    model: Any, Q: Any, mixture: MixtureDensity, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
 ) -> Quadrature | Sample:
+    """Return the expectation under Q as a callable. mixture: density of `model`; its scaled rows have the neighbors."""
     if not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
         check_integer(n_neighbors, "n_neighbors", 1)
-        X = checked(Q, "Q", dtype=np.float64, ensure_min_samples=2)
+        X, preparation = as_rows_of(model, Q, "Q", ensure_min_samples=2), preparation_of(model)
         check_n_features(mixture, X.shape[1])
-        return Sample(X, log_density_by_neighbors(X, n_neighbors))
+        log_densities = log_density_by_neighbors(preparation.applied(X), n_neighbors)
+        return Sample(X, log_densities - preparation.log_volume)
     known = as_mixture(Q, "Q")
     return expectation(known, mixture, lambda X: scored(X).argmax(axis=1)[:, np.newaxis], n_samples, random_state)
 

@@ -18,9 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from cprime._utils.random import check_random_state
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
+from cprime.estimators.opening import preparation_of
 from cprime.model.covariance import inverses
 from cprime.model.degrees_of_freedom import log_normalizer
 from cprime.sources import array_of
+from cprime.sources.checked import checked
 
 Floats = NDArray[np.float64]
 DensityEstimator = KMeans | GaussianMixture | StudentTMixture  # estimators whose components have densities
@@ -334,23 +336,44 @@ class StudentTs:
 
 @singledispatch
 def densities_of(model: Any) -> MixtureDensity | None:
-    """Return the `MixtureDensity` of a fitted estimator, or `model` itself if it is one; None for other objects."""
+    """Return the `MixtureDensity` of a fitted estimator, or `model` itself if it is one; None for other objects.
+
+    If the fit has scaled its data, the density is that of the data before the scaling.
+    """
     return model if isinstance(model, MixtureDensity) else None
 
 
 @densities_of.register
 def _(estimator: KMeans) -> Gaussians:
     check_is_fitted(estimator)
-    return Gaussians.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
+    means = np.asarray(estimator.cluster_centers_, dtype=np.float64)
+    preparation = preparation_of(estimator)
+    if preparation.scale is None:
+        return Gaussians.spherical(means, np.sqrt(estimator.variance_))
+    covariances = preparation.restored_covariances(estimator.variance_ * np.eye(means.shape[1]))
+    return Gaussians(preparation.restored(means), np.broadcast_to(covariances, (len(means), *covariances.shape)))
 
 
 @densities_of.register
 def _(estimator: GaussianMixture | StudentTMixture) -> Gaussians | StudentTs:
     check_is_fitted(estimator)
     means, model = np.asarray(estimator.means_, dtype=np.float64), model_of(estimator)
-    gaussians = Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_)
+    preparation = preparation_of(estimator)
+    covariances = preparation.restored_covariances(model.covariances_along(np.eye(means.shape[1])))
+    gaussians = Gaussians(preparation.restored(means), covariances, estimator.weights_)
     dof = getattr(model, "dof", None)
     return gaussians if dof is None else StudentTs(gaussians, dof)
+
+
+def as_rows_of(model: Any, X: Any, name: str = "X", **checks: Any) -> Floats:
+    """Return data as a checked matrix (n, D) for the density of `model`, in the units of the data.
+
+    Missing values are filled if `model` is an estimator that fills them.
+    name: argument that errors name    checks: further arguments of `checked`; the dtype is float64 by default
+    """
+    preparation = preparation_of(model)
+    found = checked(X, name, allow_missing=preparation.fill is not None, **{"dtype": np.float64, **checks})
+    return preparation.filled(found)
 
 
 def as_mixture(model: Any, name: str) -> MixtureDensity:

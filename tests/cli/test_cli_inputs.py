@@ -137,6 +137,9 @@ def test_a_first_column_without_a_name_is_the_index(text, fitted, cprime, X, tmp
     )
     assert model.feature_names_in_.tolist() == ["a", "b"]
     assert fitted(path, "--id", "Unnamed: 0").feature_names_in_.tolist() == ["a", "b"]
+    twice = cprime("fit", path, "-k", 3, "--id", "Unnamed: 0", "--id", "a", "-o", model_of(tmp_path))
+    assert twice.code == 2
+    assert "'--id': needs one column, got 2: Unnamed: 0, a." in twice.err
     outcome = cprime("predict", model_of(tmp_path), path, "--id", "Unnamed: 0", "-o", "-", "-q")
     assert [line.split(",")[0] for line in outcome.out.splitlines()] == [
         "Unnamed: 0",

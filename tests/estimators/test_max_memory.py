@@ -1,10 +1,14 @@
 """`max_memory`: units, chunk sizes that fit, and errors that are raised before data are read."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime._utils.messages import bytes_of
+from cprime.execution import Local
 from cprime.sources import Source
 
 MB = 10**6
@@ -93,12 +97,39 @@ def test_enough_memory_changes_no_bit(path):
         assert a.tobytes() == b.tobytes()
 
 
-def test_no_copy_is_made_that_does_not_fit(path):
+def test_no_copy_is_made_that_does_not_fit(path, monkeypatch):
+    X, regrouped = np.load(path), []
+    monkeypatch.setattr(Local, "regroup", lambda data, n_components: regrouped.append(n_components))
+    for most, copies in (("1GB", True), ("15MB", False), (None, True)):
+        estimator = KMeans(50, search="graph", max_iter=2, random_state=0, max_memory=most).fit(X)
+        assert bool(regrouped) is copies
+        assert {name for name in vars(estimator) if name[-1] != "_"} == estimator.get_params().keys()
+        regrouped.clear()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: KMeans(50, fixed_centers=X[:40]),
+        lambda X: KMeans(50, fixed_centers=X[:40], search="graph"),
+        lambda X: GaussianMixture(
+            6, covariance_type="diag", fixed=[5], means_init=X[:6], precisions_init=np.ones((6, X.shape[1]))
+        ),
+    ],
+)
+def test_known_centers_and_components_can_be_planned(make, path):
     X = np.load(path)
-    estimator = KMeans(50, search="graph", max_iter=2, random_state=0)
-    assert estimator.set_params(max_memory="1GB").fit(X)._copies
-    assert not estimator.set_params(max_memory="15MB").fit(X)._copies
-    assert estimator.set_params(max_memory=None).fit(X)._copies
+    for most in (None, "1GB"):
+        estimator = make(X).set_params(max_memory=most, max_iter=2, random_state=0)
+        assert cprime.plan(estimator, X).peak_bytes > 0
+        assert cprime.plan(estimator, path).peak_bytes > 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.fit(X)
+    with pytest.raises(ValueError, match="max_memory='1MB' is too little") as error:
+        make(X).set_params(max_memory="1MB").fit(X)
+    assert "n_clusters=25" not in str(error.value)
+    assert "n_components" not in str(error.value)
 
 
 @pytest.mark.parametrize("cls", [KMeans, GaussianMixture, StudentTMixture])

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import fits
 from cprime import GaussianMixture, KMeans, load, search
@@ -90,6 +91,33 @@ def test_batches_go_on_only_from_a_model_of_their_kind(name, value):
         gm.partial_fit(clustered(50))
     with pytest.raises(ValueError, match=f"warm_start goes on from a fit with {name}="):
         gm.set_params(warm_start=True).fit(clustered(50))
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_clusters", 4), ("metric", "cosine")])
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_batches_of_k_means_go_on_only_from_a_model_of_their_kind(begin, name, value):
+    km = getattr(KMeans(3, random_state=0), begin)(clustered(50)).set_params(**{name: value})
+    before = km.cluster_centers_
+    with pytest.raises(ValueError, match=f"partial_fit goes on from a fit with {name}=.*, got {name}={value!r}"):
+        km.partial_fit(clustered(50))
+    assert km.cluster_centers_ is before
+    by_hand = KMeans(2)
+    by_hand.cluster_centers_, by_hand.n_features_in_ = np.eye(2), 2
+    with pytest.raises(ValueError, match="partial_fit goes on from a fit: centers set by hand"):
+        by_hand.partial_fit(clustered(50))
+
+
+def test_sparse_and_dense_batches_follow_each_other():
+    batches = [clustered(30, seed=seed).astype(np.float64) for seed in range(6)]
+    kinds = csr_array, np.asarray
+    dense, mixed, other = (KMeans(5, exchange=True, random_state=0) for _ in range(3))
+    for i, batch in enumerate(batches):
+        dense.partial_fit(batch)
+        mixed.partial_fit(kinds[i % 2](batch))
+        other.partial_fit(kinds[(i + 1) % 2](batch))
+    for fit in (mixed, other):
+        assert fit.counts_.sum() == 180
+        assert fit.score(np.concatenate(batches)) == pytest.approx(dense.score(np.concatenate(batches)), rel=0.05)
 
 
 def test_labels_of_a_batch_are_those_of_its_e_step():

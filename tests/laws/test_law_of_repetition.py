@@ -58,6 +58,6 @@ def test_a_weight_is_a_repetition(each):
     if each.search in ("graph", "regrouped"):  # which recomputes its lists after a share of the rows is reassigned
         of_rows += ("neighbors_",)
     check_close(found, expected, rounding_of(each), of_rows)
-    for name in {"score", "bounds"} & set(dir(weighted)):
+    for name in {"score", "bounds", "bic", "aic"} & set(dir(weighted)):
         of_weights, of_copies = getattr(weighted, name)(X, sample_weight=weights), getattr(weighted, name)(X[repeats])
         np.testing.assert_allclose(of_weights, of_copies, rtol=rounding_of(each), atol=rounding_of(each))

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import cprime
 from cprime import GaussianMixture, KMeans, PoissonMixture, StudentTMixture
@@ -97,6 +98,35 @@ def test_number_of_clusters_changes(make, change):
             assert 2 * shared > min((labels == now).sum(), (former == then).sum())
     assert cprime.KMeans(C).fit(X).n_features_in_ == centers.shape[1]
     assert (fitted.n_clusters if isinstance(fitted, KMeans) else fitted.n_components) == C + change
+
+
+@pytest.mark.parametrize("change", [-2, 0, 3])
+@pytest.mark.parametrize("exchange", ["auto", False])
+def test_fixed_centers_stay_in_an_update(exchange, change):
+    X, C = data("few")
+    fixed = X[:2] + 0.5
+    fitted = KMeans(C, fixed_centers=fixed, exchange=exchange, random_state=0).fit(X)
+    rng = np.random.RandomState(0)
+    fitted.update(X + 5 * rng.standard_normal(X.shape).astype(X.dtype), C + change)  # J rises
+    np.testing.assert_allclose(fitted.cluster_centers_[:2], fixed, rtol=1e-6)
+    assert len(fitted.cluster_centers_) == C + change
+    assert (fitted.origin_[:2] == [0, 1]).all() or change
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("change", [0, 3])
+def test_fixed_components_stay_in_an_update(covariance_type, change):
+    X, C = data("few")
+    known = GaussianMixture(C, covariance_type=covariance_type, max_iter=200, random_state=0).fit(X)
+    given = {"means_init": known.means_ + 0.5, "precisions_init": known.precisions_}
+    fitted = clone(known).set_params(fixed=[1, 4], **given).fit(X)
+    means, covariances = fitted.means_[[1, 4]], fitted.covariances_[[1, 4]]
+    fitted.update(replaced(X, 0.5)[0], C + change)
+    np.testing.assert_allclose(fitted.means_[[1, 4]], means, rtol=1e-6)
+    np.testing.assert_allclose(fitted.covariances_[[1, 4]], covariances, rtol=1e-4)
+    assert len(fitted.means_) == C + change
+    with pytest.raises(ValueError, match="n_components=3 must be at least"):
+        fitted.update(X, 3)
 
 
 def test_every_way_to_give_the_data(tmp_path):

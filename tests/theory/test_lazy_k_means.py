@@ -48,6 +48,29 @@ def test_every_step_is_that_of_21(dtype, epsilon, weighted):
     assert n_moved[-1] == 0
 
 
+@pytest.mark.parametrize("search", ["full", "bounded", "graph"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_found_labels_are_those_of_the_lazy_assignment(search, weighted):
+    X = clustered(250, 2, seed=4, spread=1.5)
+    weight = random_weights(250) + 0.01 if weighted else np.ones(250)
+    given = {"init": X[:8], "tol": 0, "epsilon": 0.3, "search": search}
+    found, nearest = (
+        KMeans(8, final_assignment=final, **given).fit(X, sample_weight=weight) for final in ("found", "exact")
+    )
+    assert (found.final_assignment_, nearest.final_assignment_) == ("found", "exact")
+    assert (found.cluster_centers_ == nearest.cluster_centers_).all()
+    squared = squared_distances(X, found.cluster_centers_)
+    assert (nearest.labels_ == squared.argmin(axis=1)).all()
+    assert (found.labels_ != nearest.labels_).any()
+    own = squared[np.arange(250), found.labels_]
+    assert (own <= 1.3**2 * squared.min(axis=1) * (1 + 1e-9)).all() or search == "graph"
+    J, F = (weight * own).sum(), found.lower_bound_
+    assert found.inertia_ == pytest.approx(J)
+    assert found.inertia_ > nearest.inertia_
+    assert pytest.approx(-np.log(8) - np.log(2 * np.pi * np.e * J / (2 * weight.sum()))) == F
+    np.testing.assert_allclose(found.counts_, np.bincount(found.labels_, weight, 8))
+
+
 def test_zero_laziness_is_k_means_and_more_is_not():
     X = clustered(250, 2, seed=4, spread=1.5)
     fits = [KMeans(8, init=X[:8], tol=0, epsilon=epsilon).fit(X) for epsilon in (0.0, 0.3)]

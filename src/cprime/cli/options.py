@@ -63,6 +63,13 @@ def together(*decorators: Decorator) -> Decorator:
 data_argument = argument("data", metavar="DATA", type=str, explained=DATA_HELP)
 model_argument = argument("model", metavar="MODEL", type=PATH, explained="A file written by `cprime fit`.")
 
+
+def _only_one(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> str | None:
+    if len(names) > 1:
+        raise click.BadParameter(f"needs one column, got {len(names)}: {', '.join(names)}.")
+    return names[0] if names else None
+
+
 key = option(
     "--key", panel="Data", metavar="NAME", help="Array of an .npz, .zarr or .h5 file; default X or the only matrix."
 )
@@ -114,6 +121,8 @@ identifier = option(
     "identifier",
     panel="Data",
     metavar="NAME",
+    multiple=True,
+    callback=_only_one,
     help="Column of row identifiers: not used as data, copied to the output.",
 )
 weighting = option(

@@ -58,9 +58,9 @@ def combine(
     ------
     ValueError
         If there is no model, or models differ in class, metric, covariance type, weights (equal or free), columns or
-        preparation of the data; if n_clusters is too large; if the sizes of clusters are bounded, which this function
-        cannot keep; for other covariance types; or if a mixture has no `counts_`, for example because its parameters
-        were set by hand.
+        preparation of the data; if n_clusters is too large; if sizes of clusters are bounded, or centers or components
+        are fixed, because this function cannot keep such constraints; for other covariance types; or if a mixture has
+        no `counts_`, for example because its parameters were set by hand.
     NotFittedError
         If a model is not fitted.
     TypeError
@@ -168,15 +168,20 @@ def _check_alike(first: Any, model: Any, i: int, names: tuple[str, ...]) -> None
         )
 
 
-def _check_k_means(model: Any, i: int) -> None:
-    for name in ("size_max", "size_min"):
+def _check_unconstrained(model: Any, i: int, names: tuple[str, ...]) -> None:
+    for name in names:
         if getattr(model, name) is not None:
             raise ValueError(
-                f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: bounds of sizes are not kept."
+                f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: combine cannot keep it."
             )
 
 
+def _check_k_means(model: Any, i: int) -> None:
+    _check_unconstrained(model, i, ("size_max", "size_min", "fixed_centers"))
+
+
 def _check_mixture(model: Any, i: int) -> None:
+    _check_unconstrained(model, i, ("fixed",))
     if model.covariance_type_ not in _TYPES:
         raise ValueError(
             f"models[{i}] must have a covariance_type of {', '.join(_TYPES)}, got {model.covariance_type_!r}."

@@ -59,6 +59,7 @@ class Settings:
     tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means (Lücke & Forster 2019,
     eq. 21): a point is reassigned only to a center that is nearer by the factor 1 + ε
     incremental: whether the sums Σ w x of clusters may be updated for reassigned points only
+    is_last_lazy: whether the last pass also uses `epsilon`; if not, it assigns points to their nearest centers
     least_shift [data unit²]: if given, it replaces `tol`: Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this
     """
 
@@ -67,6 +68,7 @@ class Settings:
     epsilon: float = 0.0
     incremental: bool = False
     least_shift: float | None = None
+    is_last_lazy: bool = False
 
 
 @storable("em.Progress")
@@ -126,7 +128,8 @@ class _KMeans(FirstStage):
 
     def final(self, model: TiedSpherical, components: Centers, look: Look, key: Key) -> HardEStep:
         """Return the job (function of a block) of the last pass, which assigns points by the final parameters."""
-        return replace(self.propose(model, components, look, key), look=look, components=None)
+        proposed = self.propose(model, components, look, key)
+        return replace(proposed, look=proposed.look if self.settings.is_last_lazy else look, components=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
         error, weight = totals.tally.error, totals.tally.weight

@@ -113,6 +113,7 @@ class FitPlan:
     title: text before the number of the iteration in the log
     final: whether an additional last pass compares points with all components after a partial search: "exact" is yes,
     "found" is no, "auto" is yes if the pass is cheap
+    is_last_lazy: whether the last pass of a run is one of lazy-k-means, so that points may keep a more distant center
     """
 
     n_kept: int
@@ -125,6 +126,7 @@ class FitPlan:
     callback: Callback | None = None
     title: str = ""
     final: str = "found"
+    is_last_lazy: bool = False
 
 
 def run(
@@ -257,13 +259,14 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 def assigned(data: Data, run: Run, plan: FitPlan, n_certified: int = 0) -> tuple[Run, bool, dict[str, Any] | None]:
     """Make the final assignment of points, to the best of all components if the options `plan` request this.
 
-    Returns the state of the run, whether points were compared with all components, and the certificate of the active
-    sets that the partial search had found; None if the search is exact, or if `n_certified` is 0.
+    Returns the state of the run, whether every point is assigned to the best of all components, and the certificate of
+    the active sets that the partial search had found; None if the search is exact, if points keep more
+    distant centers on purpose (lazy-k-means), or if `n_certified` is 0.
 
     n_certified: number of points that are searched exactly, for the certificate
     """
-    if plan.search.exact or not data.placed:
-        return run, True, None
+    if plan.search.exact or not data.placed or plan.is_last_lazy:
+        return run, not plan.is_last_lazy, None
     exact, loss = _is_assigned_exactly(data, run, plan), run.stage.loss(run.model)
     found = certify(data, loss, run.key, n_certified, sampled=not exact) if n_certified else None
     if not exact:

@@ -56,7 +56,6 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     max_memory: Any
     callbacks: Any
     _size_name = "n_clusters"  # name of the argument with the number of components
-    _copies = True  # whether a fit may copy a chunk with its rows sorted by component; False if `max_memory` forbids it
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
@@ -189,6 +188,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             start = partial(self._initial_model, data, init, first_model, plan)
             with watch.fit(n_starts, self.max_iter + plan.search.warmup):
                 run, measured = best_start(data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs)
+        if labels is not None:
+            measured = {**measured, "final_assignment": "labeled"}
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         self._adopt(self._solution(run, plan.n_kept, record, data))
         poor = advice(self)

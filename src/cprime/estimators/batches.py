@@ -17,6 +17,7 @@ from scipy.sparse import vstack as stacked_sparse
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
+from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
 from cprime.estimators.validation import (
     check_common,
@@ -81,6 +82,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     X : array-like or sparse array of shape (n_samples, n_features)
         A batch. The first one must have at least n_clusters points.
     y : Ignored
+        Batches have no labels, so `semi_supervised` must be False.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts the point twice; None is 1 for each.
 
@@ -92,10 +94,16 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     """
     begin, k_means = perf_counter(), cast(Any, self)
     check_common(k_means)
-    if k_means.fixed_centers is not None:
-        raise ValueError("partial_fit needs fixed_centers=None: it moves all centers.")
+    for name in ("fixed_centers", "size_max", "size_min"):
+        if getattr(k_means, name) is not None:
+            raise ValueError(f"partial_fit needs {name}=None: it moves all centers and bounds no sizes.")
+    if k_means.epsilon:
+        raise ValueError(f"partial_fit needs epsilon=0.0, got {k_means.epsilon!r}.")
+    refuse_labels(k_means, "partial_fit")
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")
+    if not first:
+        _check_goes_on(k_means)
     adapts = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
@@ -133,9 +141,22 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
         record,
         cells=cells,
         recent=None if recent is None else recent.as_dict(),
+        metric=k_means.metric,
     )
     k_means._adopt(solution)
     return self
+
+
+def _check_goes_on(k_means: Any) -> None:
+    """Raise ValueError if batches cannot continue the earlier fit of this estimator with its present arguments."""
+    if not hasattr(k_means, "counts_"):
+        raise ValueError("partial_fit goes on from a fit: centers set by hand have no counts_.")
+    fitted = {"n_clusters": len(k_means.cluster_centers_), "metric": getattr(k_means, "metric_", k_means.metric)}
+    for name, value in fitted.items():
+        if getattr(k_means, name) != value:
+            raise ValueError(
+                f"partial_fit goes on from a fit with {name}={value!r}, got {name}={getattr(k_means, name)!r}."
+            )
 
 
 def centers_jump(k_means: Any) -> bool:
@@ -203,7 +224,10 @@ class RecentRows(NamedTuple):
         weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
         X, last = self.X, taken.X.given() if data.sparse else taken.X.dense()
         if len(self.weights):
-            last = stacked_sparse([X, last], format="csr") if data.sparse else np.concatenate([X, last])
+            if data.sparse or issparse(X):
+                last = stacked_sparse([csr_array(X), csr_array(last)], format="csr")
+            else:
+                last = np.concatenate([X, last])
         weights, last_labels = np.concatenate([self.weights, weights]), np.asarray(labels)[rows]
         return RecentRows(last, weights, np.concatenate([self.labels, last_labels]), self.n_fitted, self.shares)
 

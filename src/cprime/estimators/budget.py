@@ -4,6 +4,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from cprime._utils.messages import bytes_of, shown_bytes
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.search import Graph
@@ -14,11 +16,10 @@ LEAST_CHUNK = 1024  # Chunks are not made smaller than this number of rows to sa
 _NAMED = 3  # largest number of changes of the data or of arguments that an error message proposes
 
 
-def within_memory(estimator: Any, X: Any) -> Any:
+def within_memory(estimator: Any, X: Any) -> tuple[Any, bool]:
     """Return X in a form whose fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
 
-    Also sets the attribute `_copies` of the estimator: whether the fit may copy a chunk with its rows sorted by
-    component.
+    The second value is whether the fit may copy a chunk with its rows sorted by component.
 
     Raises
     ------
@@ -26,15 +27,13 @@ def within_memory(estimator: Any, X: Any) -> Any:
         If the fit exceeds the limit even with the smallest chunks. The message proposes changes of the fit that need
         less memory.
     """
-    estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
-        return X
+        return X, True
     rows = lying_within(estimator, PlannedRows.from_data(X))
     limit, n_bytes = bytes_of(estimator.max_memory, "max_memory"), sum(needed(estimator, rows).values())
     if n_bytes <= limit:
-        return rows.source if is_source_like(X) else X
+        return rows.source if is_source_like(X) else X, rows.data.copies
     named = "; ".join(text for text, _ in remedies(estimator, rows, limit)[:_NAMED])
-    del estimator._copies
     raise ValueError(
         f"max_memory={estimator.max_memory!r} is too little: this fit takes {shown_bytes(n_bytes)} beyond what "
         f"the process holds. What takes less: {named or 'fewer rows, columns or components'}."
@@ -46,18 +45,17 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
 
     The present size of chunks is tried first, then its half, and so on, down to 1024 rows. If the fit needs more memory
     even with the smallest chunks, the description has these. A size of chunks is tried with and then without copies of
-    chunks whose rows are sorted by component; the attribute `_copies` of the estimator is set to the choice that fits,
-    or to False if none does.
+    chunks whose rows are sorted by component; `data.copies` of the description is the choice that fits, or False if
+    none does.
     rows: description of the data (shape, type, present chunks)
     """
     limit = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
     for candidate in chunked(rows):
-        for copies in (True, False):
-            estimator._copies = copies
-            if sum(needed(estimator, candidate, sizes).values()) <= limit:
-                return candidate
-    return candidate
+        for tried in (candidate.with_copies(True), candidate.with_copies(False)):
+            if sum(needed(estimator, tried, sizes).values()) <= limit:
+                return tried
+    return tried
 
 
 def chunked(rows: PlannedRows) -> Iterator[PlannedRows]:
@@ -135,7 +133,8 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         yield "n_active=2", changed(estimator, n_active=2), rows
     if getattr(estimator, "covariance_type", "diag") != "diag":
         yield 'covariance_type="diag"', changed(estimator, covariance_type="diag"), rows
-    if C > 1:
+    fixed = getattr(estimator, "fixed_centers", None)
+    if C > 1 and getattr(estimator, "fixed", None) is None and (fixed is None or np.shape(fixed)[:1] <= (C // 2,)):
         yield f"{estimator._size_name}={C // 2}", changed(estimator, **{estimator._size_name: C // 2}), rows
 
 

@@ -71,6 +71,12 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
     return labels.astype(np.int32) if n_known else None
 
 
+def refuse_labels(estimator: Any, what: str) -> None:
+    """Raise ValueError if the estimator expects labels; `what` is the method or function that takes none."""
+    if getattr(estimator, "semi_supervised", False):
+        raise ValueError(f"{what} needs semi_supervised=False: it uses no labels.")
+
+
 def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Search:
     """Return the search of a fit in which some points have labels.
 

@@ -129,7 +129,7 @@ def derived_k_means(
     model: Any = derived._model(centers, 1.0)
     bound = em.hard_free_energy(model, mean_square, 1.0)
     variance = model.with_variance(mean_square).variance
-    derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound))
+    derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound, metric=derived.metric))
     return _described(derived, estimator)
 
 

@@ -165,30 +165,51 @@ def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         return float(total / weight)
 
 
-def bic(self: Any, X: Any) -> float:
+def bic(self: Any, X: Any, sample_weight: Any = None) -> float:
     """Return the Bayesian information criterion −2 N L + k log N; lower is better.
 
-    L: mean exact log-likelihood of the N rows [nats]    k: number of free parameters
+    L: mean exact log-likelihood of the rows [nats]    k: number of free parameters    N: number of rows
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts the row twice, also in N; None is 1 for each.
+
+    Returns
+    -------
+    bic : float
     """
-    total, n_parameters, n = _log_likelihood(self, X)
+    total, n_parameters, n = _log_likelihood(self, X, sample_weight)
     return float(-2 * total + n_parameters * np.log(n))
 
 
-def aic(self: Any, X: Any) -> float:
+def aic(self: Any, X: Any, sample_weight: Any = None) -> float:
     """Return the Akaike information criterion −2 N L + 2 k; lower is better.
 
-    L: mean exact log-likelihood of the N rows [nats]    k: number of free parameters
+    L: mean exact log-likelihood of the rows [nats]    k: number of free parameters    N: number of rows
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts the row twice; None is 1 for each.
+
+    Returns
+    -------
+    aic : float
     """
-    total, n_parameters, _ = _log_likelihood(self, X)
+    total, n_parameters, _ = _log_likelihood(self, X, sample_weight)
     return float(-2 * total + 2 * n_parameters)
 
 
-def _log_likelihood(self: Any, X: Any) -> tuple[float, int, int]:
-    """Return the values in AIC and BIC: log-likelihood of all rows [nats], number of free parameters, and of rows."""
+def _log_likelihood(self: Any, X: Any, sample_weight: Any) -> tuple[float, int, float]:
+    """Return the values in AIC and BIC: log-likelihood of all rows [nats], number of free parameters, total weight."""
     with computing(self.n_threads):
-        data = self._opened(X)
+        data = self._opened(X, sample_weight)
         model = self._model_of(data)
-        return float(data.each(em.LogLikelihood(model))[0]), model.n_parameters, data.n_points
+        total, weight = data.each(em.LogLikelihood(model))
+        return float(total), model.n_parameters, float(weight)
 
 
 def sample(self: Any, n_samples: int = 1, *, random_state: Any = None) -> tuple[NDArray, NDArray[np.int32]]:

@@ -176,7 +176,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
         1,
         search,
         stage,
-        k_means._copies and search.regroups(data),
+        search.regroups(data),
         final=k_means.final_assignment,
     )
 

@@ -175,7 +175,8 @@ class GaussianMixture(Mixture):
     converged_ : bool
         Whether the best start converged within max_iter; False with "posterior" and after `partial_fit`.
     final_assignment_ : str
-        How `labels_` were computed: "exact", or "found" by a partial search.
+        How `labels_` were computed: "exact", or "found" by a partial search; "labeled" if points with labels keep their
+        components.
     n_iter_ : int
         Number of iterations of the best start, including E-steps before the first M-step and batches of `partial_fit`.
     lower_bound_ : float

@@ -90,8 +90,8 @@ class KMeans(NearestCenter, Clusterer):
         weight assigned to the center so far. 1 gives running means; smaller values forget early points.
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
-        (eq. 21 of Lücke & Forster). 0 is k-means. `labels_` and `predict` return the nearest center that the search
-        finds.
+        (eq. 21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest
+        centers, or with final_assignment="found" those of the lazy assignment. `predict` returns the nearest center.
     size_max, size_min : int, str or None, default=None
         Bounds of the number of points of each cluster: a number, or a text such as "1.2x", that multiple of N/C,
         rounded up for `size_max` and down for `size_min`. After a fit without bounds, two steps alternate until J no
@@ -113,14 +113,14 @@ class KMeans(NearestCenter, Clusterer):
     final_assignment : {"auto", "exact", "found"}, default="auto"
         How `labels_` and `inertia_` are computed after a partial search: "exact" searches all centers once more for
         every point, as `predict` does; "found" uses the center that the search has found. "auto" is "exact" if that
-        takes no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
+        takes no longer than the fit itself: if N·C is at most four times the evaluations of the fit. See also epsilon.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
-        are deleted with the fit, that of `labels_` with this array. Results are bit-identical. None is memory; but with
-        a checkpoint and data in several chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
+        A folder in which `fit` stores active sets between iterations, instead of in memory, in files without names that
+        are deleted with the fit (or with `labels_`). Results are bit-identical. None is memory; but with a checkpoint
+        and data in several chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
     max_memory : int, str or None, default=None
         Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
         are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
@@ -135,9 +135,8 @@ class KMeans(NearestCenter, Clusterer):
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of starts and of the samples that are searched exactly.
     verbose : int, default=0
-        1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample that is
-        searched exactly), and the estimated time left. If no bar can be drawn, for example in a file, the library's log
-        is shown instead, one line per iteration.
+        1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample), and the
+        estimated time left; or the library's log, one line per iteration, if no bar can be drawn (as in a file).
 
     Attributes
     ----------
@@ -152,7 +151,10 @@ class KMeans(NearestCenter, Clusterer):
     structure_ : dict
         The cells (groups of near centers) in which `partial_fit` searches, as arrays; absent if its search is exact.
     final_assignment_ : str
-        How `labels_` were computed: "exact", or "found" by a partial search.
+        How `labels_` were computed: "exact" (nearest centers), "found" (by a partial search or lazy-k-means), "bounded"
+        (within bounds of sizes), or "labeled" (points with labels keep their clusters).
+    metric_ : str
+        The metric of the fit.
     recent_ : dict
         Rows of the last batches, fewer than 20 per cluster, for later jumps of `partial_fit`; absent if it makes none.
     n_iter_ : int
@@ -176,7 +178,7 @@ class KMeans(NearestCenter, Clusterer):
     certificate_ : dict or None
         Quality of a partial search, measured on random points searched exactly: n_points, agreement (share of points
         whose nearest center was found) and relative_excess (of J), with 95 % intervals agreement_interval and
-        relative_excess_interval. An interval is one number if all points were searched. None after a full search.
+        relative_excess_interval. An interval is one number if all points were searched. None after a full or lazy one.
     n_relocated_ : int
         Number of times that an empty cluster got a new center, over all iterations.
     n_displaced_, size_cost_ : int, float
@@ -295,7 +297,9 @@ class KMeans(NearestCenter, Clusterer):
         """
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
-        data = self._opened(within_memory(self, X), sample_weight, reset=True)
+        rows, copies = within_memory(self, X)
+        data = self._opened(rows, sample_weight, reset=True)
+        data.copies = copies
         if self.size_max is not None or self.size_min is not None:
             sizes.check_data(data)
             sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
@@ -314,10 +318,11 @@ class KMeans(NearestCenter, Clusterer):
         assert run.counts is not None
         model = run.model
         solution = KMeansSolution(
-            model.centers, model.variance, run.counts, run.error, run.bound, record, n_relocated=run.n_relocated
+            model.centers, model.variance, run.counts, run.error, run.bound, record, run.n_relocated, metric=self.metric
         )
-        bounded = self.size_max is not None or self.size_min is not None
-        return sizes.balanced(self, data, solution) if bounded and data is not None else solution
+        if data is None or (self.size_max is None and self.size_min is None):
+            return solution
+        return sizes.balanced(self, data, solution)
 
     def _warn_of(self, run: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
@@ -329,13 +334,13 @@ class KMeans(NearestCenter, Clusterer):
             return plan_of_gaps(self, data)
         else:
             search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        epsilon = check_real(self.epsilon, "epsilon", 0.0)
+        epsilon, final = check_real(self.epsilon, "epsilon", 0.0), self.final_assignment
         exchange = resolve_exchange(self, search, epsilon, data.sparse)
-        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift)
-        jumps, regroups = exchange and search.exchanges, self._copies and search.regroups(data)
-        stage = (em.Exchange if jumps else em.Lloyd)(settings)
-        improved = exchange and not jumps
-        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=self.final_assignment)
+        lazy = epsilon > 0 and final == "found"
+        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift, lazy)
+        jumps, regroups = exchange and search.exchanges, search.regroups(data)
+        stage, improved = (em.Exchange if jumps else em.Lloyd)(settings), exchange and not jumps
+        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=final, is_last_lazy=lazy)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))

@@ -6,6 +6,7 @@ the temporary bytes per row of a pass. The bytes of a component are measured on 
 the formulas are used, so the formulas are the same for all families.
 """
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -65,6 +66,10 @@ _ANY = {  # Arguments of an estimator that do not change the size of its model, 
     "init_params": "random",
     "max_memory": None,
     "missing": "error",
+    "fixed": None,
+    "fixed_centers": None,
+    "size_max": None,
+    "size_min": None,
 }
 
 
@@ -127,17 +132,26 @@ class PlannedRows:
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
         """Return `PlannedRows` of the same data, read in chunks of `chunk_rows` rows."""
-        return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
+        return self._of(self.source.with_chunk_rows(chunk_rows))
+
+    def with_copies(self, copies: bool) -> Self:
+        """Return `PlannedRows` of the same data; `copies` is whether a fit may copy chunks with their rows sorted."""
+        data = copy.copy(self.data)
+        data.copies = copies
+        return replace(self, data=data)
 
     def in_a_file(self) -> Self:
         """Return `PlannedRows` of data of the same shape and type that are in a file and read in chunks."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
-        return replace(self, data=Local(source), loaded=0, resident=False)
+        return replace(self._of(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
         """Return `PlannedRows` of the same data after a conversion to float32."""
-        return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
+        return replace(self._of(self.source.as_type(np.float32)), loaded=self.loaded // 2)
+
+    def _of(self, source: Source) -> Self:
+        return replace(self, data=Local(source)).with_copies(self.data.copies)
 
 
 def _n_bytes_stored(source: Source) -> int:

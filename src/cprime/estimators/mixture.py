@@ -17,7 +17,7 @@ from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.budget import within_memory
-from cprime.estimators.constraints import known_centers, labelled_search, partial_labels
+from cprime.estimators.constraints import known_centers, labelled_search, partial_labels, refuse_labels
 from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
@@ -135,7 +135,9 @@ class Mixture(DensityMixin, Clusterer):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        data = self._opened(within_memory(self, X), sample_weight, reset=True)
+        rows, copies = within_memory(self, X)
+        data = self._opened(rows, sample_weight, reset=True)
+        data.copies = copies
         labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
@@ -188,7 +190,7 @@ class Mixture(DensityMixin, Clusterer):
             n_active,
             search,
             stage,
-            self._copies and search.regroups(data),
+            search.regroups(data),
             finds_variance=finds_variance,
             final=self.final_assignment,
         )
@@ -208,6 +210,7 @@ class Mixture(DensityMixin, Clusterer):
         X : array-like of shape (n_samples, n_features)
             A batch. The first one must have at least n_components points.
         y : Ignored
+            Batches have no labels, so `semi_supervised` must be False.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.
 
@@ -223,6 +226,7 @@ class Mixture(DensityMixin, Clusterer):
         decay = check_decay(self.learning_decay)
         if getattr(self, "fixed", None) is not None:
             raise ValueError("partial_fit needs fixed=None: it changes all components.")
+        refuse_labels(self, "partial_fit")
         if not first:
             self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)
@@ -314,7 +318,7 @@ class Mixture(DensityMixin, Clusterer):
         elif name == "random_from_data":
             init = "random"
         if isinstance(init, str) and init == "kmeans":
-            return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS, self._copies)
+            return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS)
         return super()._centers(data, init, key)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:

@@ -146,15 +146,14 @@ class GivenParameters:
         return found if self.weights is None else replace(found, weights=self.weights)
 
 
-def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int, copies: bool) -> NDArray:
+def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int) -> NDArray:
     """Run a k-means with default options for the initialization of a mixture, and return its centers (C, D).
 
     Afterwards the active set of each point in `data` is its nearest center.
-    key: counter-based random key    copies: whether the fit may copy the rows and sort them by component
+    key: counter-based random key
     """
     k_means = KMeans(n_clusters, max_iter=max_iter)
-    plan = k_means._plan(data)
-    plan = replace(plan, regroup=plan.regroup and copies, title="start, k-means: ")
+    plan = replace(k_means._plan(data), title="start, k-means: ")
     init = resolve_init("auto", n_clusters, data, plan.jumps, plan.improved)
     centers = k_means._centers(data, init, key)
     run = em.run(data, partial(k_means._first_model, data, centers, False), plan, key)

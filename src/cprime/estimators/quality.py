@@ -124,8 +124,9 @@ def remarks(estimator: Any) -> list[str]:
     lines = []
     text = certificate_text(getattr(estimator, "certificate_", None))
     if text is not None:
-        exact = getattr(estimator, "final_assignment_", "found") == "exact"
-        lines.append(f"{text}; labels_ are {'exact' if exact else 'as found, predict() is exact'}")
+        labels = {"exact": "exact", "bounded": "within the bounds of sizes, predict() is the nearest center"}
+        found = labels.get(getattr(estimator, "final_assignment_", "found"), "as found, predict() is exact")
+        lines.append(f"{text}; labels_ are {found}")
     poor = advice(estimator)
     if poor is not None:
         lines.append(poor)

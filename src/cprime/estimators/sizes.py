@@ -122,7 +122,7 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     weight = float(found.counts.sum())
     variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
     model = k_means._model(found.centers, variance)
-    measured = {**free.record.measured, "labels": found.labels}
+    measured = {**free.record.measured, "labels": found.labels, "final_assignment": "bounded"}
     return replace(
         free,
         centers=found.centers,

@@ -93,6 +93,7 @@ class KMeansSolution:
     size_cost: relative excess of J over J of the nearest centers; None without bounds of sizes
     cells: groups of nearby centers that speed up the search in `partial_fit`, or None
     recent: rows that `partial_fit` stores for its next fit or jumps, see `estimators.batches`, or None
+    metric: "euclidean" or "cosine"
     """
 
     centers: Floats
@@ -106,6 +107,7 @@ class KMeansSolution:
     size_cost: float | None = None
     cells: OnlineCenterIndex | None = None
     recent: dict[str, Any] | None = None
+    metric: str = "euclidean"
 
     def attributes(self) -> dict[str, Any]:
         """Return a dictionary of the fitted attributes of a `KMeans` with this result."""
@@ -116,6 +118,7 @@ class KMeansSolution:
             "inertia_": self.inertia,
             "lower_bound_": self.lower_bound,
             "n_active_": 1,
+            "metric_": self.metric,
         }
         if self.record is not None:
             found |= {**self.record.attributes(), "n_relocated_": self.n_relocated}

@@ -310,7 +310,8 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_clusters_": lambda value, s: _count(value, 1) and value == s.C,
     "n_iter_": lambda value, s: _count(value),
     "preparation_": _preparation,
-    "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found"),
+    "metric_": lambda value, s: value in ("euclidean", "cosine"),
+    "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found", "bounded", "labeled"),
     "converged_": lambda value, s: isinstance(value, bool | np.bool_),
     "objective_bound_": lambda value, s: (
         isinstance(value, dict) and all(_number(value.get(name), 0.0) for name in ("value", "inertia", "gap"))

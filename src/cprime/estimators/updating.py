@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime.em.hard import SetLabels
 from cprime.em.joins import children_of, cluster_of, sums_by, ward_joins
+from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.solutions import history_of
@@ -103,6 +104,7 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     X: the data as they are now    n_components: the new number of clusters, or None for the present one
     """
     check_is_fitted(estimator)
+    refuse_labels(estimator, "update")
     C_before = len(centers_of(estimator))
     C = C_before if n_components is None else check_integer(n_components, estimator._size_name, 1)
     if not hasattr(estimator, "counts_"):
@@ -110,6 +112,8 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     if C_before != C and not {"init", "means_init"} & set(estimator.get_params(deep=False)):
         kind = type(estimator).__name__
         raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
+    if C_before > C and getattr(estimator, "fixed", None) is not None:
+        raise ValueError(f"n_components={C} must be at least {C_before}, that of the fit, for an update with fixed.")
     before = np.asarray(estimator.predict(X, approximate=True))
     start, rows = _start(estimator, X, sample_weight, C), as_training_data(estimator, X)
     if hasattr(estimator, "init"):
@@ -139,6 +143,7 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
     adapts = isinstance(fit.exchange, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
+    adapts &= fit.fixed_centers is None
     if adapts:
         fit.exchange = False
     fit.fit(X, sample_weight=sample_weight)
@@ -152,16 +157,22 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
 def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> Any:
     """Fit a mixture to X and return it.
 
-    The fit starts from the former parameters, or only from `means` (C, D) if the number of components changes.
+    The fit starts from the former parameters, or only from `means` (C, D) if the number of components changes. Fixed
+    components keep their covariances; the other components then have the mean covariance, weighted by `weights_`.
     """
-    fit, C = clone(estimator), len(means)
-    if len(estimator.means_) == C:
+    fit, C, C_before = clone(estimator), len(means), len(estimator.means_)
+    if C_before == C:
         fit.set_params(warm_start=True, checkpoint=None)
         vars(fit).update({key: value for key, value in vars(estimator).items() if key[-1] == "_"})
         for key in _OF_ONE_FIT:
             vars(fit).pop(key, None)
     else:
         given = {"weights_init": None, "precisions_init": None, "means_init": means}
+        if getattr(estimator, "fixed", None) is not None:
+            precisions = 1 / np.average(1 / estimator.precisions_, axis=0, weights=estimator.weights_)
+            if estimator.precisions_.ndim == 3:
+                precisions = np.linalg.inv(np.average(estimator.covariances_, axis=0, weights=estimator.weights_))
+            given["precisions_init"] = np.concatenate([estimator.precisions_, [precisions] * (C - C_before)])
         fit.set_params(n_init=1, checkpoint=None, **given, **size_of(fit, C))
     return fit.fit(X, sample_weight=sample_weight)
 
@@ -170,9 +181,13 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
     """Return C starting centers for a further fit, as a `_Start`.
 
     These are the former centers. If C is greater than their number, centers at distant points are added (D² sampling).
-    If C is smaller, centers are joined by Ward's criterion.
+    If C is smaller, centers that are not fixed are joined by Ward's criterion.
     """
     centers = centers_of(estimator, None)
+    fixed = getattr(estimator, "fixed_centers", None)
+    m = 0 if fixed is None else len(fixed)  # The centers of the first m clusters are fixed.
+    if m >= C < len(centers):
+        raise ValueError(f"n_clusters={C} must be more than {m}, the number of fixed_centers, or that of the fit.")
     ids = np.arange(len(centers), dtype=np.int32)
     if len(centers) < C:
         rng = Key(seed_of(estimator.random_state)).random_state(Purpose.START)
@@ -183,7 +198,9 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
     if len(centers) == C:
         return _Start(centers, ids, ids)
     counts = np.asarray(estimator.counts_, dtype=np.float64)
-    groups = cluster_of(children_of(ward_joins(centers.astype(np.float64), counts).pairs, len(centers)), C)
+    joins = ward_joins(centers[m:].astype(np.float64), counts[m:])
+    groups = cluster_of(children_of(joins.pairs, len(centers) - m), C - m)
+    groups = np.concatenate([np.arange(m), m + groups])
     heaviest = np.lexsort((-counts, groups))[np.searchsorted(np.sort(groups), np.arange(C))]
     kept, successors = np.unique(heaviest[groups], return_inverse=True)
     sums = np.column_stack([sums_by(successors, counts * column, C) for column in centers.T])

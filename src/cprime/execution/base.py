@@ -91,6 +91,8 @@ class Data(Protocol):
     n_bytes: int
     # Whether all rows are one chunk, which stays in memory after the first read.
     in_memory: bool
+    # Whether a fit may copy a chunk with its rows sorted by component; False if `max_memory` excludes it.
+    copies: bool = True
 
     @property
     def n_weighted(self) -> int:

@@ -229,8 +229,8 @@ class Graph(BaseSearch):
     has_lists: ClassVar[bool] = True
 
     def regroups(self, data: Data) -> bool:
-        if self.regroup is not None:
-            return bool(self.regroup)
+        if self.regroup is not None or not data.copies:
+            return bool(self.regroup) and data.copies
         return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # sorted copies of several chunks are not stored
 
     def __post_init__(self) -> None:

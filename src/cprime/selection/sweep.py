@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cprime._utils.random import check_random_state
+from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from
 from cprime.estimators.nearest_center import Inertia
@@ -156,6 +157,7 @@ def sweep(
 def _check_estimator(estimator: Any) -> None:
     if not isinstance(estimator, Mixture):
         raise TypeError(f"estimator must be {ACCEPTED}, got {type(estimator).__name__}.")
+    refuse_labels(estimator, "sweep")
     for name in _STARTS:
         value = estimator.get_params().get(name)
         if value is not None and not isinstance(value, float | int) and (is_given(value) or isinstance(value, list)):

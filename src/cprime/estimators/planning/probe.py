@@ -196,8 +196,9 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         "warm_start": False,
     }
     given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
-    # Bounds of cluster sizes are omitted: they hold for all rows, and a fit of few rows would make additional starts.
-    given |= {"size_max": None, "size_min": None}
+    # Constraints are omitted. Bounds of sizes hold for all rows, and a fit of few rows would make additional starts.
+    # Known centers or components may be more than the components of the small fit.
+    given |= dict.fromkeys(("size_max", "size_min", "fixed_centers", "fixed"))
     if hasattr(estimator, "exchange"):
         given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)

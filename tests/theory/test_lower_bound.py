@@ -343,33 +343,6 @@ def test_fitted_model_shows_the_bound_until_it_is_fitted_again(tmp_path):
     assert not hasattr(km, "objective_bound_")
 
 
-WIDE = np.concatenate([groups(40, 2, 2, 9, np.random.default_rng(1)), [[4.0, 40.0]] * 3])
-
-
-@pytest.mark.parametrize(
-    "fit",
-    [
-        lambda: KMeans(3, random_state=0).fit(WIDE),
-        lambda: KMeans(3, fixed_centers=[[-30.0, -30.0]], random_state=0).fit(WIDE),
-        lambda: KMeans(3, size_max=16, random_state=0).fit(WIDE),
-        lambda: KMeans(3, random_state=0).partial_fit(WIDE[:20]),
-        lambda: KMeans(3, random_state=0).fit(WIDE, sample_weight=np.arange(43.0)),
-        lambda: KMeans(3, init=WIDE[:3], max_iter=1, search="full", exchange=False).fit(WIDE),
-    ],
-    ids=["free", "fixed centers", "sizes", "batch", "weights", "max_iter"],
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_bound_is_compared_with_the_j_of_the_model_for_the_same_rows(fit):
-    km = fit()
-    found, J = lower_bound(WIDE, km, random_state=0), -km.score(WIDE)
-    assert found.inertia == pytest.approx(J, rel=1e-12)
-    assert found.gap == pytest.approx(1 - found.value / J, abs=1e-12)
-    best = KMeans(3, n_init=20, random_state=0).fit(WIDE).inertia_
-    assert found.value <= best * (1 + 1e-9)
-    assert f"% lower than {J:.6g}" in repr(km)
-    assert ("for the rows and weights of the bound" in repr(km)) == (abs(km.inertia_ / J - 1) > 1e-4)
-
-
 def test_file_of_rows(tmp_path):
     X = groups(20, 2, 2, 9, np.random.default_rng(0))
     np.save(tmp_path / "X.npy", X)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from search_data import DTYPES, clustered, kmeans, mixture
 
-from cprime import GaussianMixture
+from cprime import GaussianMixture, KMeans
+from cprime.datasets import birch
 from cprime.execution.block import ActiveSet
 from cprime.kernels import Dense, as_rows
-from cprime.neighbors import Cells, CenterIndex, exact_lists, with_self
+from cprime.neighbors import Cells, CenterIndex, exact_lists, put_first, with_self
 from cprime.neighbors.components import Centers
 from cprime.search import Graph, graph
 from fits import random_weights, squared_distances
@@ -62,6 +63,18 @@ def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
     assert grown.inertia_ < 0.99 * short.inertia_
     separate = np.repeat(8 * noise[:600], 15, axis=0) + 0.1 * noise
     assert kmeans(600, "graph", random_state=2).fit(separate).neighbors_.shape == (600, 33)
+
+
+def test_points_near_a_center_that_has_jumped_find_it():
+    X = birch(20, random_state=0).data
+    km = KMeans(400, search="graph", final_assignment="found", random_state=0).fit(X)
+    assert km.inertia_ == pytest.approx(-km.score(X), rel=1e-9)
+
+
+def test_a_list_gets_all_components_that_are_put_first():
+    lists = np.array([[1, 2, 3], [2, 3, 4], [0, 1, 4]], dtype=np.int32)
+    put_first(lists, np.array([0, 0, 1, 0, 2]), np.array([4, 5, 4, 5, 2], dtype=np.int32))
+    np.testing.assert_array_equal(lists, [[5, 4, 1], [2, 3, 4], [0, 1, 4]])
 
 
 def test_an_audit_of_points_that_lie_on_their_centers():

@@ -141,10 +141,7 @@ def jump(
             gains[part] = np.where((above[part] > 0) & (below > 0) & np.isfinite(fall), fall, 0.0)
         # The near clusters are taken from the lists if C² distances would take longer than an E-step along the lists.
         # Otherwise they are computed, because lists may lack a center that has just jumped from far away.
-        if data.n_weighted * lists.shape[1] < C * C:
-            near = lists[:, :n_near]
-        else:
-            near = Dense(centers).nearest(centers, n_near)[0]
+        near = Dense(centers).nearest(centers, n_near)[0] if is_cheap_to_list(data, lists) else lists[:, :n_near]
         partners, costs = cheapest_unions(model, counts, sums, near)
     one, other, cut = best_jumps(gains, partners, costs)
     if not len(one):
@@ -162,6 +159,11 @@ def jump(
     gain = float((gains[cut] - costs[one]).sum())
     logger.info("jumps moved %d center(s) to clusters that were split: J falls by %.6g", len(one), gain)
     return JumpResult(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
+
+
+def is_cheap_to_list(data: Data, lists: NDArray[np.int32]) -> bool:
+    """Return whether all C² distances of centers are no more than those of an E-step along the lists (C, G)."""
+    return len(lists) ** 2 <= data.n_weighted * lists.shape[1]
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:

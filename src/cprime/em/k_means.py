@@ -19,7 +19,7 @@ from cprime._utils.values import replace
 from cprime.em.certificate import Loss
 from cprime.em.expectation import ReassignmentSums, Totals
 from cprime.em.hard import HardEStep, Lazy, SumByComponent, relocate_empty
-from cprime.em.jumps import jump
+from cprime.em.jumps import is_cheap_to_list, jump
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
@@ -265,7 +265,10 @@ class JumpStep:
         if len(jumped.one):
             progress = replace(progress, last=J, counts=jumped.counts, sums=None, few=False)
             model = jumped.model.with_variance(J / self.weight)
-        known = search.jumped(known, jumped.one, jumped.cut, jumped.n_relabelled / data.n_weighted)
+        # A neighbor of a moved center may be in none of the lists that `jumped` changes, so all lists are made anew.
+        stale = len(jumped.one) > 0 and is_cheap_to_list(data, lists)
+        share = 1.0 if stale else jumped.n_relabelled / data.n_weighted
+        known = search.jumped(known, jumped.one, jumped.cut, share)
         if self.goes_on or gain > _EXCHANGE_TOL * stage.settings.tol:
             return step._replace(model=model, stage=replace(stage, progress=progress, gain=gain)), known
         return step._replace(model=model, stage=Lloyd(stage.settings, progress)), known

@@ -288,11 +288,15 @@ def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
 def put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
     """Insert component ids[i] at the front of the neighbor list lists[rows[i]] and remove the last entry, in place.
 
-    A list is not changed if it already contains this component, or if it is the component's own list.
+    A list is not changed if it already contains this component, or if it is the component's own list. If a row occurs
+    several times, its components are inserted one after the other.
     """
-    new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
-    rows, first = np.unique(rows[new], return_index=True)
-    lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
+    while len(rows):
+        _, first = np.unique(rows, return_index=True)
+        there, one = rows[first], ids[first]
+        new = (lists[there] != one[:, np.newaxis]).all(axis=1) & (there != one)
+        lists[there[new]] = np.column_stack([one[new], lists[there[new], :-1]])
+        rows, ids = np.delete(rows, first), np.delete(ids, first)
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from em_data import KEY, C, D, block, kept, model, points, squares
+from em_data import KEY, C, D, block, model, points, squares
 
 from cprime.em import (
     EM,
@@ -28,7 +28,6 @@ from cprime.em import (
 from cprime.em.hard import Lazy
 from cprime.em.k_means import Progress, ReassignmentSums
 from cprime.execution import local
-from cprime.execution.block import ActiveSet
 from cprime.model import Diag, Scatter, TiedSpherical
 from cprime.search import Full, SearchStats
 
@@ -145,8 +144,7 @@ def test_what_a_pass_of_k_means_is():
     assert proposed(lazy).look == Lazy(LOOK, 0.25)
     assert lazy.final(model(), model().components(), LOOK, KEY).look is LOOK
     assert proposed(Final(lazy, End.MAX_ITER)).look is LOOK
-    found = ActiveSet(np.zeros((2, 1), np.int32))
-    assert lazy.certified(model(), found) == (found, None)
+    assert lazy.loss(model()).scale is None
 
 
 @pytest.mark.parametrize(("n_moved", "few"), [(15, True), (16, False)])
@@ -379,15 +377,10 @@ def test_what_a_pass_of_a_mixture_is():
     assert proposed(em(assignment="hard")).assignment == hard_assignment
 
 
-def test_what_counts_of_kept_sets():
-    found = kept(points(), model().centers, 3)
-    for name in ("soft", "posterior"):
-        assert em(3, assignment=name).certified(model(), found) == (found, model().scale)
-    best, scale = em(3, assignment="hard").certified(model(), found)
-    np.testing.assert_array_equal(best.ids, found.ids[:, :1])
-    np.testing.assert_array_equal(best.costs, found.costs[:, :1])
-    assert scale == model().scale
-    assert em(3, assignment="hard").certified(model(), ActiveSet(found.ids))[0].costs is None
+def test_the_loss_of_a_mixture_is_in_f_of_the_components_that_the_assignment_uses():
+    for name in ("soft", "posterior", "hard"):
+        loss = em(3, assignment=name).loss(model())
+        assert (loss.scale, loss.only_best) == (model().scale, name == "hard")
 
 
 def test_what_a_search_learns_of_a_pass():

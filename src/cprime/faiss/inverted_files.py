@@ -81,20 +81,20 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
         raise TypeError(
             f"index must be a faiss.IndexIVF…, or one in an IndexIDMap or IndexPreTransform, got {index!r}."
         )
-    index = faiss.downcast_index(index)
-    if ord(index.quantizer_trains_alone) == _QUANTIZER_ALONE:
+    ivf = faiss.downcast_index(index)  # not the owner of its memory, which is `index`
+    if ord(ivf.quantizer_trains_alone) == _QUANTIZER_ALONE:
         raise ValueError(
-            f"index has a quantizer that is no clustering, {type(faiss.downcast_index(index.quantizer)).__name__}: "
+            f"index has a quantizer that is no clustering, {type(faiss.downcast_index(ivf.quantizer)).__name__}: "
             "index.train trains it."
         )
-    check_empty(index)
-    X = checked(X, index.d)
-    if len(X) < index.nlist:
-        raise ValueError(f"X must have at least nlist={index.nlist} rows, got {len(X)}.")
-    estimator = fitted(index.cp, index.nlist, X, checked_weights(weights, len(X)), kmeans, start="random")
-    _set_centers(index.quantizer, estimator.cluster_centers_)
-    _train_encoder(index, X, estimator, {name: kmeans[name] for name in ("n_threads",) if name in kmeans})
-    index.is_trained = True
+    check_empty(ivf)
+    X = checked(X, ivf.d)
+    if len(X) < ivf.nlist:
+        raise ValueError(f"X must have at least nlist={ivf.nlist} rows, got {len(X)}.")
+    estimator = fitted(ivf.cp, ivf.nlist, X, checked_weights(weights, len(X)), kmeans, start="random")
+    _set_centers(ivf.quantizer, estimator.cluster_centers_)
+    _train_encoder(ivf, X, estimator, {name: kmeans[name] for name in ("n_threads",) if name in kmeans})
+    ivf.is_trained = True
     return estimator
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -63,6 +64,24 @@ def test_errors_are_one_line_on_stderr(loaded, tmp_path):
     assert result.stderr == f"error: {tmp_path / 'absent.npy'} does not exist\n"
     assert loaded("fit").returncode == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_commands_that_fail_end_with_their_own_status(loaded, write, tmp_path):
+    rows = "".join(f"{n},0.5\n" for n in range(2000))
+    (tmp_path / "text.csv").write_text(f"a,b\n{rows}1,x\n")
+    (tmp_path / "ragged.csv").write_text(f"a,b\n{rows}1,2,3\n")
+    (tmp_path / "text.jsonl").write_text('{"a": 1}\n' * 2000 + '{"a": "x"}\n')
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    failing = [
+        *((tmp_path / name, 2) for name in ("text.csv", "ragged.csv", "text.jsonl", "broken.parquet")),
+        *((write(f"x.{kind}", np.eye(2)), 3) for kind in ("csv", "parquet", "npy")),
+    ]
+    statuses = Counter()
+    for number in range(500):
+        path, k = failing[number % len(failing)]
+        statuses[loaded("fit", path, "-k", k, "-o", tmp_path / "m.safetensors").returncode] += 1
+    assert statuses == {1: 500}
 
 
 @pytest.mark.long

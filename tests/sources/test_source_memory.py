@@ -1,11 +1,14 @@
-"""A pass over a folder needs memory only for the requested blocks, not for the whole folder."""
+"""Memory of passes: a pass over a folder needs only that of the requested blocks; parsers read memory of Arrow."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from cprime.sources import open_data
 
 STATM = Path("/proc/self/statm")
 SCRIPT = """
@@ -50,3 +53,26 @@ def test_resident_memory_stays_flat(format, tmp_path):
     stored, grown = map(float, ran.stdout.split())
     assert stored > 290
     assert grown < 150
+
+
+@pytest.mark.parametrize(("format", "parser"), [("csv", "read_csv"), ("jsonl", "read_json")])
+def test_text_is_parsed_in_memory_that_arrow_can_free_alone(format, parser, tmp_path, monkeypatch):
+    """A thread of Arrow that frees memory of Python while the interpreter ends would abort the process."""
+    module = pytest.importorskip(f"pyarrow.{'csv' if format == 'csv' else 'json'}")
+    lines = ["a,b", *["0.5,0.25"] * 5000] if format == "csv" else ['{"a": 0.5, "b": 0.25}'] * 5000
+    (tmp_path / f"x.{format}").write_text("".join(f"{line}\n" for line in lines))
+    parse, kept = getattr(module, parser), []
+
+    def keep(stream, *options):
+        kept.append(stream)
+        return parse(stream, *options)
+
+    monkeypatch.setattr(module, parser, keep)
+    open_data(tmp_path / f"x.{format}").select(["a", "b"]).read(0, 5000)
+    n_bytes = sum(stream.size() for stream in kept)
+    total = pytest.importorskip("pyarrow").total_allocated_bytes
+    allocated = total()
+    kept.clear()
+    gc.collect()
+    assert n_bytes > 0
+    assert allocated - total() >= n_bytes

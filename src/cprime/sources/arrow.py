@@ -203,12 +203,13 @@ class IpcSource(ArrowSource):
     _format = "file of Arrow's format"
 
     def __init__(self, path: str | Path, vector: bool = False) -> None:
-        pa = require("pyarrow.ipc", str(path))
+        pa = require("pyarrow", str(path))
+        ipc = require("pyarrow.ipc", str(path))
         stamp = Stamp.from_path(path)
-        with reading(str(path), self._format), open(path, "rb") as opened:
-            file = pa.open_file(opened)
+        with reading(str(path), self._format), pa.OSFile(str(path)) as opened:
+            file = ipc.open_file(opened)
             schema = file.schema
-            lengths = pa.open_file(opened, options=pa.IpcReadOptions(included_fields=[0])) if len(schema) else file
+            lengths = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0])) if len(schema) else file
             counts = [lengths.get_batch(b).num_rows for b in range(file.num_record_batches)]
         super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
         self._index = index_columns(schema, self.name)
@@ -238,6 +239,17 @@ def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
         written = [] if encoded is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
         categories |= {field.name: str(field.type) for field in written if pa.types.is_dictionary(field.type)}
     return [categories.get(field.name) or kind_of_type(field.type) for field in schema]
+
+
+def arrow_buffer(content: bytes) -> Any:
+    """Copy bytes into a buffer of Arrow's own memory, which its threads can free without the interpreter.
+
+    Arrow's threads may hold what they parse after the parser has returned. If they free memory of Python while the
+    interpreter ends, Python ends the thread, and the process aborts.
+    """
+    buffer = require("pyarrow", "a text file").allocate_buffer(len(content))
+    memoryview(buffer).cast("B")[:] = content
+    return buffer
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from cprime._utils.messages import require
-from cprime.sources.arrow import reading
+from cprime.sources.arrow import arrow_buffer, reading
 from cprime.sources.columns import has_numbers
 from cprime.sources.header import is_header
-from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, short
+from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines, is_number, short
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -26,6 +26,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50
 # Number of lines that are compared with the first line to decide whether it is a header.
 _COMPARED = 1000
+_HAS_NO_ROWS = re.compile(rb"[^\n]*+\s*\Z")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
@@ -52,14 +53,15 @@ class CsvSource(LinesSource):
             found = csv.open_csv(path, parse_options=self._parsing()).schema.names
         self._header = self._has_header(path, found, lines) if header is None else header
         names = _named(found) if self._header else [str(j) for j in range(len(found))]
+        content = arrow_buffer(lines)
         with reading(str(path), self._format):
-            table = self._read(lines, self._header, names, None)
+            table = self._read(content, self._header, names, None)
         text = [column.name for column in table.schema if not has_numbers(column.type)]
         super().__init__(path, [TEXT if name in text else np.dtype(np.float64) for name in names], names, {})
         if self._header:
             n_index = next((j for j, name in enumerate(found) if name), len(found))
             self._index = frozenset(names[:n_index])
-        examples = self._text_of(lines, 0, text) if text else []
+        examples = self._text_of(content, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
         # Columns that Arrow reads as text, although all of their values are numbers.
         spurious = [name for name in text if name not in self._examples]
@@ -97,7 +99,7 @@ class CsvSource(LinesSource):
             _log.info("%s: the first line has the names of its columns, %s", path, short(shown))
         return found
 
-    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
+    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
         import pyarrow as pa
 
         kind = pa.string() if text else pa.float64()
@@ -109,9 +111,10 @@ class CsvSource(LinesSource):
                 raise
             return self._with_booleans(self._read(content, header, self._names or (), names))
 
-    def _read(self, content: bytes, header: bool, names: Sequence[str], wanted: Any) -> Any:
+    def _read(self, content: Any, header: bool, names: Sequence[str], wanted: Any) -> Any:
         """Parse lines to an Arrow table of the wanted columns.
 
+        content: Arrow buffer of the lines    header: whether the first of them has column names
         wanted: dictionary from column names to types; or column names, or None for all columns, to detect the types
         """
         import pyarrow as pa
@@ -120,7 +123,7 @@ class CsvSource(LinesSource):
         options: dict[str, Any] = {} if wanted is None else {"include_columns": list(wanted)}
         if isinstance(wanted, dict):
             options["column_types"] = wanted
-        if not content.strip() or (header and not content.partition(b"\n")[2].strip()):
+        if IS_BLANK.match(content) or (header and _HAS_NO_ROWS.match(content)):
             kinds = wanted if isinstance(wanted, dict) else dict.fromkeys(names, pa.float64())
             return pa.schema(kinds).empty_table()
         return csv.read_csv(

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from cprime._utils.messages import require
-from cprime.sources.arrow import reading
+from cprime.sources.arrow import arrow_buffer, reading
 from cprime.sources.columns import has_numbers
 from cprime.sources.kinds import Kind, Lists
-from cprime.sources.lines import TEXT, LinesSource, first_lines
+from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines
 
 
 class JsonSource(LinesSource):
@@ -20,9 +20,9 @@ class JsonSource(LinesSource):
 
     def __init__(self, path: str | Path, vector: bool = False) -> None:
         require("pyarrow.json", str(path))
-        lines = first_lines(path)
+        content = arrow_buffer(first_lines(path))
         with reading(str(path), self._format):
-            table = _read(lines, None)
+            table = _read(content, None)
         kinds = [_kind(column.type) for column in table.schema]
         examples = {}
         for column in table.schema:
@@ -31,7 +31,7 @@ class JsonSource(LinesSource):
             examples[column.name] = (row, str(values[row]))
         super().__init__(path, kinds, table.column_names, examples)
 
-    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
+    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
         import pyarrow as pa
 
         table = _read(content, list(names))
@@ -45,14 +45,17 @@ class JsonSource(LinesSource):
         return pa.table(columns, names=list(names))
 
 
-def _read(content: bytes, names: list[str] | None) -> Any:
-    """Parse lines of JSON to an Arrow table with detected types. names: keys to read, or None for all"""
+def _read(content: Any, names: list[str] | None) -> Any:
+    """Parse lines of JSON to an Arrow table with detected types.
+
+    content: Arrow buffer of the lines    names: keys to read, or None for all
+    """
     import pyarrow as pa
     from pyarrow import json
 
-    if not content.strip():
+    if IS_BLANK.match(content):
         return pa.table({name: pa.array([], pa.float64()) for name in names or ()})
-    table = json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, len(content))))
+    table = json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, content.size)))
     return table if names is None else table.select([name for name in names if name in table.column_names])
 
 

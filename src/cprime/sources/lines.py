@@ -1,5 +1,6 @@
 """Base of sources of text files with one row per line, read in pieces of whole lines. No value has a line break."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
 
 PIECE_BYTES = 8 * 2**20
 SAMPLE_BYTES = 2**20
+IS_BLANK = re.compile(rb"\s*\Z")
 TEXT = "text"  # stored type (`Kind`) of a column that is not numeric
 
 
@@ -34,10 +36,10 @@ class LinesSource(ArrowSource):
         self._bytes: list[tuple[int, int]] = []  # begin and end [bytes] of each piece of the file
 
     @abstractmethod
-    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
+    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
         """Return an Arrow table of the columns `names`, parsed from lines of a piece of the file.
 
-        content: bytes of the lines    piece: its number    text: whether columns are text, not numbers
+        content: Arrow buffer of the lines    piece: its number    text: whether columns are text, not numbers
         """
 
     def _count(self) -> None:
@@ -70,7 +72,7 @@ class LinesSource(ArrowSource):
         text = self._as_text
         begin, end = self._bytes[piece]
         file.seek(begin)
-        content = file.read(end - begin)
+        content = file.read_buffer(end - begin)
         try:
             return self._parse(content, piece, names, text)
         except pa.ArrowInvalid:
@@ -79,7 +81,7 @@ class LinesSource(ArrowSource):
                 raise
             raise ValueError(self._no_number(found)) from None
 
-    def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
+    def _text_of(self, content: Any, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
         """Return (column, row, value) of the first value that is not a number, for each column with such a value."""
         table = self._parse(content, piece, names, True)
         found = []

@@ -7,13 +7,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import cprime as package
+from cprime.callbacks import ProgressBar
 
 
 def run(*args, module="cprime"):
@@ -105,38 +105,33 @@ def test_duplicate_points_are_warned_of_once(loaded, count, write, tmp_path):
     assert result.stderr.count("warning: ") == count - 1
 
 
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("keep", [True, False])
-def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_path):
-    source = write("x.npy", np.random.default_rng(0).normal(size=(40_000, 16)).astype(np.float32))
-    options = [
-        "--search",
-        "full",
-        "--tol",
-        "0",
-        "--checkpoint",
-        tmp_path / "run",
-        *(["--keep-partial"] if keep else []),
-    ]
-    command = ["fit", source, "-k", "200", "-q", "-o", tmp_path / "m.safetensors", *options]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cprime", *map(str, command)],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it in its jobs
-    )
-    while not list(tmp_path.glob("run/state-*/head.safetensors")) and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+def test_a_signal_keeps_the_model_so_far_where_that_is_asked_for(keep, number, cprime, monkeypatch, write, tmp_path):
+    def interrupt(self, row):
+        if row["iteration"] == 3:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(ProgressBar, "on_iteration", interrupt)
+    monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))  # a state is written after every pass
+    source = write("x.npy", np.random.default_rng(0).standard_normal((600, 2)))
+    options = ("--search", "full", "--tol", 0, "--max-iter", 8, "--checkpoint", tmp_path / "run")
+    command = ("fit", source, "-k", 30, *options, "-q", "--json", "-o", tmp_path / "m.safetensors")
+    before = signal.getsignal(number)
+    outcome = cprime(*command, *(["--keep-partial"] if keep else []))
+    assert outcome.code == 128 + number
+    assert signal.getsignal(number) == before
     if keep:
-        assert process.returncode == 0
-        assert "interrupted: the model is that of the" in said
+        assert outcome.json["interrupted"]
+        assert outcome.err == "interrupted: the model is that of the 3 iterations so far; it has not converged\n"
         model = package.load(tmp_path / "m.safetensors")
         assert not model.converged_
-        assert model.labels_.shape == (40_000,)
+        assert model.labels_.shape == (600,)
     else:
-        assert process.returncode == 130
-        assert said.startswith("interrupted")
+        assert outcome.out == ""
+        assert outcome.err.startswith("interrupted: cprime resume ")
         assert not (tmp_path / "m.safetensors").exists()
+        assert list(tmp_path.glob("run/state-*"))
+    monkeypatch.undo()
+    if not keep:
+        assert cprime("resume", tmp_path / "run", "-q", "--json").json["n_iter"] == 8

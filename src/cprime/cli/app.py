@@ -53,7 +53,7 @@ def app() -> None:
 )
 @opt.spill
 @opt.max_memory
-@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C, write the current model.")
+@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C or SIGTERM, write the current model.")
 @option("--bounds", panel="Output", is_flag=True, help="Also compute the exact log-likelihood, in one more pass.")
 @opt.as_json
 @opt.quiet

@@ -1,12 +1,14 @@
-"""Error handling of commands: one line on stderr for an error or a warning, exit codes, and Ctrl-C."""
+"""Error handling of commands: one line on stderr for an error or a warning, exit codes, Ctrl-C and SIGTERM."""
 
 import functools
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import click
@@ -14,13 +16,17 @@ import click
 F = TypeVar("F", bound=Callable[..., None])
 
 
+class Terminated(KeyboardInterrupt):
+    """Interruption by SIGTERM, which Kubernetes and Slurm send before they end a process."""
+
+
 def one_line_errors(command: F) -> F:
     """Decorate a command: errors that the user can correct end it with ``error: …`` on stderr and exit code 1.
 
     These errors are a missing or unreadable file, wrong data, a missing optional package, too little memory, or a full
     disk. No traceback is printed for them. Ctrl-C also ends the command with one line, ``interrupted`` and the message
-    of the KeyboardInterrupt, and exit code 130. If the pipe that reads the output is closed, the command ends silently
-    with exit code 1.
+    of the KeyboardInterrupt, and exit code 130. SIGTERM does the same with exit code 143. If the pipe that reads the
+    output is closed, the command ends silently with exit code 1.
 
     Any other exception is a defect of the program and keeps its traceback.
     """
@@ -38,7 +44,8 @@ def one_line_errors(command: F) -> F:
             sources.addHandler(notes)
             sources.setLevel(logging.INFO)
             try:
-                command(*args, **kwargs)
+                with _interrupted_by_sigterm():
+                    command(*args, **kwargs)
                 sys.stdout.flush()
             except BrokenPipeError as error:
                 _forget_output()
@@ -46,7 +53,7 @@ def one_line_errors(command: F) -> F:
             except KeyboardInterrupt as stop:
                 sys.stderr.write(f"interrupted{f': {stop}' if str(stop) else ''}\n")
                 sys.stderr.flush()
-                raise click.exceptions.Exit(130) from stop
+                raise click.exceptions.Exit(exit_code(stop)) from stop
             except (ValueError, OSError, ImportError, MemoryError) as error:
                 _forget_output()
                 say("error", describe(error))
@@ -57,6 +64,28 @@ def one_line_errors(command: F) -> F:
                 logger.removeHandler(handler)
 
     return run  # type: ignore[return-value]
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Context manager in which SIGTERM raises `Terminated`; without effect in other threads than the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Return the exit code of a command that Ctrl-C (130) or SIGTERM (143) has interrupted, as in a shell."""
+    return 128 + (signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
 
 
 def _forget_output() -> None:

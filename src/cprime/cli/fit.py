@@ -3,7 +3,7 @@
 import shlex
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +15,7 @@ from rich.console import Console
 
 from cprime import GaussianMixture, KMeans, StudentTMixture, load
 from cprime.callbacks import ProgressBar
-from cprime.cli.errors import say
+from cprime.cli.errors import Terminated, exit_code, say
 from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted, opened, say_chunks
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
@@ -86,7 +86,9 @@ def fit(
         raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
     _set_start(estimator, options.init, source)
     seconds = {"read": perf_counter() - start}
-    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, keep_partial=keep_partial)
+    stop = Stop() if keep_partial else None
+    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, stop=stop)
+    figures["interrupted"] = stop is not None and stop.cause is not None
     seconds |= figures["seconds"]
     if bounds:
         start = perf_counter()
@@ -94,6 +96,8 @@ def fit(
         seconds["bounds"] = perf_counter() - start
     estimator.save(output)
     print_summary(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
+    if stop is not None and stop.cause is not None:
+        raise click.exceptions.Exit(exit_code(stop.cause))
 
 
 def fitted(
@@ -104,15 +108,15 @@ def fitted(
     output: Path,
     *,
     quiet: bool,
-    keep_partial: bool = False,
+    stop: "Stop | None" = None,
 ) -> dict[str, Any]:
     """Fit the estimator to X with a progress bar, and return the figures of the summary by name.
 
     For a source, the number and size of its chunks are printed before the fit and included in the figures. If a fit
-    with a checkpoint is interrupted by Ctrl-C, the error message has the command to resume it.
+    with a checkpoint is interrupted by Ctrl-C or SIGTERM, the error message has the command to resume it.
 
     X: a source or an array in memory    checkpoint: its folder, or None    output: path of the model file
-    keep_partial: whether Ctrl-C ends the fit normally, with the model of the last complete iteration
+    stop: object that lets Ctrl-C and SIGTERM end the fit normally, with the model of the last complete iteration
     """
     is_source = is_source_like(X)
     if is_source and not quiet:
@@ -121,47 +125,43 @@ def fitted(
     bar = ProgressBar("k-means" if hasattr(estimator, "n_clusters") else "mixture", len(X), transient=True, quiet=quiet)
     try:
         data = X.watched(bar.rows) if is_source else X
-        with _stopping(keep_partial) as stop, hinted():
-            estimator.set_params(callbacks=[bar, stop]).fit(data, sample_weight=sample_weight)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_how_to_go_on(checkpoint, output)) from None
+        with stop.listening() if stop else nullcontext(), hinted():
+            estimator.set_params(callbacks=[bar, stop] if stop else bar).fit(data, sample_weight=sample_weight)
+    except KeyboardInterrupt as interrupt:
+        raise type(interrupt)(_how_to_go_on(checkpoint, output)) from None
     estimator.set_params(callbacks=None)
-    if stop.asked:
+    if stop and stop.cause:
         say("interrupted", f"the model is that of the {estimator.n_iter_} iterations so far; it has not converged")
     figures = {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
     return figures | chunk_figures(X) if is_source else figures
 
 
-class _Stop:
-    """Callback that ends a fit after the current iteration once its attribute `asked` is true."""
+class Stop:
+    """Callback that ends a fit after the current iteration once Ctrl-C or SIGTERM has been received.
 
-    asked = False
+    cause: the exception that the signal stands for; None before a signal
+    """
+
+    cause: KeyboardInterrupt | None = None
 
     def __call__(self, row: Mapping[str, Any], estimator: Any) -> bool:
-        return self.asked
+        return self.cause is not None
 
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Context manager in which the first signal sets `cause`, and a second one raises an exception."""
 
-@contextmanager
-def _stopping(wanted: bool) -> Iterator[_Stop]:
-    """Yield a callback for a fit; if `wanted`, it ends the fit after the first Ctrl-C, and a second Ctrl-C interrupts.
+        def receive(number: int, frame: Any) -> None:
+            again, self.cause = self.cause, Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+            if again is not None:
+                raise self.cause
 
-    Without `wanted`, Ctrl-C has its usual effect.
-    """
-    stop = _Stop()
-    if not wanted:
-        yield stop
-        return
-
-    def ask(number: int, frame: Any) -> None:
-        if stop.asked:
-            raise KeyboardInterrupt
-        stop.asked = True
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
+        before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:

@@ -23,7 +23,8 @@ void accumulate_of(const Points<T> &x, const std::int32_t *kept, std::size_t n, 
     if (!subset && sum_in_tables(TableSumsTask<T>{x, nullptr, kept, q, weight, H, C}, out, n_threads))
         return;
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group_shares(kept, n, H, C, q, weight, subset, n_threads, entries);
+    const std::vector<std::size_t> begin =
+        group_shares(kept, n, H, C, q, weight, subset, LEAST_SHARE<T>, n_threads, entries);
     const AccumulateTask<T> task{x, subset, entries.data(), q, weight, H, entries.size()};
     constexpr std::size_t SEGMENT = 8192;
     sum_segments(segments(begin, SEGMENT), out, 1, n_threads, [&](const Segment &segment, Part, const Sums &to) {

@@ -62,25 +62,27 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
 }
 
 std::vector<std::size_t> group_shares(const std::int32_t *kept, std::size_t n, std::size_t H, std::size_t n_components,
-                                      const double *q, const double *weight, const std::int64_t *rows, int n_threads,
-                                      std::vector<std::int64_t> &entries) {
+                                      const double *q, const double *weight, const std::int64_t *rows,
+                                      double negligible, int n_threads, std::vector<std::int64_t> &entries) {
     if (!q)
         return group(kept, n * H, n_components, n_threads, entries);
     const auto size = [&](std::size_t e) {
         return std::abs(q[e]) * (weight ? weight[rows ? rows[e / H] : static_cast<std::int64_t>(e / H)] : 1.0);
     };
     const Chunks chunks(n * H);
-    std::vector<std::vector<double>> largest(chunks.n, std::vector<double>(n_components));
-    chunks.for_each(n_threads, [&](std::size_t i, std::size_t e) {
-        if (static_cast<std::uint32_t>(kept[e]) < n_components)
-            largest[i][kept[e]] = std::max(largest[i][kept[e]], size(e));
-    });
-    std::vector<double> negligible(n_components);
-    for (std::size_t c = 0; c < n_components; ++c)
-        for (const auto &chunk : largest)
-            negligible[c] = std::max(negligible[c], 0x1p-80 * chunk[c]);
+    std::vector<double> limit(n_components);
+    if (negligible > 0) {
+        std::vector<std::vector<double>> largest(chunks.n, std::vector<double>(n_components));
+        chunks.for_each(n_threads, [&](std::size_t i, std::size_t e) {
+            if (static_cast<std::uint32_t>(kept[e]) < n_components)
+                largest[i][kept[e]] = std::max(largest[i][kept[e]], size(e));
+        });
+        for (std::size_t c = 0; c < n_components; ++c)
+            for (const auto &chunk : largest)
+                limit[c] = std::max(limit[c], negligible * chunk[c]);
+    }
     return group_some(kept, chunks, n_components, n_threads, entries,
-                      [&](std::size_t e) { return !(size(e) <= negligible[kept[e]]); });
+                      [&](std::size_t e) { return !(size(e) <= limit[kept[e]]); });
 }
 
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,18 @@ constexpr const char *OUTSIDE = "kept has a component outside [0, n_components)"
 std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
                                std::vector<std::int64_t> &entries);
 
-// The same for entries with responsibilities q (n, H), without those that add nothing to sums over the points of their
-// component: those whose |q| times the weight of the point is at most 2^-80 of the largest of the component. q is null
-// for ones; weight and rows, the index of each point in `weight`, may be null.
+// Share of the largest weight of a component's points up to which points cannot change its parameters, whatever their
+// values. Numbers in single precision differ by less than 2^129, so 2^48 such points change means by less than 2^-303,
+// and variances by less than 2^-174, which is a rounding error in double precision of the least variance of a model in
+// single precision, 2^-120. In double precision, squares of differences have no such limit.
+template <class T> constexpr double LEAST_SHARE = std::is_same_v<T, float> ? 0x1p-480 : 0;
+
+// The same for entries with responsibilities q (n, H), without those that add nothing to the sums over the points of
+// their component: those whose |q| times the weight of the point is 0, or at most the share `negligible` of the largest
+// of the component. q is null for ones; weight and rows, the index of each point in `weight`, may be null.
 std::vector<std::size_t> group_shares(const std::int32_t *kept, std::size_t n, std::size_t H, std::size_t n_components,
-                                      const double *q, const double *weight, const std::int64_t *rows, int n_threads,
-                                      std::vector<std::int64_t> &entries);
+                                      const double *q, const double *weight, const std::int64_t *rows,
+                                      double negligible, int n_threads, std::vector<std::int64_t> &entries);
 
 // Group the rows of `kept` (n, width) by the component in their first column.
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,

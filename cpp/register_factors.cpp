@@ -90,8 +90,9 @@ void factor_moments(AnyRows<T> X, Matrix<T> means, std::optional<Table<double>> 
     require(second.shape(0) == C && second.shape(1) == H * D, "second");
     const KernelCall call;
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group_shares(kept.data(), x.n, width, C, data_or_null(responsibilities),
-                                                        data_or_null(sample_weight), nullptr, n_threads, entries);
+    const std::vector<std::size_t> begin =
+        group_shares(kept.data(), x.n, width, C, data_or_null(responsibilities), data_or_null(sample_weight), nullptr,
+                     LEAST_SHARE<T>, n_threads, entries);
     const FactorMomentsTask<T> task{x,
                                     factors,
                                     entries.data(),

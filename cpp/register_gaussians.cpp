@@ -203,7 +203,8 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
     if (H > 1 && !full && sum_in_tables(tables, out, n_threads))
         return;
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group_shares(kept.data(), x.n, H, C, q, weight, nullptr, n_threads, entries);
+    const std::vector<std::size_t> begin =
+        group_shares(kept.data(), x.n, H, C, q, weight, nullptr, LEAST_SHARE<T>, n_threads, entries);
     const MomentsTask<T> task{x, m, full, entries.data(), q, weight, static_cast<int>(H)};
     sum_segments(segments(begin, length), out, parts_of(D, full), n_threads,
                  [&](const Segment &s, Part part, const Sums &to) {

@@ -142,7 +142,7 @@ void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> first =
         group_shares(kept.data(), n, H, C, data_or_null(responsibilities), data_or_null(sample_weight),
-                     data_or_null(subset), n_threads, entries);
+                     data_or_null(subset), LEAST_SHARE<T>, n_threads, entries);
     const SparseAccumulateTask<T> task{{{},
                                         data_or_null(subset),
                                         entries.data(),

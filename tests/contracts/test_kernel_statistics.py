@@ -4,6 +4,14 @@ import numpy as np
 import pytest
 from kernel_calls import native, reference
 from kernel_data import DTYPES, clustered, same_bits, weights
+from scipy.sparse import csr_array
+
+from cprime.kernels import SparseRows
+
+
+def sparse(kernels, X):
+    """Return the rows as sparse ones for the compiled kernels, unchanged for their reference."""
+    return SparseRows.from_scipy(csr_array(X)) if kernels is native else X
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):
@@ -103,3 +111,30 @@ def test_along_equals_the_reference(dtype):
         scale = np.linalg.norm(X - centers[labels], axis=1) * np.linalg.norm(directions[labels], axis=1)
         error = np.abs(native.along(X, centers, directions, labels) - expected)
         assert (error <= 4 * np.finfo(dtype).eps * scale).all()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda k, X, *given, n: k.accumulate(X, *given, n_components=n), id="sums"),
+        pytest.param(lambda k, X, *given, n: k.accumulate(sparse(k, X), *given, n_components=n), id="sparse"),
+        pytest.param(lambda k, X, *given, n: k.moments(X, np.zeros((n, 3), X.dtype), *given, full=False), id="diag"),
+        pytest.param(lambda k, X, *given, n: k.moments(X, np.zeros((n, 3), X.dtype), *given, full=True), id="full"),
+        pytest.param(
+            lambda k, X, *given, n: k.factor_moments(
+                X, np.zeros((n, 3), X.dtype), None, np.ones((1, 2, 3), X.dtype), None, *given
+            ),
+            id="factors",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("exponent", "dtype"), [(40, np.float32), (40, np.float64), (80, np.float64)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_far_points_count_whatever_their_responsibility(power, exponent, dtype, call):
+    """A responsibility of 2⁻⁸⁰ of a point at 2⁴⁰ adds as much to second moments as a responsibility of 1 at 1."""
+    X = np.random.default_rng(0).integers(1, 8, size=(20, 3)).astype(dtype)
+    X[10:] *= dtype(2.0**exponent)
+    q = np.where(np.arange(20) < 10, 1.0, 2.0 ** (-power * exponent))
+    given = np.tile(np.array([3, 90], dtype=np.int32), (20, 1)), np.column_stack([q, 1 - q]), None
+    for found, expected in zip(call(native, X, *given, n=100), call(reference, X, *given, n=100), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

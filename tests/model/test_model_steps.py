@@ -1,5 +1,7 @@
 """E-steps and M-steps of every family agree with sums over points that are written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from model_data import CENTERS, NAMES, C, D, known, points, weights_of
@@ -97,6 +99,34 @@ def test_a_component_without_points_keeps_its_mean(name):
     else:
         np.testing.assert_allclose(new.covariances, covariances, rtol=1e-9)
     assert new.weights[1] == 0
+
+
+@pytest.mark.parametrize(("exponent", "power"), [(40, 1), (40, 2), (80, 1), (80, 2)])
+@families
+def test_far_points_count_whatever_their_responsibility(name, exponent, power):
+    """A responsibility of 2⁻⁸⁰ of a point at 2⁴⁰ adds as much to second moments as a responsibility of 1 at 1."""
+    near, far = points(10), 2.0**exponent * np.random.default_rng(3).random((5, D))
+    X, model = np.vstack([near, far]), known(name, True).model
+    centers = CENTERS.copy()
+    centers[2] = far.mean(axis=0)
+    model = replace(model, centers=centers)
+    kept = np.tile(np.array([1, 2], dtype=np.int32), (len(X), 1))
+    q = np.where(np.arange(len(X)) < 10, 1.0, 2.0 ** (-power * exponent))
+    shares = np.column_stack([q, 1 - q])
+    cost = (shares * np.square(X[:, np.newaxis] - centers[kept[0]]).sum(axis=2)).sum()
+    if name == "tied_spherical":
+        cost += (shares * np.square(model._handicap[[1, 2]])).sum()
+    block = Block(as_rows(X))
+    new = model.maximise(model.summarise(block, Responsibilities(kept, shares, cost)), prior_of(model, block))
+    every = np.zeros((len(X), C))
+    every[:, 1:3] = shares
+    every[:, [0, 3]] = 1e-300
+    means, covariances = mean_covariances(name, X, every, np.ones(len(X)))
+    np.testing.assert_allclose(new.centers[1], means[1], rtol=1e-9)
+    if name in ("tied", "tied_spherical"):
+        np.testing.assert_allclose(new.covariances, covariances, rtol=1e-9)
+    else:
+        np.testing.assert_allclose(new.covariances[1], covariances[1], rtol=1e-9)
 
 
 def test_means_of_sums_are_the_old_ones_where_nothing_is():

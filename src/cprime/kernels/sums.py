@@ -19,8 +19,8 @@ _SMALL, _SOME_ROWS = 2.0**-30, 64
 # squared, because their squares would underflow.
 _MOST_UNIT = 126
 
-# Coordinates of means below this share of the largest in their column are set to 0. At such a ratio, the squares of
-# both hardly fit into the range of normal numbers of the dtype.
+# Subnormal coordinates of means are set to 0 below this share of the largest in their column. At such a ratio, the
+# squares of both hardly fit into the range of normal numbers of the dtype.
 _NEGLIGIBLE = {np.dtype(np.float32): np.float32(2.0**-62), np.dtype(np.float64): np.float64(2.0**-510)}
 
 
@@ -262,14 +262,14 @@ def means_twin(
 
 
 def without_negligible(centers: Floats) -> Floats:
-    """Return centers (C, D) in which coordinates below 2⁻⁶² of the largest of their column are set to 0.
+    """Return centers (C, D) in which subnormal coordinates below 2⁻⁶² of the largest of their column are set to 0.
 
-    For float64 the limit is 2⁻⁵¹⁰. Responsibilities may be as small as the least positive number. So may be the mean of
+    For float64 the share is 2⁻⁵¹⁰. Responsibilities may be as small as the least positive number. So may be the mean of
     a component in a column in which all points near it are 0, such as a pixel at the border of an image. Processors
-    compute slowly with subnormal numbers, and with numbers whose squares are subnormal.
+    compute slowly with subnormal numbers. The change is less than the least normal number of the dtype, so of the data.
     """
     magnitudes = np.abs(centers)
-    least = magnitudes.max(axis=0) * _NEGLIGIBLE[centers.dtype]
+    least = np.minimum(magnitudes.max(axis=0) * _NEGLIGIBLE[centers.dtype], np.finfo(centers.dtype).tiny)
     return np.where(magnitudes < least, centers.dtype.type(0), centers)
 
 

@@ -122,7 +122,7 @@ def lightweight(
     """
     data, w, rng = _checked(X, m, sample_weight, random_state)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = _squares_about_mean(data, w)
+        squares = _squares_about_mean(_in_range(data), w)
         total, spread = w.sum(), w @ squares
     if not np.isfinite([total, spread]).all():
         raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
@@ -193,7 +193,7 @@ def sensitivity(
     check_integer(n_clusters, "n_clusters", 1)
     if n_clusters > len(data):
         raise ValueError(f"n_clusters={n_clusters} must be at most n_samples={len(data)}.")
-    rows = as_rows(data)
+    rows = as_rows(_in_range(data))
     chosen = choose_by_kmeans_plusplus(rows, n_clusters, w, rng, n_local_trials=1)
     cells, squares = (found[:, 0] for found in rows.nearest(rows[chosen].dense()))
     squares = squares.astype(np.float64)
@@ -237,6 +237,18 @@ def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: n
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
     points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
     return Coreset(points, 1 / (m * ratio[indices]), indices)
+
+
+def _in_range(data: NDArray) -> NDArray:
+    """Return the data, multiplied by a power of two in a copy if they are so small that squares might underflow.
+
+    The draws do not depend on this factor, because they depend on ratios of squared distances only.
+    """
+    largest = max(float(data.max()), -float(data.min()))
+    if largest == 0 or largest >= 2.0**-30:
+        return data
+    wide = data.astype(as_rows(data).dtype, copy=False)
+    return np.asarray(np.ldexp(wide, -np.frexp(largest)[1]))
 
 
 def _blocks(X: NDArray) -> Iterator[slice]:

@@ -82,3 +82,14 @@ def test_points_of_weight_zero_and_equal_points():
 def test_bad_input_is_named(given, error, message):
     with pytest.raises(error, match=message):
         sensitivity(points(40), given.pop("m"), given.pop("n_clusters"), **given)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("draw", [lightweight, lambda X, m, **seed: sensitivity(X, m, 5, **seed)])
+def test_a_power_of_two_as_unit_changes_no_draw(draw, dtype):
+    """The squares of these numbers are 0 in their dtype."""
+    X = points(500).astype(dtype)
+    unit = np.ldexp(dtype(1), -100 if dtype == np.float32 else -600)
+    found, expected = draw(X * unit, 100, random_state=0), draw(X, 100, random_state=0)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-12)

@@ -161,16 +161,24 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
     return now * np.exp(np.clip(np.nan_to_num(step, nan=0.0), -1, 1))
 
 
-def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return covariances (C, D, D) from extrapolated Cholesky factors: L plus a share of its change since `before`.
+def covariances_along(
+    now: NDArray[np.float64], before: NDArray[np.float64], lower: NDArray[np.float64], share: float
+) -> NDArray[np.float64]:
+    """Return covariances Σ (C, D, D), extrapolated by a share s of their change Δ since `before`.
 
-    EM with momentum uses them, because they are positive definite.
-    lower, before (C, D, D): new and previous Cholesky factors L. Their diagonals are extrapolated by logarithms.
+    The result is Σ + s Δ + s²/4 Δ Σ⁻¹ Δ = M Σ Mᵀ with M = I + s/2 Δ Σ⁻¹. A permutation of columns, or any other change
+    of coordinates, changes it in the same way as Σ. A covariance is extrapolated only if Σ + s Δ is positive definite.
+    Then the eigenvalues of M exceed ½, so the variance in any direction is at least a quarter of that of Σ.
+    lower (C, D, D): Cholesky factors of `now`    share: s < 1
     """
-    out = lower + share * (lower - before)
-    i = np.arange(lower.shape[-1])
-    out[:, i, i] = scaled_along(lower[:, i, i], before[:, i, i], share)
-    return np.matmul(out, out.transpose(0, 2, 1))
+    change = now - before
+    linear = now + share * change
+    bad = _factors(linear)[1]
+    halves = inverses(lower) @ change
+    halves *= share / 2
+    out = linear + halves.transpose(0, 2, 1) @ halves
+    out[bad] = now[bad]
+    return out
 
 
 def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:

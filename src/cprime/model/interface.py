@@ -175,7 +175,8 @@ class Model(Protocol):
     def extrapolated(self, before: Self, share: float) -> Self:
         """Return the model extrapolated for momentum: its parameters plus a share < 1 of their change since `before`.
 
-        Means are extrapolated linearly; weights and variances by their logarithms.
+        Means are extrapolated linearly; weights and variances by their logarithms; matrices by `covariances_along`.
+        The result does not depend on the order of columns.
         """
         ...
 

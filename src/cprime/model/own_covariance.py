@@ -22,7 +22,7 @@ from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
     checked_precisions,
-    factors_along,
+    covariances_along,
     factors_of_precisions,
     fitted_covariances,
     given_columns,
@@ -307,7 +307,7 @@ class FullCovariance(OwnCovariance):
         return factors, np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        return factors_along(self._lower, before._lower, share)
+        return covariances_along(self.covariances, before.covariances, self._lower, share)
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale

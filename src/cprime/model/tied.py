@@ -31,7 +31,7 @@ from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
     checked_precisions,
-    factors_along,
+    covariances_along,
     factors_of_precisions,
     fitted_covariances,
     given_columns,
@@ -160,7 +160,8 @@ class Whitened(Gaussian):
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         """Return the common covariance Σ, extrapolated by `share` times its change since the model `before`."""
-        along: NDArray[np.float64] = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
+        now, old, lower = (each[np.newaxis] for each in (self.covariances, before.covariances, self._lower))
+        along: NDArray[np.float64] = covariances_along(now, old, lower, share)[0]
         return along
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:

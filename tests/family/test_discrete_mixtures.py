@@ -4,12 +4,15 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from scipy.stats import poisson
 
-from cprime import CategoricalMixture, PoissonMixture, selection
+from cprime import CategoricalMixture, PoissonMixture, load, plots, selection
+from cprime.estimators.fitted import feature_names
 from cprime.report import report_of
 from cprime.search import Full, Graph, Papers
 
@@ -294,3 +297,82 @@ def test_a_report_is_written(kind):
     X = data()
     report = report_of(make(4, random_state=0).fit(X), X)
     assert make.__name__ in report.html
+
+
+def frame(n=300):
+    """Return a table with columns of text, categories, integers and booleans, and its codes."""
+    rng = np.random.default_rng(0)
+    own = rng.integers(2, size=n)
+    color = np.array(["blue", "green", "red"])[rng.integers(0, 2 + own)]
+    size = pd.Categorical(np.array(["s", "m", "l"])[own + rng.integers(2, size=n)], categories=["s", "m", "l", "xl"])
+    table = pd.DataFrame(
+        {"color": color, "size": size, "rooms": rng.integers(1, 4, n), "new": rng.random(n) < 0.3 + own}
+    )
+    codes = np.column_stack([np.unique(color, return_inverse=True)[1], size.codes, table.rooms, table.new])
+    return table, codes.astype(float)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pd.DataFrame,
+        pl.from_pandas,
+        pa.Table.from_pandas,
+        pd.DataFrame.to_numpy,
+        lambda table: table.to_numpy().tolist(),
+    ],
+)
+def test_text_and_categories_are_those_of_their_codes(kind, tmp_path):
+    table, codes = frame()
+    tables = [["blue", "green", "red"], ["s", "m", "l", "xl"], [1, 2, 3], [0, 1]]
+    cm = CategoricalMixture(2, random_state=0, categories=tables, n_init=2).fit(kind(table))
+    numbers = [range(3), range(4), range(1, 4), range(2)]
+    of_codes = CategoricalMixture(2, random_state=0, categories=numbers, n_init=2).fit(codes)
+    assert [list(values) for values in cm.categories_] == tables
+    np.testing.assert_array_equal(cm.means_, of_codes.means_)
+    np.testing.assert_array_equal(cm.predict_proba(kind(table)), of_codes.predict_proba(codes))
+    cm.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(kind(table)), cm.labels_)
+
+
+def test_values_and_columns_of_a_table_are_checked():
+    table, _ = frame()
+    cm = CategoricalMixture(2, random_state=0, n_init=1).fit(table)
+    assert [list(values) for values in cm.categories_[:2]] == [["blue", "green", "red"], ["s", "m", "l", "xl"]]
+    np.testing.assert_array_equal(cm.predict(table[["new", "size", "color", "rooms"]]), cm.labels_)
+    other = table.assign(color=["pink", *table.color[1:]])
+    with pytest.raises(ValueError, match=r"3 categories of the fit in column 'color', got 'pink'"):
+        cm.predict(other)
+    gaps = table.assign(color=[None, *table.color[1:]])
+    with pytest.raises(ValueError, match=r"'color'.*missing"):
+        CategoricalMixture(2).fit(gaps)
+    found = CategoricalMixture(2, missing="marginal", random_state=0, n_init=1).fit(gaps)
+    assert np.isfinite(found.score(gaps))
+    with pytest.raises(ValueError, match="integers 0, 1, 2, … in column 'rooms', got"):
+        CategoricalMixture(2).fit(table.assign(rooms=0.5))
+
+
+def test_displays_reports_and_selection_name_the_categories():
+    table, _ = frame()
+    cm = CategoricalMixture(2, random_state=0, n_init=1).fit(table)
+    assert "size = m" in report_of(cm, table).html
+    assert feature_names(cm)[:3] == ["color = blue", "color = green", "color = red"]
+    display = plots.ClustersDisplay.from_estimator(cm, table, projection=(2, 8))
+    np.testing.assert_array_equal(display.points[:, 0], table.color == "red")
+    table["size"] = pd.Categorical(["xl", *table["size"][1:]])  # this category is missing from one half
+    template = CategoricalMixture(random_state=0, n_init=1)
+    assert selection.stability(table, 2, estimator=template, n_resamples=2).agreement.min() > -1
+    sweep = selection.sweep(template, table, [1, 2], holdout=0.2, random_state=0)
+    assert sweep.best_n_components("bic") in (1, 2)
+    np.testing.assert_array_equal(cm.update(table.iloc[:200].astype({"size": str}).replace("xl", "s")).origin_, [0, 1])
+
+
+def test_files_of_the_former_version_are_read(tmp_path):
+    X = codes(200)
+    cm = CategoricalMixture(2, random_state=0, n_init=1).fit(X)
+    old = CategoricalMixture._upgraded({"n_components": 2, "n_categories": "auto"}, {"n_categories_": cm.n_categories_})
+    assert old.keys() == {"n_components", "categories"}
+    former = CategoricalMixture(**old)
+    vars(former).update({name: value for name, value in vars(cm).items() if name[-1] == "_" and name != "categories_"})
+    former.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), cm.labels_)

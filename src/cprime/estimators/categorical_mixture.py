@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories
+from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories, encoded, has_categories
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.opening import names_of
 from cprime.estimators.solutions import implied
@@ -22,7 +22,9 @@ from cprime.sources import array_of
 class CategoricalMixture(DiscreteMixture):
     """Mixture of independent categorical columns: p(x) = Σ_c π_c Π_d p_cd(x_d); latent class analysis.
 
-    Column d has K_d categories, which are integers from 0 on. Rows are stored as positions of their categories, so the
+    Column d has K_d categories, which are integers from 0 on or text. Tables of pandas, polars and pyarrow may have
+    columns of text and categories, which need not be encoded; categories of other types (intervals, for example) are
+    their text. Rows are stored as positions of their categories, so the
     memory of N rows does not depend on the numbers of categories. Sparse rows (CSR) may be given; their zeros are a
     category, too.
 
@@ -78,7 +80,7 @@ class CategoricalMixture(DiscreteMixture):
     probabilities_ : list of ndarray of shape (n_components, K_d)
         Probabilities of the categories of each column.
     categories_ : list of ndarray
-        Sorted categories of each column.
+        Categories of each column: sorted integers, or text (sorted, or in the order of a categorical column of pandas).
     n_categories_ : ndarray of shape (n_features,), int64
         Number of categories K_d of each column, with the one of handle_unknown="own_category".
     weights_ : ndarray of shape (n_components,)
@@ -192,12 +194,17 @@ class CategoricalMixture(DiscreteMixture):
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.handle_unknown, "handle_unknown", UNKNOWN)
         tables = self._given_tables() if reset else self.categories_
+        has_text = tables is not None and any(table.dtype == object for table in tables)
+        is_encoded = has_categories(X) or has_text
+        if is_encoded:
+            X, tables = encoded(X, tables, self.handle_unknown, None if reset else names_of(self))
         data, names = super()._opened(X, sample_weight, reset), names_of(self)
         if tables is None:
             tables = data.each(FindValues(names)).values
-        elif reset and len(tables) != data.n_features:
+        elif len(tables) != data.n_features:
             raise ValueError(f"categories must have a list for each of {data.n_features} columns, got {len(tables)}.")
-        rows = OneHot(tuple(tables), self.handle_unknown, self.missing == "marginal", names)
+        positions = [np.arange(len(table)) for table in tables] if is_encoded else tables
+        rows = OneHot(tuple(positions), self.handle_unknown, self.missing == "marginal", names)
         if reset:
             self.categories_, self.n_categories_ = tables, rows.sizes
         return data.read_by(rows, False, int(rows.sizes.sum()), sparse=True)

@@ -1,6 +1,8 @@
 """Columns of categories: their tables of values, and the conversion of rows to sparse rows with a 1 per category."""
 
+import re
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,10 +10,14 @@ from numpy.typing import NDArray
 
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Rows, SparseRows, as_rows, with_nan
-from cprime.sources import array_of
+from cprime.sources import Source
+from cprime.sources.arrays import ArraySource
+from cprime.sources.tables import kinds, table_of
 
 OWN = "own_category"  # the value of `handle_unknown` with which values that are in no table are a category
 UNKNOWN = ("error", "ignore", OWN)
+# Names of the types of columns that hold text, categories or Python objects.
+_IS_CATEGORY = re.compile(r"category|dictionary|Categorical|Enum|(large_)?str|String|Utf8|object \(str")
 _LIMIT = 2.0**63  # categories are less than this, so that they are 64-bit integers
 _VALUES = 2**22  # maximum number of values of sparse rows that are made dense at a time
 
@@ -110,10 +116,7 @@ class OneHot:
             )
         if unknown.any() and self.handle_unknown == "error":
             value = values[unknown.argmax()]
-            raise ValueError(
-                f"X must have one of the {len(categories)} categories of the fit in column {name}, got {value!r}. Give "
-                'all categories as categories=, or use handle_unknown="ignore" or "own_category".'
-            )
+            raise ValueError(unknown_category(value, len(categories), name))
         places[missing | (unknown if self.handle_unknown == "ignore" else False)] = -1
         places[unknown & (self.handle_unknown == OWN)] = len(categories)
         return places
@@ -131,13 +134,116 @@ def _dense_pieces(X: Rows | NDArray) -> Any:
         yield 0, X if X.dtype.kind in "biuf" else np.asarray(X, dtype=np.float32)
 
 
-def check_categories(given: Any) -> list[NDArray[np.int64]]:
-    """Return the argument `categories`, a list of the categories of each column, as sorted arrays of integers."""
+def check_categories(given: Any) -> list[NDArray]:
+    """Return the argument `categories`, a list of the categories of each column, as arrays of integers or of text.
+
+    Integers are sorted; text keeps its order.
+    """
     if isinstance(given, str) or not hasattr(given, "__len__"):
         raise ValueError(f'categories must be "auto" or a list with a list for each column, got {given!r}.')
-    tables = [array_of(values, f"categories[{j}]") for j, values in enumerate(given)]
+    tables = [np.asarray(values) for values in given]
     for j, values in enumerate(tables):
-        is_valid = values.ndim == 1 and len(values) and values.dtype.kind in "biu" and values.min() >= 0
-        if not is_valid or len(np.unique(values)) < len(values):
-            raise ValueError(f"categories[{j}] must have distinct integers 0, 1, 2, …, got {given[j]!r}.")
-    return [np.sort(values).astype(np.int64) for values in tables]
+        is_text = values.ndim == 1 and all(isinstance(value, str) for value in values.tolist())
+        is_valid = is_text or (values.ndim == 1 and values.dtype.kind in "biu" and values.min() >= 0)
+        if not len(values) or not is_valid or len(set(values.tolist())) < len(values):
+            raise ValueError(f"categories[{j}] must have distinct integers 0, 1, 2, … or text, got {given[j]!r}.")
+    return [
+        np.sort(values).astype(np.int64) if values.dtype.kind in "biu" else values.astype(object) for values in tables
+    ]
+
+
+def has_categories(X: Any) -> bool:
+    """Return whether X is an array or a list with text or objects, or a table with a column of text or categories."""
+    if isinstance(X, list):
+        return any(isinstance(value, str) for row in X if isinstance(row, list | tuple) for value in row)
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "USO"
+    table = table_of(X)
+    return table is not None and any(isinstance(kind, str) and _IS_CATEGORY.match(kind) for kind in kinds(table))
+
+
+def encoded(X: Any, tables: list[NDArray] | None, handle_unknown: str, known: Any) -> tuple[Source, list[NDArray]]:
+    """Convert an array or a table of text, categories and integers to a source of positions in tables of categories.
+
+    Returns this source (missing values are NaN, values that are in no table have the position after the last one), and
+    the tables: one array of integers or text for each column.
+    tables: the tables to use, or None to make them of the values in X    known: names of the columns to read, or None
+    """
+    table = table_of(X)
+    if table is None:
+        array = np.asarray(X, dtype=object)
+        names, columns = None, [array[:, j] for j in range(array.shape[1])]
+    else:
+        columns = _columns_of(table)
+        names = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
+        if known is not None and set(known) <= set(names):
+            columns, names = [columns[names.index(name)] for name in known], list(known)
+    if tables is not None and len(tables) != len(columns):
+        raise ValueError(f"X has {len(columns)} columns, but there are tables of categories for {len(tables)}.")
+    codes, found = np.empty((len(columns[0]) if columns else 0, len(columns))), []
+    for j, column in enumerate(columns):
+        name = j if names is None else repr(names[j])
+        codes[:, j], values = _encoded_column(column, None if tables is None else tables[j], handle_unknown, name)
+        found.append(values)
+    return ArraySource(codes, names=names), found
+
+
+def _columns_of(table: Any) -> list[Any]:
+    """Return the columns of a table as arrays of Python objects; a categorical column of pandas is returned itself."""
+    if hasattr(table, "column_names"):  # pyarrow
+        return [_objects(column.to_pylist()) for column in table.columns]
+    if not hasattr(table, "iloc"):  # polars
+        return [_objects(column.to_list()) for column in table.get_columns()]
+    columns = [table.iloc[:, j] for j in range(table.shape[1])]
+    return [column if hasattr(column, "cat") else column.astype(object).to_numpy() for column in columns]
+
+
+def _objects(values: list[Any]) -> NDArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _encoded_column(
+    column: Any, table: NDArray | None, handle_unknown: str, name: Any
+) -> tuple[NDArray[np.float64], NDArray]:
+    """Return the positions of a column's values (n,) in its table of categories, and the table.
+
+    column: array of objects, or a categorical column of pandas, whose order of categories its table keeps
+    """
+    if hasattr(column, "cat"):
+        values, codes = list(column.cat.categories), column.cat.codes.to_numpy().astype(np.int64)
+    else:
+        index: dict[Any, int] = {}
+        codes = np.array([-1 if _is_missing(value) else index.setdefault(value, len(index)) for value in column])
+        values = list(index)
+    is_number = [isinstance(value, Real | np.bool_) for value in values]
+    if all(is_number):
+        numbers = np.array([float(value) for value in values])
+        named = FindValues(None)._values(numbers, name) if table is None else None
+        keys: list[Any] = [int(value) if value == np.floor(value) else value for value in numbers]
+    else:
+        keys = [str(value) for value in values]
+        in_order = keys if hasattr(column, "cat") else sorted(set(keys))
+        named = None if table is not None else _objects(in_order)
+    table = named if table is None else table
+    assert table is not None
+    position = {value: place for place, value in enumerate(table.tolist())}
+    places = np.array([position.get(key, len(table)) for key in keys] + [np.nan])
+    unknown = [value for value, place in zip(values, places, strict=False) if place == len(table)]
+    if unknown and handle_unknown == "error":
+        raise ValueError(unknown_category(unknown[0], len(table), name))
+    return places[codes], table
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or the missing value of pandas, none of which equals itself."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def unknown_category(value: Any, n: int, name: Any) -> str:
+    """Return the error message for a value that is none of the n categories of the column with this name."""
+    return (
+        f"X must have one of the {n} categories of the fit in column {name}, got {value!r}. Give all categories as "
+        'categories=, or use handle_unknown="ignore" or "own_category".'
+    )

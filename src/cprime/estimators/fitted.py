@@ -52,6 +52,17 @@ def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
     return data
 
 
+def with_all_categories(estimator: Any, X: Any) -> Any:
+    """Return an unfitted estimator for fits to parts of X, which may lack some of the categories in X.
+
+    A mixture of categories with categories="auto" gets those of X; other estimators are returned unchanged.
+    """
+    if not isinstance(getattr(estimator, "categories", None), str):
+        return estimator
+    one = clone(estimator).set_params(n_components=1, n_active=None, n_init=1, probabilities_init=None).fit(X)
+    return clone(estimator).set_params(categories=one.categories_)
+
+
 def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
     """Return a dict with the constructor argument (`init` or `means_init`) that sets starting centers (C, D)."""
     return {"init" if hasattr(estimator, "init") else "means_init": centers}
@@ -71,7 +82,17 @@ def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Return the names of the training columns, or "feature 0", "feature 1", … if the estimator has none."""
+    """Return the names of the D features, which are those of the training columns, or "feature 0", … without names.
+
+    A feature of a mixture of categories is one category: its name is "column = category".
+    """
+    if hasattr(estimator, "categories_"):
+        names = getattr(estimator, "feature_names_in_", [f"feature {d}" for d in range(estimator.n_features_in_)])
+        return [
+            f"{name} = {value}"
+            for name, values, size in zip(names, estimator.categories_, estimator.n_categories_, strict=True)
+            for value in [*values, *["other"] * (int(size) - len(values))]
+        ]
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]

@@ -64,6 +64,8 @@ def as_training_data(estimator: Any, X: Any) -> Any:
 
     Columns are selected by the names of the fit, missing values are filled and columns are scaled as in the fit.
     """
+    if hasattr(estimator, "categories_"):
+        return X
     X = as_prepared(estimator, plain(X, narrow=True))
     if not is_source_like(X) or library_of(X) == "dask":
         return X

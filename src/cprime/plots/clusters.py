@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._utils.style import frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import impute_missing, prepared
+from cprime.plots.fitted import accepting, impute_missing, prepared
 from cprime.plots.plane import (
     draw_boundaries,
     draw_centers,
@@ -131,12 +131,13 @@ class ClustersDisplay:
             If X does not have the estimator's number of features, or has only one.
         """
         centers = centers_of(estimator)
-        fitted, X = prepared(estimator, X)
+        rows, (fitted, X) = X, prepared(estimator, X)
         shown = impute_missing(X, fitted)
         plane = project(projection, shown, estimator)
         wanted = hasattr(estimator, "covariance_type") if ellipses is None else ellipses
         covariances = plane.covariances(fitted) if wanted else None
-        labels = np.asarray(fitted.predict(X))
+        is_raw = hasattr(estimator, "categories_")  # X has zeros and ones, but the estimator takes categories.
+        labels = np.asarray(accepting(estimator, rows).predict(rows) if is_raw else fitted.predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
         points, places = plane.points(shown), plane.points(centers)
         return cls(points, labels, places, covariances, plane.names, divided, plane.unit).plot(ax, **kw)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
-from cprime.estimators.fitted import centers_of, model_of, without_names, without_preparation
+from cprime.estimators.fitted import centers_of, data_for, model_of, without_names, without_preparation
 from cprime.estimators.opening import preparation_of
 from cprime.model import Model
 from cprime.search import Full
@@ -38,10 +38,14 @@ def prepared(estimator: Any, X: Any, name: str = "X") -> tuple[Any, NDArray]:
 
     The first item is a copy of the fitted estimator that takes arrays of filled and scaled rows, without column names.
     The second item is X, of any in-memory type that estimators accept, as a dense array (n, D) of such rows, where D is
-    the estimator's number of features. NaN remains if the estimator treats it as missing (`missing="marginal"`).
+    the estimator's number of features. NaN remains if the estimator treats it as missing (`missing="marginal"`). Rows
+    of categories become zeros and ones, one for each category.
 
     Raise an error for other data. name: name of X in error messages
     """
+    if hasattr(estimator, "categories_"):
+        rows = data_for(estimator, X).map(lambda rows: rows.dense(), centers_of(estimator).shape[1], np.float64)
+        return estimator, rows
     preparation = preparation_of(estimator)
     X = plain(X, name)
     if hasattr(X, "columns"):

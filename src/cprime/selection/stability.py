@@ -17,7 +17,8 @@ from cprime._utils.messages import require
 from cprime._utils.random import check_random_state
 from cprime._utils.style import BLUE, frame
 from cprime.estimators import KMeans
-from cprime.estimators.fitted import size_of
+from cprime.estimators.categories import has_categories
+from cprime.estimators.fitted import size_of, with_all_categories
 from cprime.estimators.validation import check_integer
 from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
 from cprime.sources import array_of
@@ -186,11 +187,12 @@ def stability(
     if not numbers:
         raise ValueError("n_clusters must have at least one entry, got none.")
     check_integer(n_resamples, "n_resamples", 1)
-    X = X.tocsr() if issparse(X) else plain(X, narrow=True)
+    X = X.tocsr() if issparse(X) else X if has_categories(X) else plain(X, narrow=True)
     X = array_of(X, "X") if isinstance(X, list | tuple) else X
     N = _num_samples(X)
     if numbers[-1] > N // 2:
         raise ValueError(f"n_clusters must be at most {N // 2}, half the number of rows, got {numbers[-1]}.")
+    template = with_all_categories(template, X)
     rng = check_random_state(random_state)
     agreement = np.empty((len(numbers), n_resamples))
     for r in range(n_resamples):

@@ -13,9 +13,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cprime._utils.random import check_random_state
+from cprime.estimators.categories import has_categories
 from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.discrete import DiscreteMixture
-from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from
+from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from, with_all_categories
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.seeding import is_given
@@ -123,17 +124,14 @@ def sweep(
     for criterion in criteria:
         check_choice(criterion, "criteria", CRITERIA)
     check_integer(n_init, "n_init", 1)
-    rng, X = check_random_state(random_state), plain(X, narrow=True)
+    rng, X = check_random_state(random_state), X if has_categories(X) else plain(X, narrow=True)
     if is_source_like(X):
         source = open_data(X)
         data = WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)
     else:
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, check_weights(sample_weight, X))
-    if isinstance(getattr(estimator, "n_categories", None), str):
-        # Categories are counted in all rows, because the rows without the held-out ones may lack some categories.
-        one = clone(estimator).set_params(n_components=1, n_active=None).fit(X)
-        estimator = clone(estimator).set_params(n_categories=one.n_categories_)
+    estimator = with_all_categories(estimator, X)
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
     fit: Mixture | None = None

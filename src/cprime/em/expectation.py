@@ -298,6 +298,24 @@ class HardMoments:
 
 
 @dataclass(frozen=True)
+class GivenMoments:
+    """Pass that sums the sufficient statistics for the first M-step of a fit from labels or responsibilities.
+
+    shares: components (N,) int32 of all points of the data, or their responsibilities (N, C)
+    """
+
+    model: Model
+    shares: NDArray
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, Any]:
+        ids, q = ids_of_shares(block.select(self.shares))
+        return None, self.model.summarise(block, Responsibilities(ids, q, None))
+
+
+@dataclass(frozen=True)
 class LogLikelihood:
     """Pass that returns [Σ_n w_n log p(x_n), Σ_n w_n], where p is the density of the whole mixture (all components)."""
 
@@ -328,6 +346,16 @@ class ReassignmentSums:
         sums[np.searchsorted(ids, self.ids)] = self.sums
         sums[np.searchsorted(ids, other.ids)] += other.sums
         return ReassignmentSums(ids, sums)
+
+
+def ids_of_shares(shares: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64] | None]:
+    """Return components and responsibilities of n points as kernels take them, from labels or responsibilities.
+
+    shares: labels (n,), for which the result is (n, 1) and None, or responsibilities (n, C), for which both are (n, C)
+    """
+    if shares.ndim == 1:
+        return shares[:, np.newaxis], None
+    return np.tile(np.arange(shares.shape[1], dtype=np.int32), (len(shares), 1)), shares
 
 
 def moved(kept: ActiveSet, before: ActiveSet | None) -> NDArray[np.bool_]:

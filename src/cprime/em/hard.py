@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.values import replace
-from cprime.em.expectation import ReassignmentSums, Totals, moved
+from cprime.em.expectation import ReassignmentSums, Totals, ids_of_shares, moved
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums, Tally
@@ -54,9 +54,12 @@ class LabeledSums(Sums):
 
 @dataclass(frozen=True)
 class SumLabeled:
-    """Job that sums the points of C given clusters, as `LabeledSums`; labels (N,): cluster of each point or −1."""
+    """Job that sums the points of C given clusters, as `LabeledSums`.
 
-    labels: NDArray[np.int32]
+    labels: cluster of each point, −1 if it has none (N,), or responsibilities (N, C)
+    """
+
+    labels: NDArray
     n_clusters: int
 
     reads: ClassVar[bool] = True
@@ -64,10 +67,10 @@ class SumLabeled:
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, LabeledSums]:
         X, weights, labels = block.X, block.sample_weight, block.select(self.labels)
-        if (labels < 0).any():
+        if labels.ndim == 1 and (labels < 0).any():
             rows = np.flatnonzero(labels >= 0)
             X, weights, labels = X[rows], None if weights is None else weights[rows], labels[rows]
-        return None, LabeledSums(*X.accumulate(labels[:, np.newaxis], None, weights, n_components=self.n_clusters))
+        return None, LabeledSums(*X.accumulate(*ids_of_shares(labels), weights, n_components=self.n_clusters))
 
 
 @dataclass(frozen=True)

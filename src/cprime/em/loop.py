@@ -25,7 +25,7 @@ from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.em.certificate import certify, known_loss, sum_objectives
-from cprime.em.expectation import CostPass, HardMoments, NearestStart
+from cprime.em.expectation import CostPass, GivenMoments, HardMoments, NearestStart
 from cprime.em.stages import Accept, DeferredModel, End, Final, FirstStage, Undo, Warmup
 from cprime.execution import Data, rows_of
 from cprime.execution.block import ActiveSet
@@ -345,16 +345,23 @@ def reached(bound: float, error: float) -> str:
     return f"F {bound:.6f}" if math.isnan(error) else f"F {bound:.6f}, J {error:.6g}"
 
 
-def hard_start(data: Data, model: Model, exact: bool) -> Model:
+def hard_start(
+    data: Data, model: Model, exact: bool, keeps_centers: bool = False, shares: NDArray | None = None
+) -> Model:
     """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
     model: contains the starting centers; its other parameters are not used
     exact: whether points without a label are compared with all centers. If not, and there are more than 2048 centers,
     they are compared only with the centers in near cells (groups of nearby centers).
+    keeps_centers: whether the M-step keeps the starting centers and estimates all other parameters
+    shares: labels (N,) or responsibilities (N, C) of all points, used in place of the nearest centers; None: none
     """
-    if not data.placed:
+    if shares is None and not data.placed:
         every = exact or model.n_components <= FEW
         data.each(NearestStart(model.centers, None if every else Cells(model.centers)))
         data.commit()
     prior = None if model.prior is None else data.each(model.prior)
-    return model.maximise(data.each(HardMoments(model)), prior)
+    moments = data.each(HardMoments(model) if shares is None else GivenMoments(model, shares))
+    if not keeps_centers:
+        return model.maximise(moments, prior)
+    return replace(model.maximise(*model.hold_centers(moments, prior)), centers=model.centers)

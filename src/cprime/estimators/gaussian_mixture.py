@@ -72,11 +72,13 @@ class GaussianMixture(Mixture):
         whitened columns, because starts of one kind mostly end alike. From the seventh on, a start is the best of ten
         short runs if N·C is small (up to 2¹⁶). Large data have the first three kinds in turn. Weights and
         covariances, and means except for "tied_spherical" with equal weights, are then estimated from the hard
-        assignment of the points to these means.
+        assignment of the points to these means. An array of shape (C, n_features), or those of a fitted estimator, are
+        used as `means_init`. Integers of shape (n_samples,) are labels, and an array of shape (n_samples, C) has
+        responsibilities, from which all parameters are estimated.
     n_init : int, default=1
         Number of starts; the result of greatest lower bound is returned. A result with components collapsed onto a few
-        points is returned only if all starts end with such components, because its likelihood is unbounded. Given means
-        are used for one start only.
+        points is returned only if all starts end with such components, because its likelihood is unbounded. Given
+        means, labels or responsibilities are used for one start only.
     max_iter : int, default=100
         Maximum number of iterations of one start.
     tol : float, default=1e-3
@@ -93,7 +95,8 @@ class GaussianMixture(Mixture):
         logged. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
     weights_init, means_init, precisions_init : array-like, default=None
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows equal
-        weights only. Those that are None are set by `init_params`.
+        weights only. Those that are None are set by `init_params`, or from the hard assignment of the points to the
+        nearest of `means_init`, with covariances about these means.
     fixed : sequence of int or None, default=None
         Ids of known components, whose means and covariances stay as they are in `means_init` and `precisions_init` (or
         as fitted before, with `warm_start`); their weights are fitted. For "full", "diag" and "spherical".

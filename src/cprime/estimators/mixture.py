@@ -35,7 +35,9 @@ from cprime.estimators.mixture_parameters import (
     GivenParameters,
     check_fixed_components,
     check_means_init,
+    given_shares,
     k_means_start,
+    means_of_shares,
 )
 from cprime.estimators.solutions import FitRecord, MixtureSolution, history_of, implied, record_of_batch
 from cprime.estimators.updating import updated
@@ -146,7 +148,8 @@ class Mixture(DensityMixin, Clusterer):
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
         fixed = check_fixed_components(self)
-        known = None if given.means or labels is None else known_centers(self, data, labels)
+        unknown = labels is None or self.means_init is not None or given.shares is not None
+        known = None if unknown else known_centers(self, data, labels)
 
         if known is None and not fixed:
             return init, given.first_model
@@ -181,6 +184,7 @@ class Mixture(DensityMixin, Clusterer):
             and self.weights == "equal"
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
+            and given_shares(self, data) is None
         )
         momentum = resolve_momentum(self, n_active, search) and not getattr(self, "fixed", None)
         settles = self._families[self.covariance_type].settles and not data.gaps
@@ -297,7 +301,11 @@ class Mixture(DensityMixin, Clusterer):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
             return self.means_, GivenParameters.like(self._model_of(data, self.reg_covar))
         given = GivenParameters.from_estimator(self, data)
-        init = check_means_init(self.means_init, data, C) if given.means else self.init_params
+        init = self.init_params
+        if self.means_init is not None:
+            init = check_means_init(self.means_init, data, C)
+        elif given.shares is not None:
+            init = means_of_shares(given.shares, data, C)
         if isinstance(init, str) and init == "auto":
             few = data.in_memory and not are_many(C, data.n_weighted)
             init = DIVERSE if few and self._has_diverse_starts and not data.gaps else ONE_OF_EACH

@@ -12,11 +12,13 @@ from cprime import em
 from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key
 from cprime._utils.values import replace
+from cprime.em.hard import SumLabeled
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.validation import resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
-from cprime.seeding.methods import copied
+from cprime.seeding import is_given
+from cprime.seeding.methods import copied, is_estimator
 from cprime.sources import array_of, unmasked
 
 # The two meanings of init_params="auto" if there are several starts: initializations of many kinds
@@ -24,16 +26,59 @@ from cprime.sources import array_of, unmasked
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 
-def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
-    """Return the argument `means_init` (C, D) in the dtype of the data.
+def check_means_init(means_init: Any, data: Data, C: int, name: str = "means_init") -> NDArray:
+    """Return the argument `means_init` (C, D), or another one called `name`, in the dtype of the data.
 
     Raises ValueError if it has another shape, or values so large that their squares overflow.
     """
-    means = copied(means_init, data, "means_init", ensure_2d=False)
+    means = copied(means_init, data, name, ensure_2d=False)
     if means.shape != (C, data.n_features):
-        raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
-    check_largest(Dense(means).extent()[0], data.dtype, data.n_features, "means_init")
+        raise ValueError(f"{name} must have shape {(C, data.n_features)}, got {means.shape}.")
+    check_largest(Dense(means).extent()[0], data.dtype, data.n_features, name)
     return means
+
+
+def given_shares(mixture: Any, data: Data) -> NDArray | None:
+    """Return labels (N,) int32 or responsibilities (N, C) that are the argument `init_params`; None for anything else.
+
+    Raises ValueError for an array of another shape than these two and that of means (C, D), if its shape fits both
+    means and responsibilities, or if its values are not labels or responsibilities.
+    """
+    init, N, C, D = mixture.init_params, data.n_points, mixture.n_components, data.n_features
+    if mixture.means_init is not None or not is_given(init) or is_estimator(init):
+        return None
+    values = array_of(init, "init_params")
+    if values.shape == (C, D) == (N, C):
+        raise ValueError(
+            f"init_params of shape {(N, C)} may be means or responsibilities: give labels, or the means as means_init."
+        )
+    if values.shape == (C, D):
+        return None
+    if values.shape not in ((N,), (N, C)):
+        raise ValueError(
+            f"init_params must have means of shape {(C, D)}, labels of shape {(N,)} or responsibilities of shape "
+            f"{(N, C)}, got an array of shape {values.shape}."
+        )
+    if values.ndim == 1:
+        if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= C:
+            raise ValueError(f"init_params must have labels from 0 to n_components - 1 = {C - 1}, got {init!r}.")
+        return values.astype(np.int32)
+    q = values.astype(np.float64)
+    if not (q >= 0).all() or not np.allclose(q.sum(axis=1), 1):
+        raise ValueError("init_params must have responsibilities that are not negative and sum to 1 in each row.")
+    return np.ascontiguousarray(q)
+
+
+def means_of_shares(shares: NDArray, data: Data, C: int) -> NDArray:
+    """Return the means (C, D) of the points of each component, from labels (N,) or responsibilities (N, C).
+
+    Raises ValueError if a component has no points of positive weight.
+    """
+    found = data.each(SumLabeled(shares, C))
+    empty = np.flatnonzero(~(found.counts > 0))
+    if len(empty):
+        raise ValueError(f"init_params must have points of each component, got none of {empty.tolist()}.")
+    return (found.sums / found.counts[:, np.newaxis]).astype(data.dtype)
 
 
 def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
@@ -83,6 +128,7 @@ class GivenParameters:
     shaped: function of means (C, D) and weights (C,) that returns a model with these, and with covariances from the
     user if there are any
     means, covariances: whether the user gives means; whether the user gives covariances
+    shares: labels (N,) or responsibilities (N, C) from which all parameters are estimated that are not given, or None
     weights (C,): mixing weights from the user, or None
     free: whether the fit estimates the mixing weights; if not, they are equal
     """
@@ -92,6 +138,7 @@ class GivenParameters:
     weights: NDArray[np.float64] | None
     covariances: bool
     free: bool
+    shares: NDArray | None = None
 
     @classmethod
     def like(cls, model: Any) -> Self:
@@ -123,24 +170,25 @@ class GivenParameters:
 
         if precisions is not None or family.options or data.gaps:
             shaped(np.zeros((C, data.n_features)), None)
-        return cls(shaped, mixture.means_init is not None, weights if free else None, precisions is not None, free)
+        shares = given_shares(mixture, data)
+        means = mixture.means_init is not None or (shares is None and is_given(mixture.init_params))
+        return cls(shaped, means, weights if free else None, precisions is not None, free, shares)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
         """Return a model with the initial parameters of a fit.
 
-        Parameters from the user are not changed. Other means, covariances and weights are estimated from the hard
-        assignment of the points to the initial means `start` (C, D). Exception: if the EM loop computes the first
-        variance itself (`finds_variance` of the model), and weights are equal, the means of the model are `start`.
+        Parameters from the user are not changed. Others are estimated by an M-step for the hard assignment of the
+        points to the initial means `start` (C, D), or for given labels or responsibilities. If the user gives the
+        means, they are `start`, and covariances are about them. Exception: if the EM loop computes the first variance
+        itself (`finds_variance` of the model), and weights are equal, the means of the model are always `start`.
         exact: whether points are compared with all initial means
         """
         if self.means and self.covariances and (self.weights is not None or not self.free):
             return self.shaped(start, self.weights)
         model = self.shaped(start, np.full(len(start), 1 / len(start)) if self.free else None)
-        if model.finds_variance and not self.free:
+        if model.finds_variance and not self.free and self.shares is None:
             return model
-        found: Any = em.hard_start(data, model, exact)
-        if self.means:
-            found = replace(found, centers=start)
+        found: Any = em.hard_start(data, model, exact, self.means, self.shares)
         if self.covariances:
             found = self.shaped(found.centers, found.weights)
         return found if self.weights is None else replace(found, weights=self.weights)

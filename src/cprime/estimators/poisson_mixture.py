@@ -33,7 +33,7 @@ class PoissonMixture(DiscreteMixture):
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Initialization of the components from rows, as in `GaussianMixture`.
+        Initialization of the components from rows, rates, labels or responsibilities, as in `GaussianMixture`.
     n_init : int, default=1
         Number of starts; the result of greatest F is returned.
     max_iter : int, default=100

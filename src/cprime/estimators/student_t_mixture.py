@@ -47,8 +47,8 @@ class StudentTMixture(Mixture):
     n_neighbors : int or "auto", default="auto"
     assignment : str, default="soft"
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Initialization of the means. Weights and Σ are initialized from the hard assignment of the points to these
-        means, and estimated ν start at 4.
+        Initialization of the means, or labels or responsibilities, as in `GaussianMixture`. Weights and Σ are
+        initialized from the hard assignment of the points to these means, and estimated ν start at 4.
     n_init : int, default=1
     max_iter : int, default=100
     tol : float, default=1e-3

@@ -126,6 +126,9 @@ class Family:
         drawn: NDArray = self.centers[labels] + self.noise(labels, normal).astype(self.centers.dtype)
         return drawn
 
+    def hold_centers(self, moments: Any, prior: Any = None) -> tuple[Any, Any]:
+        return moments, prior
+
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
 
@@ -184,6 +187,9 @@ class Gaussian(Family):
     def extrapolated(self, before: Self, share: float) -> Self:
         covariances = self._covariances_along(before, share)
         return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
+
+    def hold_centers(self, moments: Any, prior: Any = None) -> tuple[Any, Any]:
+        return replace(moments, sums=moments.counts[:, np.newaxis] * self.centers), None
 
     def attributes(self) -> dict[str, Any]:
         found = {"covariances_": self.covariances, **self._precisions()}

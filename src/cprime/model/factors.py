@@ -246,6 +246,9 @@ class Factors(Gaussian):
             known=True,
         )
 
+    def hold_centers(self, moments: FactorMoments, prior: None = None) -> tuple[FactorMoments, None]:
+        return replace(moments, sums=np.zeros_like(moments.sums), means=np.zeros_like(moments.means)), None
+
     def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return variances of the noise (C, D), replaced by their mean over all columns if the noise is isotropic."""
         if not self.isotropic:
@@ -281,9 +284,8 @@ class Factors(Gaussian):
         each = shares[:, np.newaxis, np.newaxis]
         rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))
         spread = np.maximum(self._noise - self.reg_covar, 0) + explained(self.loadings)
-        zeros = np.zeros((C, D)), np.zeros((C, H))
-        squares, second = shares[:, np.newaxis] * spread, each * (np.eye(H) - rest)
-        return FactorMoments(shares, zeros[0], squares, each * self.loadings, zeros[1], second), None
+        first = shares, np.zeros((C, D)), shares[:, np.newaxis] * spread
+        return FactorMoments(*first, each * self.loadings, np.zeros((C, H)), each * (np.eye(H) - rest)), None
 
     @property
     def least_variances(self) -> NDArray[np.float64]:

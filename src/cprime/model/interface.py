@@ -172,6 +172,15 @@ class Model(Protocol):
         """
         ...
 
+    def hold_centers(self, moments: Any, prior: Any = None) -> tuple[Any, Any]:
+        """Return the arguments of an M-step that computes covariances about the present centers, not about new ones.
+
+        They are the moments and prior of the given points together with their mirror images about their centers, scaled
+        to the same weight. Families whose other parameters do not depend on the centers return the arguments unchanged.
+        moments: of given labels or responsibilities, summed in the first pass of a fit, before covariances are known
+        """
+        ...
+
     def extrapolated(self, before: Self, share: float) -> Self:
         """Return the model extrapolated for momentum: its parameters plus a share < 1 of their change since `before`.
 

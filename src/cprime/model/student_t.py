@@ -135,6 +135,9 @@ class StudentT(OwnCovariance):
         new = super().maximise(moments.weighted, total=total)
         return replace(new, weights=new_weights(self.weights, N), dof=dof)
 
+    def hold_centers(self, moments: StudentTMoments, prior: None = None) -> tuple[StudentTMoments, None]:
+        return replace(moments, weighted=super().hold_centers(moments.weighted)[0]), None
+
     def _new_dof(self, moments: StudentTMoments) -> NDArray[np.float64]:
         counts = moments.counts
         there = counts > 0

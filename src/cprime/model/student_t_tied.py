@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.storable import storable
-from cprime._utils.values import cached
+from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.kernels import GaussianParameters, joined
 from cprime.model.base import expect_gaussians
@@ -66,6 +66,10 @@ class WhitenedOwn(Whitened, OwnCovariance):
 
     def _second_about(self, means: NDArray[np.float64], moments: OwnMoments, total: float) -> NDArray[np.float64]:
         return self._within(moments.counts, means, moments.second, self._origin) / total
+
+    def hold_centers(self, moments: OwnMoments, prior: None = None) -> tuple[OwnMoments, None]:
+        second = self._scatter_held(moments, moments.second, self._origin)
+        return replace(super().hold_centers(moments)[0], second=second), None
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
         sums = shares[:, np.newaxis] * self.centers.astype(np.float64)

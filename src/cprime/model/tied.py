@@ -135,6 +135,19 @@ class Whitened(Gaussian):
         within: NDArray[np.float64] = scatter - (counts[:, np.newaxis] * shift).T @ shift
         return within
 
+    def _scatter_held(
+        self, moments: Any, scatter: NDArray[np.float64], about: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return a scatter (D, D) for which `_within`, at the present centers, is the scatter of points about these.
+
+        moments: counts (C,) and sums (C, D) of the components
+        scatter (D, D): weighted sum over all points x of (x − about)(x − about)ᵀ
+        """
+        counts, places = moments.counts[:, np.newaxis], self.centers - about
+        cross = (moments.sums - counts * about).T @ places
+        held: NDArray[np.float64] = scatter - cross - cross.T + 2 * (counts * places).T @ places
+        return held
+
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
@@ -256,6 +269,11 @@ class Tied(Whitened, Embedded):
             covariances=self._shaped(moments.counts / moments.counts.sum(), second, scale),
             weights=new_weights(self.weights, moments.counts),
         )
+
+    def hold_centers(self, moments: TiedMoments, prior: Scatter | None = None) -> tuple[TiedMoments, Scatter]:
+        assert prior is not None
+        scatter = self._scatter_held(moments, np.asarray(prior.squares), prior.mean)
+        return super().hold_centers(moments)[0], replace(prior, squares=scatter)
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
         mean = shares @ self.centers

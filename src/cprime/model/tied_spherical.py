@@ -132,9 +132,10 @@ class TiedSpherical(Embedded):
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        # If costs are unknown, the assignment is hard, so distances to the best components are sufficient.
         if shares.cost is None:
-            squares = winner_error(block, self.centers, shares.ids[:, 0])
+            # Costs are unknown in a start. Those of soft assignments are not needed, because the scatter is known.
+            is_hard = shares.responsibilities is None
+            squares = winner_error(block, self.centers, shares.ids[:, 0]) if is_hard else math.inf
         elif self.weights is None:
             squares = shares.cost
         else:

@@ -302,7 +302,7 @@ def place(
     if isinstance(init, OwnStart):
         return init()
     centers: Any
-    if _is_estimator(init):
+    if is_estimator(init):
         centers = _centers_of(init)
     elif _is_arraylike_not_scalar(init):
         centers = init
@@ -336,7 +336,7 @@ class OwnStart:
 
 def is_given(init: Any) -> bool:
     """Return whether `init` is an array or an estimator with centers, so that every initialization is the same."""
-    return _is_estimator(init) or _is_arraylike_not_scalar(init)
+    return is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
@@ -354,7 +354,7 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 
-def _is_estimator(init: Any) -> bool:
+def is_estimator(init: Any) -> bool:
     """Return whether `init` is an estimator instance, fitted or not."""
     return not isinstance(init, type) and (
         hasattr(init, "cluster_centers_") or hasattr(init, "means_") or isinstance(init, BaseEstimator)

@@ -91,6 +91,7 @@ def test_every_iteration_is_truncated_em(kind, n_active):
     weights = rng.dirichlet(np.ones(C))
     steps = []
     mixture = make(C, n_active=n_active, weights_init=weights, max_iter=8, tol=0, search="full", **start)
+    mixture.momentum = False  # plain EM
     mixture.set_params(callbacks=lambda row, now: steps.append((now.means_.copy(), now.weights_.copy())))
     mixture.fit(X, sample_weight=w)
     means = given
@@ -376,3 +377,13 @@ def test_files_of_the_former_version_are_read(tmp_path):
     vars(former).update({name: value for name, value in vars(cm).items() if name[-1] == "_" and name != "categories_"})
     former.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), cm.labels_)
+
+
+def test_poisson_fits_reach_the_maximum_of_a_flat_likelihood():
+    """Deaths of women over 80 by day (Hasselblad 1969): the maximum of the log-likelihood is −1989.946."""
+    X = np.repeat(np.arange(10), [162, 267, 271, 185, 111, 61, 27, 8, 3, 1])[:, np.newaxis]
+    pm = PoissonMixture(2, random_state=0).fit(X)
+    assert pm.converged_
+    assert pm.lower_bound_ * len(X) == pytest.approx(-1989.946, abs=0.01)
+    np.testing.assert_allclose(np.sort(pm.rates_[:, 0]), [1.26, 2.66], atol=0.05)
+    assert (np.diff(pm.lower_bounds_) >= -1e-12).all()

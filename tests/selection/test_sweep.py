@@ -8,7 +8,7 @@ from selection_data import apart
 from sklearn.base import clone
 
 from cprime import GaussianMixture, KMeans
-from cprime.datasets import birch
+from cprime.datasets import birch, old_faithful
 from cprime.kernels import SparseRows, as_rows
 from cprime.seeding.extension import extended
 from cprime.selection import sweep
@@ -222,3 +222,11 @@ def test_an_exchange_of_sparse_rows_is_that_of_the_array():
     assert changed is not None
     of_sparse = exchanged(SparseRows.from_scipy(scipy.sparse.csr_array(X)), *rest)
     np.testing.assert_allclose(of_sparse, changed, rtol=1e-9)
+
+
+def test_the_number_of_components_does_not_depend_on_the_tolerance():
+    """BIC of Old Faithful is least for three components with one covariance (mclust: EEE, 3, BIC 2314.3)."""
+    found = sweep(GaussianMixture(covariance_type="tied"), old_faithful().data, [2, 3], holdout=None, random_state=0)
+    assert found.best_n_components() == 3
+    assert found.bic[1] == pytest.approx(2314.3, abs=0.05)
+    assert found.estimators[1].tol == GaussianMixture().tol

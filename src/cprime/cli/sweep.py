@@ -56,7 +56,7 @@ def sweep(
         counts,
         criteria=criteria,
         holdout=0.2 if criterion == "held_out" else None,
-        n_init=options.n_init or 1,
+        n_init=options.n_init or 3,
         random_state=options.seed,
     )
     best = found.best_n_components(criterion)

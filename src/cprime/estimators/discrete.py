@@ -61,7 +61,7 @@ class DiscreteMixture(Mixture):
 
     precisions_init = None
     reg_covar = 0.0
-    momentum = False
+    momentum: bool | str = False
     max_memory = None
     _has_diverse_starts = False
 

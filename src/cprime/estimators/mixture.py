@@ -96,6 +96,8 @@ class Mixture(DensityMixin, Clusterer):
     _size_name = "n_components"
     # Whether init_params="auto" may use partitions of rows whose columns were scaled to equal variance.
     _has_diverse_starts: ClassVar[bool] = True
+    # Whether F is often so flat that momentum="auto" is True also for few components.
+    _is_flat: ClassVar[bool] = False
     # Initializations of successive starts of init_params="auto" if they are not as diverse.
     _starts: ClassVar[tuple[str, ...]] = ("kmeans", "auto", "random")
 
@@ -165,8 +167,8 @@ class Mixture(DensityMixin, Clusterer):
     def _warn_of(self, run: em.Run) -> None:
         if run.end == em.End.MAX_ITER and not em.ASSIGNMENTS[self.assignment].is_drawn:
             warn(
-                f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
-                "check for degenerate data.",
+                f"The fit did not converge in {len(run.rows)} iterations, with max_iter={self.max_iter}: try more of "
+                "them, a larger tol, or check for degenerate data.",
                 ConvergenceWarning,
             )
 

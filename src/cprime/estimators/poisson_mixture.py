@@ -36,10 +36,11 @@ class PoissonMixture(DiscreteMixture):
         Initialization of the components from rows, rates, labels or responsibilities, as in `GaussianMixture`.
     n_init : int, default=1
         Number of starts; the result of greatest F is returned.
-    max_iter : int, default=100
+    max_iter : int, default=300
         Maximum number of iterations of one start.
-    tol : float, default=1e-3
-        A start has converged if F changes by less than this, in nats per point.
+    tol : float, default=1e-6
+        A start has converged if F changes by less than this, in nats per point. Poisson components overlap, so steps
+        of EM are short even far from the optimum; with assignment="soft" and C′ > 1 momentum makes them longer.
     weights_init : array-like of shape (n_components,) or None, default=None
         Starting weights.
     rates_init : array-like of shape (n_components, n_features) or None, default=None
@@ -84,6 +85,8 @@ class PoissonMixture(DiscreteMixture):
 
     _families: ClassVar[Mapping[str, Any]] = POISSON
     covariance_type = "poisson"
+    momentum = "auto"
+    _is_flat: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -96,8 +99,8 @@ class PoissonMixture(DiscreteMixture):
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-3,
+        max_iter: int = 300,
+        tol: float = 1e-6,
         weights_init: Any = None,
         rates_init: Any = None,
         learning_decay: float = 1.0,

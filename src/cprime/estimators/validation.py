@@ -192,7 +192,8 @@ def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
     accelerates = mixture._families[mixture.covariance_type].accelerates
     if not ASSIGNMENTS[mixture.assignment].is_posterior or search.published or not accelerates:
         return False
-    return getattr(mixture, "dof", None) == "estimate" or (n_active > 1 and mixture.n_components > EXACT_AUTO)
+    is_flat = mixture._is_flat or mixture.n_components > EXACT_AUTO
+    return getattr(mixture, "dof", None) == "estimate" or (n_active > 1 and is_flat)
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:

@@ -13,6 +13,7 @@ from scipy.stats import poisson
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows, SparseRows
+from cprime.model.covariance import scaled_along
 from cprime.model.interface import Weights
 from cprime.model.linear import Linear
 
@@ -26,6 +27,7 @@ class Poisson(Linear):
 
     covariance_type: ClassVar[str] = "poisson"
     attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
+    accelerates: ClassVar[bool] = True
 
     @property
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -47,6 +49,13 @@ class Poisson(Linear):
     @property
     def variances(self) -> NDArray[np.float64]:
         return self.centers.astype(np.float64)
+
+    def extrapolated(self, before: Self, share: float) -> Self:
+        centers = scaled_along(self.variances, before.variances, share).astype(self.centers.dtype)
+        if self.weights is None or before.weights is None:
+            return replace(self, centers=centers)
+        weights = scaled_along(self.weights, before.weights, share)
+        return replace(self, centers=centers, weights=weights / weights.sum())
 
     def attributes(self) -> dict[str, Any]:
         return {"rates_": self.centers}

@@ -104,15 +104,28 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
     return view
 
 
+def with_full_search(estimator: Any, search: Full) -> Any:
+    """Return an unfitted copy of the estimator with a full search, whose other choices are those of the estimator.
+
+    `exchange` and `init` of `KMeans`, if "auto", depend on the argument `search`.
+    """
+    copy = clone(estimator).set_params(search=search, n_neighbors="auto")
+    params = estimator.get_params(deep=False)
+    values = [params.get(name) for name in ("exchange", "search", "init")]
+    automatic = all(isinstance(value, str) and value == "auto" for value in values)
+    if automatic and params["missing"] == "error" and not params["epsilon"] and params["fixed_centers"] is None:
+        copy.set_params(exchange=True)
+    return copy
+
+
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
     """Fit a clone of the estimator again, to record its parameters after each iteration.
 
     Returns the fitted clone, a list of models, and whether the first model has the initial parameters. If there are
     several initializations, the models are those of the selected one.
     """
-    refit = clone(estimator)
-    if getattr(estimator, "neighbors_", None) is None:
-        refit.set_params(search=FromStart(), n_neighbors="auto")
+    has_lists = getattr(estimator, "neighbors_", None) is not None
+    refit = clone(estimator) if has_lists else with_full_search(estimator, FromStart())
     runs: list[list[tuple[dict[str, Any], Model]]] = []
 
     def watch(row: dict[str, Any], standing: Any) -> None:

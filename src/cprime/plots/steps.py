@@ -5,12 +5,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from cprime._utils.style import PURPLE, frame
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
-from cprime.plots.fitted import check_fitted, impute_missing, path, prepared, standing
+from cprime.plots.fitted import FromStart, check_fitted, impute_missing, path, prepared, standing, with_full_search
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
 from cprime.plots.style import COLUMN, GREY, cluster_colors, panel_grid
 
@@ -135,7 +134,7 @@ class StepsDisplay:
         """
         check_fitted(estimator)
         fitted, X = prepared(estimator, X)
-        refit, models, _ = path(clone(fitted).set_params(search="full", n_neighbors="auto"), X, sample_weight)
+        refit, models, _ = path(with_full_search(fitted, FromStart()), X, sample_weight)
         points = impute_missing(X, fitted)
         plane = project(projection, points, estimator)
         shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)

@@ -31,6 +31,11 @@ _STARTS = (  # arguments with initial values, whose shapes allow only one number
     *("init", "init_params", "weights_init", "means_init", "precisions_init"),
     *("rates_init", "probabilities_init"),
 )
+# A mixture of a sweep has converged if an iteration changes the log-likelihood of all data by less than the first
+# number [nats], because criteria of several C may differ by little more; or that per point by less than the second one.
+_LEAST_GAIN, _LEAST_TOL = 1e-3, 1e-7
+# Least value of `max_iter` for the mixtures of a sweep, which need more iterations for this tolerance.
+_MAX_ITER = 1000
 CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
@@ -72,6 +77,9 @@ def sweep(
     and the fit of the previous C with new centers at distant points (D² sampling). It is then improved: the best pair
     to merge is merged and the best component to split is split, as long as the free energy rises. So one bad local
     optimum does not decide the result.
+
+    Mixtures are fitted to a smaller `tol` than that of the estimator: 0.001/W, but at least 10⁻⁷ nats per point, for
+    data of weight W, with a `max_iter` of at least 1000, because the criteria of two numbers may differ by little.
 
     For data read from files, new centers, merges and splits are found among 2¹⁷ random rows; the fits use all rows.
 
@@ -211,6 +219,9 @@ def _run(template: Mixture, data: WeightedData, C: int, rng: np.random.RandomSta
 
     changes: arguments for this fit only, such as initial values
     """
+    if not hasattr(template, "n_clusters"):
+        tol = min(template.tol, max(_LEAST_GAIN / data.weight, _LEAST_TOL))
+        changes = {"tol": tol, "max_iter": max(template.max_iter, _MAX_ITER)} | changes
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
     return fit.set_params(**{name: getattr(template, name) for name in changes})

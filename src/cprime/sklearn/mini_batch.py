@@ -131,7 +131,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Return the best of `n_init` sets of initial centers, (C, D), with the least J of a random sample of rows."""
-        rows = random_state.randint(0, X.shape[0], self._init_size)
+        rows = self._sample(weights, random_state)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
         for run in range(1, self._n_init + 1):
@@ -146,10 +146,20 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         assert best is not None
         return best[1]
 
+    def _sample(self, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
+        """Return indices of `init_size` random rows, drawn as in scikit-learn from all rows.
+
+        If all of them have weight 0, they are drawn again from the rows of positive weight.
+        """
+        rows = np.asarray(random_state.randint(0, len(weights), self._init_size))
+        if weights[rows].any():
+            return rows
+        return random_state.choice(np.flatnonzero(weights), self._init_size)
+
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Return initial centers (C, D), drawn as in scikit-learn from `init_size` random rows."""
         if self._init_size < X.shape[0]:
-            sample = random_state.randint(0, X.shape[0], self._init_size)
+            sample = self._sample(weights, random_state)
             X, weights = X[sample], weights[sample]
         X = as_given(X)
         centers = self._init_centroids(

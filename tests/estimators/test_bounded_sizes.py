@@ -61,10 +61,12 @@ def test_chunks_weights_and_sparse_rows(tmp_path):
     np.save(tmp_path / "X.npy", X)
     given = {"size_max": "1.1x", "random_state": 0, "init": X[:9], "tol": 0}
     whole = KMeans(9, **given).fit(X, sample_weight=w)
-    assert sizes(whole.labels_, 9).max() <= 110  # points count, whatever their weight
+    most = np.ceil(1.1 * np.count_nonzero(w) / 9)
+    assert sizes(whole.labels_[w > 0], 9).max() <= most  # points of positive weight count, whatever their weight
+    assert (whole.labels_[w == 0] == whole.predict(X[w == 0])).all()
     assert whole.counts_.sum() == w.sum()
     chunked = KMeans(9, **given).fit(open_data(tmp_path / "X.npy", chunk_rows=100), sample_weight=w)
-    assert sizes(chunked.labels_, 9).max() <= 110
+    assert sizes(chunked.labels_[w > 0], 9).max() <= most
     assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=0.02)
     sparse = KMeans(9, **given).fit(csr_array(np.where(np.abs(X) > 1, X, 0)))
     assert sizes(sparse.labels_, 9).max() <= 110
@@ -115,26 +117,47 @@ def test_a_model_is_saved_with_its_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("bounds", "error", "message"),
     [
-        ({"size_max": 3}, ValueError, r"size_max=3 allows 5 \* 3 = 15 points in n_clusters=5 clusters, there are 40"),
-        ({"size_min": 9}, ValueError, r"size_min=9 needs 5 \* 9 = 45 points in n_clusters=5 clusters, there are 40"),
+        ({"size_max": 3}, ValueError, "size_max=3 allows 15 points in 5 clusters, got 40 of positive weight"),
+        ({"size_min": 9}, ValueError, "size_min=9 needs 45 points in 5 clusters, got 40 of positive weight"),
         ({"size_min": "1.3x"}, ValueError, "size_min='1.3x' needs"),
         ({"size_min": 8, "size_max": "1x"}, None, ""),
         (
             {"size_max": "twice"},
             ValueError,
-            "size_max must be a number of points or a text such as \"1.2x\", got 'twice'",
+            "size_max must be an integer, an array of n_clusters=5 or a text such as \"1.2x\", got 'twice'",
         ),
-        ({"size_max": 1.5}, TypeError, "size_max must be an integer or a text"),
+        ({"size_max": 1.5}, TypeError, "size_max must be an integer, an array"),
+        ({"size_max": [9] * 4}, ValueError, r"size_max must be an integer, an array .*, got an array of shape \(4,\)"),
+        ({"size_max": [30, 30, 30, 30, 1], "size_min": [0, 0, 0, 0, 2]}, ValueError, r"\(2 points in cluster 4\) must"),
+        ({"size_max": 2**62}, None, ""),
+        ({"size_max": 10**30, "size_min": [8] * 5}, None, ""),
         ({"size_min": -1}, ValueError, "size_min == -1, must be >= 0"),
     ],
 )
 def test_bad_bounds_are_named(bounds, error, message):
     fit = KMeans(5, random_state=0, **bounds).fit
     if error is None:
-        assert sizes(fit(groups(40)).labels_, 5).tolist() == [8] * 5
+        assert sizes(fit(groups(40)).labels_, 5).min() >= (8 if "size_min" in bounds else 0)
         return
     with pytest.raises(error, match=message):
         fit(groups(40))
+
+
+@pytest.mark.parametrize(("n", "C", "search"), [(60, 5, "auto"), (1800, 40, "graph")])
+@pytest.mark.parametrize("given", [False, True])
+def test_every_cluster_has_bounds_of_its_own(n, C, search, given):
+    X, rng = groups(n, D=5), np.random.default_rng(0)
+    upper = 1 + rng.multinomial(2 * n, np.full(C, 1 / C))
+    lower = rng.permutation(upper // 3)
+    lower = np.minimum(lower, upper)
+    options = {"init": X[:C], "exchange": False} if given else {}
+    km = KMeans(C, search=search, size_max=upper, size_min=lower.tolist(), random_state=0, **options).fit(X)
+    found = sizes(km.labels_, C)
+    assert (lower <= found).all()
+    assert (found <= upper).all()
+    assert km.final_assignment_ == "bounded"
+    assert km.inertia_ == pytest.approx(np.square(X - km.cluster_centers_[km.labels_]).sum())
+    assert given or km.inertia_ <= 2 * KMeans(C, random_state=0).fit(X).inertia_
 
 
 def test_missing_values_are_refused():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime._utils.messages import warn_if_few
 from cprime._utils.values import replace
-from cprime.estimators import sizes
+from cprime.estimators import size_bounds, sizes
 from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import partial_fit
@@ -92,12 +92,13 @@ class KMeans(NearestCenter, Clusterer):
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
         (eq. 21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest
         centers, or with final_assignment="found" those of the lazy assignment. `predict` returns the nearest center.
-    size_max, size_min : int, str or None, default=None
-        Bounds of the number of points of each cluster: a number, or a text such as "1.2x", that multiple of N/C,
-        rounded up for `size_max` and down for `size_min`. After a fit without bounds, two steps alternate until J no
-        longer falls: points are assigned within the bounds at the least cost (within 0.01 %), and centers become the
-        means of their points. If N·C is at most 2²², other starting centers are tried, too. `predict` returns the
-        nearest center. Needs complete rows, not from Dask.
+    size_max, size_min : int, str, array-like of int of shape (n_clusters,) or None, default=None
+        Bounds of the number of points of positive weight in each cluster: a number, one for each cluster, or a text
+        such as "1.2x", that multiple of N/C, rounded up (`size_max`) or down (`size_min`). Bounds that differ are those
+        of the clusters of given initial centers if no centers jump; otherwise larger clusters get larger bounds. After
+        a fit without bounds, two steps alternate until J no longer falls: points are assigned within the bounds at the
+        least cost (within 0.01 %), and centers become the means of their points. If N·C is at most 2²², other starting
+        centers are tried. `predict` returns the nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool, default=False
@@ -230,8 +231,8 @@ class KMeans(NearestCenter, Clusterer):
         metric: str = "euclidean",
         epsilon: float = 0.0,
         exchange: bool | str = "auto",
-        size_max: int | str | None = None,
-        size_min: int | str | None = None,
+        size_max: Any = None,
+        size_min: Any = None,
         fixed_centers: Any = None,
         semi_supervised: bool = False,
         missing: str = "error",
@@ -301,8 +302,7 @@ class KMeans(NearestCenter, Clusterer):
         data = self._opened(rows, sample_weight, reset=True)
         data.copies = copies
         if self.size_max is not None or self.size_min is not None:
-            sizes.check_data(data)
-            sizes.resolve_bounds(self.size_min, self.size_max, data.n_points, self.n_clusters)
+            size_bounds.resolve_bounds(self, data)
         labels = partial_labels(self, y, data.n_points, self.n_clusters)
         return self._fit_to(data, (X, y, sample_weight), labels)
 

@@ -5,12 +5,10 @@ within the bounds and the cost is least, and centers become the means of their p
 """
 
 import logging
-import math
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +17,7 @@ from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
 from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
+from cprime.estimators.size_bounds import Bounds, resolve_bounds
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
 from cprime.kernels import Floats, Infeasible, Rows, as_rows, assign_bounded
@@ -26,6 +25,7 @@ from cprime.model.base import means_of
 from cprime.model.unit import unit_rows
 from cprime.seeding import is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+from cprime.seeding.methods import name_of
 from cprime.seeding.random_rows import draw_rows
 
 logger = logging.getLogger("cprime")
@@ -47,7 +47,6 @@ _SHORT, _CONTINUED = 5, 2
 # user gives, and for the refinement of the best result.
 _FINE = 1e-6
 _FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize a sum of distances end.
-_MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*x\s*")
 
 
 class _Balanced(NamedTuple):
@@ -66,51 +65,6 @@ class _Balanced(NamedTuple):
     least: float
 
 
-def resolve_bounds(size_min: Any, size_max: Any, n_points: int, n_clusters: int) -> tuple[int, int]:
-    """Return the least and the greatest number of points of a cluster that the arguments size_min and size_max mean.
-
-    Raises ValueError or TypeError if an argument is invalid, and ValueError if no assignment of n_points points to
-    n_clusters clusters is within the bounds.
-    """
-    lower = 0 if size_min is None else _size(size_min, "size_min", n_points, n_clusters, math.floor)
-    upper = n_points if size_max is None else _size(size_max, "size_max", n_points, n_clusters, math.ceil)
-    if n_clusters * lower > n_points:
-        raise ValueError(
-            f"size_min={size_min!r} needs {n_clusters} * {lower} = {n_clusters * lower} points in n_clusters="
-            f"{n_clusters} clusters, there are {n_points}."
-        )
-    if n_clusters * upper < n_points:
-        raise ValueError(
-            f"size_max={size_max!r} allows {n_clusters} * {upper} = {n_clusters * upper} points in n_clusters="
-            f"{n_clusters} clusters, there are {n_points}."
-        )
-    if lower > upper:
-        raise ValueError(f"size_min={size_min!r} ({lower} points) must not exceed size_max={size_max!r} ({upper}).")
-    return lower, upper
-
-
-def _size(value: Any, name: str, n_points: int, n_clusters: int, rounded: Any) -> int:
-    if isinstance(value, str):
-        found = _MULTIPLE.fullmatch(value)
-        if found is None:
-            raise ValueError(f'{name} must be a number of points or a text such as "1.2x", got {value!r}.')
-        exact = float(found[1]) * n_points / n_clusters
-        return int(rounded(exact - 1e-9 if rounded is math.ceil else exact + 1e-9))
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f'{name} must be an integer or a text such as "1.2x", got {value!r}.')
-    if value < 0:
-        raise ValueError(f"{name} == {value}, must be >= 0.")
-    return int(value)
-
-
-def check_data(data: Data) -> None:
-    """Raise ValueError if cluster sizes cannot be bounded: for Dask collections, and for rows with missing values."""
-    if data.gaps:
-        raise ValueError("size_max and size_min need complete rows: impute missing values first.")
-    if not data.is_local:
-        raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")
-
-
 def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     """Continue a fit without bounds by iterations within the bounds of cluster sizes, and return the new solution.
 
@@ -118,7 +72,12 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     free: solution of the fit without bounds
     """
     assert free.record is not None
-    found = _balance(k_means, data, free.centers, free.record.measured)
+    bounds = resolve_bounds(k_means, data)
+    matches = len(set(zip(bounds.lower.tolist(), bounds.upper.tolist(), strict=True))) > 1 and not _keeps_ids(k_means)
+    if matches:
+        free = _reordered(free, bounds.match(free.counts))
+    assert free.record is not None
+    found = _balance(k_means, data, bounds, free.centers, free.record.measured, matches)
     weight = float(found.counts.sum())
     variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
     model = k_means._model(found.centers, variance)
@@ -136,7 +95,28 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     )
 
 
-def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, Any]) -> _Balanced:
+def _keeps_ids(k_means: Any) -> bool:
+    """Return whether clusters have the ids of given starting centers, so that bounds refer to these ids."""
+    return is_given(k_means.init) or name_of(k_means.init) == "known"
+
+
+def _reordered(free: KMeansSolution, order: NDArray[np.intp]) -> KMeansSolution:
+    """Return the solution with the clusters in another order (C,): cluster c is the former cluster order[c]."""
+    assert free.record is not None
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    measured = dict(free.record.measured)
+    measured["labels"], lists = rank[measured["labels"]], measured["neighbors"]
+    if lists is not None:
+        measured["neighbors"] = np.where(lists < 0, lists, rank[lists])[order]
+    return replace(
+        free, centers=free.centers[order], counts=free.counts[order], record=replace(free.record, measured=measured)
+    )
+
+
+def _balance(
+    k_means: Any, data: Data, bounds: Bounds, centers: Floats, measured: Mapping[str, Any], matches: bool
+) -> _Balanced:
     """Return the best assignment within the bounds that iterations from several starting centers find.
 
     The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²² (`_MEDIUM`),
@@ -144,13 +124,12 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
     the latter are few, and only the best two starts are continued. The result of least J is refined by iterations with
     narrow tolerances.
     measured: dictionary with the labels and the neighbor lists of the fit without bounds
+    matches: whether larger clusters of other starting centers get larger bounds
     """
     C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
-    lower, upper = resolve_bounds(k_means.size_min, k_means.size_max, data.n_points, C)
     weights = data.source.weights(0, data.n_points)  # type: ignore[attr-defined]
     options = _Options(
-        np.full(C, lower),
-        np.full(C, upper),
+        bounds,
         weights,
         min(k_means.max_iter, _MOST_ITERATIONS) if n_pairs >= _LARGE else k_means.max_iter,
         max(k_means.tol, _LEAST_FALL) if n_pairs >= _LARGE else k_means.tol,
@@ -165,7 +144,7 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
         shortens = n_pairs > _SMALL and not is_given(k_means.init)
         short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
         others = []
-        for start, steps in _starts(k_means, data, short, fine):
+        for start, steps in _starts(k_means, data, short, fine, matches):
             found = _alternate(data, steps[0], start, _Candidates(data))
             for step in steps[1:]:
                 found = _alternate(data, step, found.centers, _Candidates(data))
@@ -182,7 +161,7 @@ def _balance(k_means: Any, data: Data, centers: Floats, measured: Mapping[str, A
 
 
 def _starts(
-    k_means: Any, data: Data, options: "_Options", fine: "_Options"
+    k_means: Any, data: Data, options: "_Options", fine: "_Options", matches: bool
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
     """Yield pairs: starting centers (C, D), and a tuple with the options of each run of iterations from them.
 
@@ -194,6 +173,7 @@ def _starts(
 
     Minimizing distances leads to other optima than squared distances do, from random rows often to better ones.
     options: usual tolerances    fine: the same options with narrower tolerances
+    matches: whether larger clusters get larger bounds
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
@@ -204,11 +184,12 @@ def _starts(
         (X, weights), seed = whole, seed_of(k_means.random_state)
         for run in range(_STARTS if data.n_points * C <= _SMALL else _FEW_STARTS):
             rng = Key(seed, run).random_state(Purpose.SIZES)
-            if run % 2:
-                yield X[choose_by_kmeans_plusplus(X, C, weights, rng)].dense(), (options,)
-            else:
-                start = X[draw_rows(local(X, weights), C, rng)].dense()
-                yield start, (options._replace(by_distances=True, tol=_FEW_REASSIGNED), options)
+            rows = choose_by_kmeans_plusplus(X, C, weights, rng) if run % 2 else draw_rows(local(X, weights), C, rng)
+            start = X[rows].dense()
+            if matches:
+                start = start[options.bounds.match(np.bincount(X.nearest(start)[0][:, 0], weights, C))]
+            by_distances = options._replace(by_distances=True, tol=_FEW_REASSIGNED)
+            yield start, (options,) if run % 2 else (by_distances, options)
 
 
 def _sum_of(squared: Floats, weights: NDArray[np.float64] | None) -> float:
@@ -218,8 +199,8 @@ def _sum_of(squared: Floats, weights: NDArray[np.float64] | None) -> float:
 class _Options(NamedTuple):
     """Options of iterations of k-means with bounded cluster sizes.
 
-    lower, upper (C,): least and greatest number of points of each cluster
-    weights (N,): weights of the points, or None    max_iter: maximum number of iterations
+    bounds: bounds of the sizes    weights (N,): weights of the points, or None
+    max_iter: maximum number of iterations
     tol: iterations end if the relative fall of J is at most this
     accuracy: largest relative excess of the cost of an assignment over the least possible cost
     metric: "euclidean" or "cosine"
@@ -227,8 +208,7 @@ class _Options(NamedTuple):
     at most the share `tol` of the points is reassigned.
     """
 
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
+    bounds: Bounds
     weights: NDArray[np.float64] | None
     max_iter: int
     tol: float
@@ -332,15 +312,16 @@ def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Bal
     If no assignment of points to their candidates is within the bounds, the number of candidates per point is
     multiplied by four, for all later assignments too.
     """
-    weights = options.weights
+    weights, bounds = options.weights, options.bounds
     while True:
         ids, squared = candidates.find(centers)
         costs = np.sqrt(squared) if options.by_distances else squared
-        if weights is not None:
-            costs = np.where(ids < 0, 0, costs) * weights[:, np.newaxis]
+        labels, rows = ids[:, 0].copy(), cast(Any, slice(None))
+        if weights is not None:  # Points of weight 0 take no place: they stay with their nearest centers.
+            costs, rows = np.where(ids < 0, 0, costs) * weights[:, np.newaxis], weights > 0
         try:
-            labels, candidates.prices = assign_bounded(
-                ids, costs, options.lower, options.upper, candidates.prices, accuracy=options.accuracy
+            labels[rows], candidates.prices = assign_bounded(
+                ids[rows], costs[rows], bounds.lower, bounds.upper, candidates.prices, accuracy=options.accuracy
             )
             break
         except Infeasible:

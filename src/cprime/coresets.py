@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
 
-from cprime._utils.number_types import check_integer, is_narrow
+from cprime._utils.arguments import check_integer
+from cprime._utils.number_types import is_narrow
 from cprime._utils.random import check_random_state
 from cprime.kernels import as_rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import draw
-from cprime.sources.checked import checked
-from cprime.sources.foreign import plain, unmasked
+from cprime.sources.checked import check_weights, checked
+from cprime.sources.foreign import plain
 
 __all__ = ["Coreset", "lightweight", "sensitivity"]
 
@@ -219,14 +219,8 @@ def _checked(
         data = checked(given, dtype=dtype)
     check_integer(m, "m", 1)
     rng = check_random_state(random_state)
-    w = np.ones(len(data))
-    if sample_weight is not None:
-        w = _check_sample_weight(
-            unmasked(sample_weight, "sample_weight"), data, dtype=np.float64, ensure_non_negative=True
-        )
-        if not w.any():
-            raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
-    return data, w, rng
+    w = check_weights(sample_weight, data)
+    return data, np.ones(len(data)) if w is None else w, rng
 
 
 def _drawn(data: NDArray, w: NDArray[np.float64], ratio: NDArray, m: int, rng: np.random.RandomState) -> Coreset:

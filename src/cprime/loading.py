@@ -12,6 +12,7 @@ import numpy as np
 
 import cprime.estimators
 import cprime.selection  # noqa: F401
+from cprime._utils.arguments import check_path
 from cprime.persistence import checkpoints
 from cprime.persistence.model_files import class_of, load
 from cprime.sources import open_data, reopened
@@ -57,7 +58,7 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     """
     if X is None and sample_weight is not None:
         raise ValueError("sample_weight goes with X, got it alone: give both, or none of them.")
-    path, description = Path(folder), checkpoints.read(folder)
+    path, description = Path(check_path(folder, "folder")), checkpoints.read(folder)
     if (path / checkpoints.MODEL).exists():
         return load(path / checkpoints.MODEL)
     estimator = unfitted(path, description)

@@ -68,11 +68,11 @@ def test_memory_is_that_of_the_arrays():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
-        ({"n_features": 0}, "n_features must be at least 1, got 0"),
+        ({"n_clusters": 0}, "n_clusters == 0, must be >= 1"),
+        ({"n_features": 0}, "n_features == 0, must be >= 1"),
         ({"n_samples": 9, "n_clusters": 10}, "n_samples must be at least n_clusters=10, got 9"),
         ({"side": -1.0}, "side must be a positive number"),
-        ({"side": np.inf}, "side must be a positive number"),
+        ({"side": np.inf}, "side must be finite"),
     ],
 )
 def test_wrong_arguments_are_named(params, message):

@@ -9,7 +9,6 @@ not underflow.
 """
 
 import math
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -52,15 +51,6 @@ MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
 # Maximum number of columns of data. The kernels store the number of columns, rounded up for SIMD vectors, in 32 bits.
 MOST_COLUMNS = 2**24
-
-
-def check_integer(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int; raise TypeError if it is not an integer, ValueError if it is less than `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an instance of int, not {type(value).__name__}.")
-    if value < least:
-        raise ValueError(f"{name} == {value}, must be >= {least}.")
-    return int(value)
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import utils
 
+from cprime._utils.arguments import naming
 from cprime._utils.storable import storable
 
 _WORDS = 4  # number of random 64-bit integers that Philox generates per value of its counter
@@ -110,12 +111,15 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
     """
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
-    return utils.check_random_state(random_state)
+    if isinstance(random_state, Integral) and not 0 <= int(random_state) < 2**32:
+        raise ValueError(f"random_state == {random_state}, must be from 0 to 2**32 - 1.")
+    with naming("random_state"):
+        return utils.check_random_state(random_state)
 
 
 def seed_of(random_state: Any) -> int:
     """Return the seed of a fit: an integer from 0 to 2³¹ − 1, drawn from the argument `random_state`."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= int(random_state) < 2**32:
         with seeded(int(random_state)) as rng:
             return int(rng.randint(2**31))
     return int(check_random_state(random_state).randint(2**31))

@@ -32,8 +32,8 @@ def resolve_threads(n_threads: int | None) -> int:
     if n_threads is None:
         limit = _limit.get()
         return allowed_threads() if limit is None else limit
-    if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
-        raise ValueError(f"n_threads must be None or an integer >= 1, got {n_threads!r}")
+    if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or not 1 <= n_threads < 2**31:
+        raise ValueError(f"n_threads must be None or an integer >= 1 and < 2**31, got {n_threads!r}")
     return int(n_threads)
 
 

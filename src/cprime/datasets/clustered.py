@@ -5,6 +5,7 @@ import math
 import numpy as np
 from sklearn.utils import Bunch
 
+from cprime._utils.arguments import check_integer, check_positive
 from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
@@ -56,15 +57,11 @@ def clusters(
     >>> clusters(1000, 50, 8, random_state=0).data.shape
     (1000, 8)
     """
-    for name, count in (("n_clusters", n_clusters), ("n_features", n_features)):
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count!r}")
+    n_samples, n_features = check_integer(n_samples, "n_samples", 1), check_integer(n_features, "n_features", 1)
+    n_clusters = check_integer(n_clusters, "n_clusters", 1)
     if n_samples < n_clusters:
         raise ValueError(f"n_samples must be at least n_clusters={n_clusters}, got {n_samples!r}")
-    if side is None:
-        side = _SPACING * n_clusters ** (1 / n_features)
-    if not (math.isfinite(side) and side > 0):
-        raise ValueError(f"side must be a positive number, got {side!r}")
+    side = _SPACING * n_clusters ** (1 / n_features) if side is None else check_positive(side, "side")
     rng = np.random.Generator(np.random.PCG64(check_random_state(random_state).randint(2**32, dtype=np.uint32)))
     centers = rng.random((n_clusters, n_features), dtype=np.float32)
     centers *= np.float32(side)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from sklearn.utils import Bunch
 
+from cprime._utils.arguments import check_integer, check_positive
 from cprime._utils.random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
@@ -52,9 +53,8 @@ def birch(
     >>> birch(n_side=45, random_state=0).data.shape
     (202500, 2)
     """
-    _check_count("n_side", n_side)
-    if not (math.isfinite(spacing) and spacing > 0):
-        raise ValueError(f"spacing must be a positive number, got {spacing!r}")
+    check_integer(n_side, "n_side", 1)
+    spacing = check_positive(spacing, "spacing")
     steps = spacing * np.arange(n_side)
     centers = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2)
     return _unit_gaussians(centers, n_per_cluster, check_random_state(random_state))
@@ -102,23 +102,15 @@ def birch_random(
     >>> birch_random(25, random_state=0).data.shape
     (2500, 2)
     """
-    _check_count("n_clusters", n_clusters)
-    if side is None:
-        side = _SPACING * math.sqrt(n_clusters)
-    if not (math.isfinite(side) and side > 0):
-        raise ValueError(f"side must be a positive number, got {side!r}")
+    check_integer(n_clusters, "n_clusters", 1)
+    side = _SPACING * math.sqrt(n_clusters) if side is None else check_positive(side, "side")
     rng = check_random_state(random_state)
     return _unit_gaussians(rng.uniform(0, side, size=(n_clusters, 2)), n_per_cluster, rng)
 
 
-def _check_count(name: str, count: int) -> None:
-    if count < 1:
-        raise ValueError(f"{name} must be at least 1, got {count!r}")
-
-
 def _unit_gaussians(centers: np.ndarray, n_per_cluster: int, rng: np.random.RandomState) -> Bunch:
     """Return points drawn from unit Gaussians, `n_per_cluster` for each of the centers (C, D), in their order."""
-    _check_count("n_per_cluster", n_per_cluster)
+    check_integer(n_per_cluster, "n_per_cluster", 1)
     target = np.repeat(np.arange(len(centers)), n_per_cluster)
     data = centers[target] + rng.standard_normal((len(target), centers.shape[1]))
     return Bunch(data=data, target=target, centers=centers)

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.datasets import load_sample_images
 from sklearn.utils import Bunch
+
+from cprime._utils.arguments import check_integer, naming
 
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -44,8 +47,7 @@ def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8)
     >>> patches().data.shape
     (531720, 64)
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size!r}")
+    check_integer(size, "size", 1)
     images = [_grey(photograph, size) for photograph in _photographs(image)]
     counts = [(a.shape[0] - size + 1) * (a.shape[1] - size + 1) for a in images]
     offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -83,15 +85,20 @@ def assembled(patches: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
     >>> bool((assembled(patches(image, size=3).data, (5, 6)) == image).all())
     True
     """
-    given = np.asarray(patches, dtype=np.float64)
+    given = _finite(patches, "patches")
+    if given.ndim != 2:
+        raise ValueError(f"patches must have the shape (n_patches, size**2), got {given.shape}.")
+    lengths = [check_integer(length, "shape", 1) for length in shape] if np.iterable(shape) else []
+    if len(lengths) != 2:
+        raise ValueError(f"shape must be the height and the width of the photograph, got {shape!r}.")
     size = round(given.shape[1] ** 0.5)
-    rows, columns = (length - size + 1 for length in shape)
+    rows, columns = (length - size + 1 for length in lengths)
     if size**2 != given.shape[1] or min(rows, columns) < 1 or len(given) != rows * columns:
         raise ValueError(
             f"patches must be all square ones of a photograph of shape {shape}, got an array of shape {given.shape}."
         )
     tiles = given.reshape(rows, columns, size, size)
-    total, counts = np.zeros(shape), np.zeros(shape)
+    total, counts = np.zeros(lengths), np.zeros(lengths)
     for i in range(size):
         for j in range(size):
             total[i : i + rows, j : j + columns] += tiles[:, :, i, j]
@@ -107,9 +114,20 @@ def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarr
             raise ImportError(
                 'the photographs are read with pillow, which is missing: pip install "cprime[images]"'
             ) from error
-    if isinstance(image, list | tuple) and all(np.ndim(item) >= 2 for item in image):
-        return [np.asarray(item) for item in image]
-    return [np.asarray(image)]
+    with naming("image"):
+        if isinstance(image, list | tuple) and all(np.ndim(item) >= 2 for item in image):
+            return [_finite(item, "image") for item in image]
+    return [_finite(image, "image")]
+
+
+def _finite(values: Any, name: str) -> np.ndarray:
+    """Return the value of an argument as an array of finite numbers."""
+    with naming(name):
+        array = np.asarray(values)
+        array = array.astype(np.float64) if array.dtype.kind == "O" else array
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all() or np.ma.is_masked(values):
+        raise ValueError(f"{name} must hold finite numbers, got {values!r}.")
+    return array
 
 
 def _grey(image: np.ndarray, size: int) -> np.ndarray:

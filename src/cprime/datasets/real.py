@@ -6,6 +6,8 @@ from importlib import resources
 import numpy as np
 from sklearn.utils import Bunch
 
+from cprime._utils.arguments import check_path
+
 
 def read_song(path: str | os.PathLike[str]) -> Bunch:
     """Read SONG, the YearPredictionMSD data of the UCI repository: audio features of 515,345 songs.
@@ -73,7 +75,7 @@ def read_kdd(path: str | os.PathLike[str]) -> Bunch:
 
 def _table(path: str | os.PathLike[str], separator: str, n_columns: int) -> np.ndarray:
     """Return the numbers of a text file as an array with `n_columns` columns."""
-    table = np.loadtxt(path, delimiter=separator, dtype=np.float64, ndmin=2)
+    table = np.loadtxt(check_path(path, "path"), delimiter=separator, dtype=np.float64, ndmin=2)
     if table.shape[1] != n_columns:
         raise ValueError(f"{path} must have {n_columns} columns, got {table.shape[1]}.")
     return table

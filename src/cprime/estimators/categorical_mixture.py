@@ -171,6 +171,8 @@ class CategoricalMixture(DiscreteMixture):
         self.random_state = random_state
         self.verbose = verbose
 
+    _means_argument = "probabilities_init"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.sparse = True

@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from cprime._utils.number_types import check_largest
 from cprime.em.hard import SumLabeled
 from cprime.execution import Data
 from cprime.kernels import Dense, Floats
 from cprime.search import Full, Search
 from cprime.search.labelled import Labelled
-from cprime.sources import array_of
-from cprime.sources.foreign import plain
+from cprime.seeding.methods import copied
+from cprime.sources.foreign import array_of
 
 logger = logging.getLogger("cprime")
 
@@ -56,7 +57,7 @@ def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> ND
     """
     if y is None or not getattr(estimator, "semi_supervised", False):
         return None
-    labels = np.asarray(plain(y, "y"))
+    labels = array_of(y, "y")
     if labels.shape != (n_points,):
         raise ValueError(f"y must have one label for each of the {n_points} rows, got shape {labels.shape}.")
     if labels.dtype.kind not in "iu":
@@ -121,12 +122,11 @@ def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
     if data.gaps:
         raise ValueError("fixed_centers needs complete rows: impute missing values first.")
     n_clusters, n_features = estimator.n_clusters, data.n_features
-    centers = array_of(estimator.fixed_centers, "fixed_centers", np.float64)
-    if centers.ndim != 2 or centers.shape[1] != n_features or not 1 <= len(centers) <= n_clusters:
+    centers = copied(estimator.fixed_centers, data, "fixed_centers")
+    if centers.shape[1] != n_features or len(centers) > n_clusters:
         raise ValueError(
             f"fixed_centers must have shape (m, {n_features}), with 1 to n_clusters={n_clusters} rows, got "
             f"{centers.shape}."
         )
-    if not np.isfinite(centers).all():
-        raise ValueError("fixed_centers must be finite numbers.")
+    check_largest(Dense(centers).extent()[0], data.dtype, n_features, "fixed_centers")
     return centers

@@ -13,7 +13,7 @@ from cprime._utils.random import check_random_state
 from cprime.estimators.approximate import approximate_search, near_best
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.quality import say_truncated
-from cprime.estimators.validation import check_integer
+from cprime.estimators.validation import check_flag, check_integer
 from cprime.execution.results import kept_entries
 from cprime.kernels import Rows, computing, posterior
 from cprime.model import Model
@@ -63,6 +63,7 @@ def predict(self: Any, X: Any, approximate: bool = False, *, out: Any = None) ->
     with computing(self.n_threads):
         data = self._opened(X)
         model = self._model_of(data)
+        approximate = check_flag(approximate, "approximate")
         job = partial(near_best, model, approximate_search(self, model)) if approximate else partial(best_of, model)
         return data.map(job, None, np.int32, out)
 
@@ -112,6 +113,8 @@ def predict_proba(
     probabilities : ndarray or csr_array of shape (n_samples, n_components)
         In the dtype of the means. Rows sum to 1.
     """
+    check_flag(sparse, "sparse")
+    check_flag(approximate, "approximate")
     if sparse and out is not None:
         raise ValueError("out must be None where sparse=True: a CSR array has no file or array of its own.")
     with computing(self.n_threads):

@@ -59,8 +59,8 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     n_active : int or None, default=None
         C′, the number of clusters to which a point belongs: those of the nearest centers. Its other memberships are
         exactly 0. None is C.
-    init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
-        Initialization, as in `KMeans`; default "k-means++".
+    init : {"k-means++", "auto", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+        Initialization, as in `KMeans`; default "k-means++", which "auto" means, too.
     n_init : int, default=1
         Number of starts; the result of least objective is returned. Given centers are used for one start only. With
         regularization="auto", all starts use the λ of the first one.

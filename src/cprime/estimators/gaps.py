@@ -116,7 +116,8 @@ def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) ->
     with computing(self.n_threads):
         data = self._opened(X)
         model: Model = self._model_of(data)
-        key = Key(seed_of(random_state)) if sample else None
+        seed = seed_of(random_state)
+        key = Key(seed) if sample else None
         job = partial(_imputed, model, self.n_active_, key)
         found: NDArray = data.map(job, model.n_features, model.centers.dtype, numbered=True)
         preparation = preparation_of(self)

@@ -12,12 +12,12 @@ from cprime._utils.number_types import check_largest
 from cprime._utils.threads import by_pieces
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import distances_from
+from cprime.estimators.opening import precision_of
 from cprime.estimators.validation import check_at_most, check_choice
 from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.checked import checked
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import precision
 
 _METRICS = ("euclidean", "cosine", "inner_product")
 # For metric="inner_product", a thread compares max(_ROWS, _BLOCK / C) rows at a time with all C centers: at most _BLOCK
@@ -103,9 +103,9 @@ def assign(
 
 def _checked_centers(centers: Any) -> Floats:
     """Return the argument `centers` as a contiguous matrix (C, D) of float32 or float64; raise an error if invalid."""
-    found = checked(centers, "centers", dtype="numeric", order="C")
+    centers = plain(centers, "centers")
     with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(found, dtype=precision([found.dtype]))
+        found = checked(centers, "centers", dtype=precision_of(centers), order="C")
     check_largest(Dense(found).extent()[0], found.dtype, found.shape[1], "centers")
     return found
 

@@ -23,6 +23,7 @@ from cprime.estimators.updating import update
 from cprime.estimators.validation import (
     check_choice,
     check_common,
+    check_flag,
     check_integer,
     check_real,
     resolve_exchange,
@@ -393,7 +394,7 @@ class KMeans(NearestCenter, Clusterer):
         with computing(self.n_threads):
             data = self._opened(X)
             job: Callable[[Rows], NDArray[np.int32]] = partial(nearest_labels, self.cluster_centers_)
-            if approximate:
+            if check_flag(approximate, "approximate"):
                 model = self._parameters()
                 job = partial(near_best, model, approximate_search(self, model))
             return data.map(job, None, np.int32, out)

@@ -55,7 +55,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     init : str, value of cprime.seeding, array-like, fitted estimator or callable, default="k-means++"
-        Initialization, as in `KMeans`.
+        Initialization, as in `KMeans`; "auto" is "k-means++".
     n_init : int, default=1
         Number of starts; the result of least J is returned.
     max_iter : int, default=300

@@ -122,7 +122,7 @@ def fit_many(
     >>> many.centers.shape, many.labels.shape, many.inertia
     ((2, 2, 1), (2, 4), array([ 1., 16.]))
     """
-    C, max_iter = check_integer(n_clusters, "n_clusters", 1), check_integer(max_iter, "max_iter", 1)
+    C, max_iter = check_integer(n_clusters, "n_clusters", 1), check_integer(max_iter, "max_iter", 1, 2**31 - 1)
     tol, threads = check_real(tol, "tol", 0.0), resolve_threads(n_threads)
     problems = _Problems.checked(X, sample_weight, C)
     B = len(problems)
@@ -341,6 +341,8 @@ def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bo
     if sample_weight is None:
         return None
     sizes = np.diff(offsets)
+    if not np.iterable(sample_weight):
+        raise TypeError(f"sample_weight must be an array or a list of arrays, got {sample_weight!r}.")
     many = sample_weight if isinstance(sample_weight, list | tuple) or not is_list else list(sample_weight)
     each = [_numbers(one, f"sample_weight[{b}]") for b, one in enumerate(many)]
     if [one.shape for one in each] != [(n,) for n in sizes]:

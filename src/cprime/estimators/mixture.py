@@ -91,6 +91,7 @@ class Mixture(DensityMixin, Clusterer):
     init_params: Any
     weights_init: Any
     means_init: Any
+    _means_argument: ClassVar[str] = "means_init"
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
@@ -305,7 +306,7 @@ class Mixture(DensityMixin, Clusterer):
         given = GivenParameters.from_estimator(self, data)
         init = self.init_params
         if self.means_init is not None:
-            init = check_means_init(self.means_init, data, C)
+            init = check_means_init(self.means_init, data, C, self._means_argument)
         elif given.shares is not None:
             init = means_of_shares(given.shares, data, C)
         if isinstance(init, str) and init == "auto":

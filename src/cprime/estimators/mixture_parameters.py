@@ -19,22 +19,24 @@ from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding import is_given
 from cprime.seeding.methods import copied, is_estimator
-from cprime.sources import array_of, unmasked
+from cprime.sources import array_of
 
 # The two meanings of init_params="auto" if there are several starts: initializations of many kinds
 # (`em.diverse_start`), or of three kinds in turn (for large data, because these take less time).
 DIVERSE, ONE_OF_EACH = "diverse", "one of each"
 
 
-def check_means_init(means_init: Any, data: Data, C: int, name: str = "means_init") -> NDArray:
-    """Return the argument `means_init` (C, D), or another one called `name`, in the dtype of the data.
+def check_means_init(means_init: Any, data: Data, C: int, name: str) -> NDArray:
+    """Return initial means (C, D) from the user in the dtype of the data; `name` is the name of the argument.
 
-    Raises ValueError if it has another shape, or values so large that their squares overflow.
+    Raises ValueError if they have another shape, values so large that their squares overflow, or negative rates.
     """
     means = copied(means_init, data, name, ensure_2d=False)
     if means.shape != (C, data.n_features):
         raise ValueError(f"{name} must have shape {(C, data.n_features)}, got {means.shape}.")
     check_largest(Dense(means).extent()[0], data.dtype, data.n_features, name)
+    if name == "rates_init" and (means < 0).any():
+        raise ValueError(f"rates_init must not be negative, got {means.min()}.")
     return means
 
 
@@ -160,7 +162,9 @@ class GivenParameters:
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]
-        precisions = unmasked(mixture.precisions_init, "precisions_init")
+        precisions = mixture.precisions_init
+        if precisions is not None:
+            precisions = array_of(precisions, "precisions_init", np.float64)
         given = {"reg_covar": mixture.reg_covar, "precisions": precisions}
         given |= {name: getattr(mixture, name) for name in family.options}
 

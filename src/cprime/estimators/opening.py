@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cprime._utils.arguments import naming
 from cprime._utils.number_types import bits_of, check_largest, check_spread, is_narrow
 from cprime._utils.threads import limited
 from cprime.estimators.validation import check_weights
@@ -188,7 +189,7 @@ def validated(estimator: Any, X: Any, reset: bool = True, make: Callable[[Any], 
     elif needs_nothing:
         wanted = X.dtype
     else:
-        wanted = _precision_of(X)
+        wanted = precision_of(X)
     narrow = None if needs_nothing else narrow_type(X)
     with np.errstate(over="ignore", invalid="ignore"):  # Numbers out of range become infinite; `check_numbers` raises.
         if narrow is not None:
@@ -200,7 +201,7 @@ def validated(estimator: Any, X: Any, reset: bool = True, make: Callable[[Any], 
     return rows
 
 
-def _precision_of(X: Any) -> Any:
+def precision_of(X: Any) -> Any:
     """Return float32 if this can represent all numbers of the types in an array or a table X, otherwise float64.
 
     If the types are unknown or not numeric, the result is "numeric", scikit-learn's name for any numeric type.
@@ -235,7 +236,8 @@ def taken(
     if accept_sparse is None:
         accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False
     checks = {"order": "C", "accept_sparse": accept_sparse, "ensure_min_samples": least, **more}
-    return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
+    with naming("X"):
+        return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
 
 
 def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:

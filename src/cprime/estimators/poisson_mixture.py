@@ -137,6 +137,8 @@ class PoissonMixture(DiscreteMixture):
         self.random_state = random_state
         self.verbose = verbose
 
+    _means_argument = "rates_init"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

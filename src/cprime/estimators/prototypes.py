@@ -10,7 +10,7 @@ from cprime.em import fuzzy
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.opening import validated
 from cprime.estimators.stored import SavableEstimator
-from cprime.estimators.validation import check_weights
+from cprime.estimators.validation import check_flag, check_weights
 from cprime.execution import Data, local
 from cprime.execution.results import kept_entries
 from cprime.kernels import as_rows
@@ -66,4 +66,4 @@ class FuzzyBase(Prototypes):
         for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
             with np.errstate(under="ignore"):  # Memberships that are too small for float32 become 0.
                 kept[rows], values[rows] = ids, found.memberships
-        return values if H == C and not sparse else kept_entries(kept, values, C, sparse)
+        return values if H == C and not check_flag(sparse, "sparse") else kept_entries(kept, values, C, sparse)

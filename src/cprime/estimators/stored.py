@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from cprime._utils.arguments import check_path
 from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
 from cprime.estimators.solutions import CACHES
 from cprime.estimators.soundness import check_fitted
@@ -109,7 +110,7 @@ class SavableEstimator(BaseEstimator):
         path : path-like
             Path of the file; an existing file is replaced when the new one is complete.
         """
-        model_files.save(self, path)
+        model_files.save(self, check_path(path, "path"))
 
     def report(
         self,

@@ -1,6 +1,5 @@
 """Checks of estimators' arguments, with messages like scikit-learn's, and conversion of strings to search objects."""
 
-import os
 from collections.abc import Iterator
 from numbers import Real
 from pathlib import Path
@@ -8,22 +7,21 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_scalar,
-)
 
-# Modules of estimators import `check_integer`, like all other checks of arguments, from this module.
-from cprime._utils.number_types import check_integer as check_integer
-from cprime._utils.number_types import check_total_weight
+# Modules of estimators and above import all checks of arguments from this module.
+from cprime._utils.arguments import check_choice as check_choice
+from cprime._utils.arguments import check_flag as check_flag
+from cprime._utils.arguments import check_integer as check_integer
+from cprime._utils.arguments import check_path
+from cprime._utils.arguments import check_positive as check_positive
+from cprime._utils.arguments import check_real as check_real
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
 from cprime.execution import Data
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
 from cprime.seeding import is_given
-from cprime.sources.foreign import plain
+from cprime.sources.checked import check_weights as check_weights
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 # n_active="auto" is C (exact EM) for mixtures of C ≤ EXACT_AUTO components, and KEPT_AUTO for larger mixtures.
@@ -38,24 +36,6 @@ SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists co
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
-def check_real(value: Any, name: str, least: float) -> float:
-    """Return `value` as a finite float; raise TypeError if it is no number, ValueError if infinite or below `least`."""
-    try:
-        value = float(check_scalar(value, name, Real, min_val=least))
-    except OverflowError:  # The conversion of a very large integer to float raises this.
-        raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}.")
-    return value
-
-
-def check_flag(value: Any, name: str) -> bool:
-    """Return `value` as a bool; raise TypeError if it is not a bool."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a bool, got {value!r}.")
-    return bool(value)
-
-
 def check_flag_or_auto(value: Any, name: str) -> bool | None:
     """Return `value` as a bool, or None if it is "auto"; raise TypeError or ValueError for other values."""
     if isinstance(value, str):
@@ -64,13 +44,6 @@ def check_flag_or_auto(value: Any, name: str) -> bool | None:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f'{name} must be "auto" or a bool, got {value!r}.')
     return bool(value)
-
-
-def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """Return `value` if it is one of the choices; raise ValueError otherwise."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
-    return value
 
 
 def check_loop(estimator: Any) -> int:
@@ -122,6 +95,10 @@ def check_common(estimator: Any) -> None:
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
     if estimator.spill is not None:
         check_spill(estimator.spill)
+    if estimator.checkpoint is not None:
+        check_path(estimator.checkpoint, "checkpoint")
+    check_decay(getattr(estimator, "learning_decay", 1.0))
+    check_flag(getattr(estimator, "warm_start", False), "warm_start")
     resolve_threads(estimator.n_threads)
 
 
@@ -130,9 +107,7 @@ def check_spill(value: Any) -> Path:
 
     Raises TypeError if it is not a path, and ValueError if no file can be written there.
     """
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"spill must be a path or None, got {type(value).__name__}.")
-    folder = Path(value)
+    folder = Path(check_path(value, "spill"))
     try:
         TemporaryFile(dir=folder).close()
     except OSError as error:
@@ -211,21 +186,6 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
         n_active = n_components
     n_active = check_at_most(n_active, "n_active", n_components, "n_components")
     return 1 if is_single and n_active == n_components else n_active
-
-
-def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
-    """Return the argument `sample_weight` as an array (n,) of float64 for the n rows of X; None stays None.
-
-    Raises ValueError if a weight is negative, all weights are zero, or their sum is too large.
-    """
-    if sample_weight is None:
-        return None
-    weights = _check_sample_weight(plain(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
-    with np.errstate(over="ignore"):
-        check_total_weight(float(weights.sum()))
-    return weights
 
 
 def resolve_search(

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
+from cprime._utils.arguments import check_integer
 from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
 from cprime.faiss.progressive import check_steps, start_of_all, steps_of
-from cprime.faiss.vectors import checked, faiss
+from cprime.faiss.vectors import checked, faiss, rows
 from cprime.sources import array_of
 
 
@@ -72,7 +73,7 @@ class Kmeans:
     """
 
     def __init__(self, d: int, k: int, **kwargs: Any) -> None:
-        self.d = d
+        self.d = check_integer(d, "d", 1, 2**31 - 1)
         self.gpu = kwargs.pop("gpu", False)
         self._ours = {name: kwargs.pop(name) for name in list(kwargs) if name in OURS}
         progressive = "progressive_dim_steps" in kwargs
@@ -91,7 +92,8 @@ class Kmeans:
     def reset(self, k: int | None = None) -> None:
         """Discard the results of training and set the number of centroids to k."""
         if k is not None:
-            self.k = int(k)
+            k = int(k) if isinstance(k, float) and k.is_integer() else k
+            self.k = check_integer(k, "k", 1, 2**31 - 1)
         self.centroids: NDArray[np.float32] | None = None
         self.obj: NDArray[np.float64] | None = None
         self.iteration_stats: list[dict[str, Any]] | None = None
@@ -125,7 +127,7 @@ class Kmeans:
             If x does not have d columns, has fewer rows than k, or contains NaN; if an argument is not supported, or
             not together with progressive_dim_steps.
         """
-        X = checked(x, self.d)
+        X = checked(x, self.d, "x")
         if len(X) < self.k:
             raise ValueError(f"x must have at least k={self.k} rows, got {len(X)}.")
         X, w = sampled(self.cp, self.k, X, checked_weights(weights, len(X)))
@@ -135,7 +137,7 @@ class Kmeans:
             if start.shape != (self.k, self.d):
                 raise ValueError(f"init_centroids must have shape (k={self.k}, d={self.d}), got {start.shape}.")
             arguments["init"] = start
-        rows: list[dict[str, Any]] = []
+        steps: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
             # From the second step on, fits start from given centers, for which exchange="auto" would mean no exchange.
@@ -143,7 +145,7 @@ class Kmeans:
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
-                rows.extend(stats.iteration_stats(estimator, False))
+                steps.extend(stats.iteration_stats(estimator, False))
                 return estimator
 
             n_threads = arguments.get("n_threads", faiss.omp_get_max_threads())
@@ -155,7 +157,7 @@ class Kmeans:
         self.reset()
         self.estimator, self.centroids = estimator, estimator.cluster_centers_
         self.index.add(self.centroids)
-        self.iteration_stats = rows + stats.iteration_stats(estimator, bool(self.cp.spherical))
+        self.iteration_stats = steps + stats.iteration_stats(estimator, bool(self.cp.spherical))
         self.obj = np.array([row["obj"] for row in self.iteration_stats])
         return self.obj[-1]
 
@@ -177,9 +179,10 @@ class Kmeans:
         """
         if self.centroids is None:
             raise RuntimeError("train() comes before assign().")
+        X = checked(x, self.d, "x")
         self.index.reset()
         self.index.add(np.ascontiguousarray(self.centroids, dtype=np.float32))
-        D, found = self.index.search(np.ascontiguousarray(x, dtype=np.float32), 1)
+        D, found = self.index.search(rows(X, np.arange(len(X))), 1)
         return D.ravel(), found.ravel()
 
 

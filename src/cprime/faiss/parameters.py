@@ -92,4 +92,6 @@ def checked_weights(weights: Any, n: int) -> NDArray[np.float64] | None:
     weights = array_of(weights, "weights", np.float64)
     if weights.shape != (n,):
         raise ValueError(f"weights must have shape ({n},), got {weights.shape}.")
+    if not (weights >= 0).all() or not np.isfinite(weights).all():
+        raise ValueError(f"weights must be {n} finite numbers that are not negative, got {weights!r}.")
     return weights

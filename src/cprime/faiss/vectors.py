@@ -11,23 +11,23 @@ from cprime.sources import Source, array_of, is_source_like, open_data
 Vectors = NDArray[np.float32] | Source
 
 
-def checked(X: Any, d: int) -> Vectors:
-    """Return X as a float32 array (n, d) in C order, or as a source with d columns.
+def checked(X: Any, d: int, name: str = "X") -> Vectors:
+    """Return X as a finite float32 array (n, d) in C order, or as a source with d columns.
 
-    Raises
-    ------
-    ValueError
-        If there are not d columns.
+    name: name of the argument    Raises ValueError if there are not d columns, or a number is not finite.
     """
     if is_source_like(X):
         source = open_data(X).as_type(np.float32)
         found, shape = source.n_features, source.shape
     else:
-        X = np.ascontiguousarray(array_of(X, "x"), dtype=np.float32)
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(array_of(X, name, np.float32))
+        if not np.isfinite(X).all():
+            raise ValueError(f"{name} must be finite numbers of float32, got NaN or infinity.")
         found, shape = X.shape[1] if X.ndim == 2 else -1, X.shape
         source = X
     if found != d:
-        raise ValueError(f"x must have shape (n, d={d}), got {shape}.")
+        raise ValueError(f"{name} must have shape (n, d={d}), got {shape}.")
     return source
 
 

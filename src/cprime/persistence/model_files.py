@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
+from cprime._utils.arguments import check_path
 from cprime._utils.files import checksum, read_whole, replacing
 from cprime._utils.storable import decode, encode, gathered, strict_json
 
@@ -169,7 +170,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> sorted(km.cluster_centers_[:, 0].tolist())
     [0.5, 9.5]
     """
-    path = Path(path)
+    path = Path(check_path(path, "path"))
     metadata, content = _read(path)
     cls = _classes.get(metadata["class"])
     if cls is None:

@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.style import BLUE, frame
 from cprime.estimators.fitted import centers_of
+from cprime.estimators.validation import check_weights
 from cprime.plots.fitted import accepting
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
@@ -69,8 +70,7 @@ class SizesDisplay:
         if X is None:
             check_is_fitted(estimator, "labels_", msg="X must be given: %(name)s has no labels_.")
         labels = np.asarray(estimator.labels_ if X is None else accepting(estimator, X).predict(X))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
-        return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
+        return cls(np.bincount(labels, check_weights(sample_weight, labels), minlength=C)).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, log: bool = False) -> Self:
         """Draw the sizes of the clusters.

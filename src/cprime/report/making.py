@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cprime._utils.arguments import check_path
 from cprime._utils.files import replacing
 from cprime.kernels import computing
 from cprime.report.certainty import Certainty, certainty
@@ -88,7 +89,7 @@ class Report:
         path : path-like
             The file to write; an existing file is replaced once the new one is complete.
         """
-        with replacing(path) as temporary:
+        with replacing(check_path(path, "path")) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:

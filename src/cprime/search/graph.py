@@ -20,8 +20,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.arguments import check_integer
 from cprime._utils.messages import warn
-from cprime._utils.number_types import check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.threads import union_of_ids

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime._utils.number_types import check_integer
+from cprime._utils.arguments import check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import replace

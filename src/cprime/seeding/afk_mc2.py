@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._utils.number_types import check_integer
+from cprime._utils.arguments import check_integer
 from cprime.kernels import Rows
 from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.sampling import complete, draw, draw_first
-from cprime.seeding.validation import check_data, rows_at
+from cprime.seeding.validation import MOST_DRAWS, check_data, rows_at
 
 BLOCK = 64  # number of centers whose proposals are compared with earlier centers in one kernel call
 
@@ -97,7 +97,7 @@ def afk_mc2(
     ((9, 2), True)
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
-    check_integer(chain_length, "chain_length", 1)
+    check_integer(chain_length, "chain_length", 1, MOST_DRAWS)
     indices = choose_by_afk_mc2(data, n_clusters, weights, rng, chain_length, n_threads)
     return rows_at(data, indices), indices
 

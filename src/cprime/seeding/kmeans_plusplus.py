@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
-from cprime._utils.number_types import check_integer
+from cprime._utils.arguments import check_integer
 from cprime._utils.random import seeded
 from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
-from cprime.seeding.validation import check_data, rows_at
+from cprime.seeding.validation import MOST_DRAWS, check_data, rows_at
 
 # Maximum number of next centers for which candidate rows are drawn together, in one pass over the data.
 _MOST_STEPS = 8
@@ -58,7 +58,7 @@ def kmeans_plusplus(
     random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible, for any number of threads.
     n_local_trials : int or None, default=None
-        Rows tried for each center. None means 2 + ⌊ln C⌋, 1 is plain k-means++.
+        Rows tried for each center, at most 65,536. None means 2 + ⌊ln C⌋, 1 is plain k-means++.
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use.
 
@@ -97,7 +97,7 @@ def kmeans_plusplus(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     if n_local_trials is not None:
-        check_integer(n_local_trials, "n_local_trials", 1)
+        check_integer(n_local_trials, "n_local_trials", 1, MOST_DRAWS)
     indices = choose_by_kmeans_plusplus(data, n_clusters, weights, rng, n_local_trials, n_threads)
     return rows_at(data, indices), indices
 

@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
-from cprime._utils.number_types import check_integer, check_largest
+from cprime._utils.arguments import check_flag, check_integer, check_positive, naming
+from cprime._utils.number_types import check_largest
 from cprime._utils.storable import storable
 from cprime._utils.values import Options
 from cprime.execution import Data
@@ -28,7 +29,8 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.two_level import choose_by_two_levels
-from cprime.sources import unmasked
+from cprime.seeding.validation import MOST_DRAWS
+from cprime.sources.foreign import plain
 from cprime.sources.prepared import Preparation
 
 ACCEPTED = (
@@ -86,7 +88,7 @@ class KMeansPlusPlus(Options):
     greedy : bool, default=True
         Whether several rows are tried for each center.
     n_local_trials : int or None, default=None
-        Number of rows tried for each center of the greedy form; None is 2 + ⌊ln C⌋.
+        Number of rows tried for each center of the greedy form, at most 65,536; None is 2 + ⌊ln C⌋.
 
     References
     ----------
@@ -108,10 +110,9 @@ class KMeansPlusPlus(Options):
     name: ClassVar[str] = "k-means++"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.greedy, bool | np.bool_):
-            raise TypeError(f"greedy must be a bool, got {self.greedy!r}.")
+        check_flag(self.greedy, "greedy")
         if self.n_local_trials is not None:
-            check_integer(self.n_local_trials, "n_local_trials", 1)
+            check_integer(self.n_local_trials, "n_local_trials", 1, MOST_DRAWS)
             if not self.greedy and self.n_local_trials != 1:
                 raise ValueError(f"n_local_trials must be 1 or None where greedy=False, got {self.n_local_trials}.")
 
@@ -128,8 +129,8 @@ class AFKMC2(Options):
     Parameters
     ----------
     chain_length : int, default=20
-        Number of proposals m in the chain of each center. Longer chains approximate k-means++ better; the authors use
-        up to 200.
+        Number of proposals m in the chain of each center, at most 65,536. Longer chains approximate k-means++ better;
+        the authors use up to 200.
 
     References
     ----------
@@ -149,7 +150,7 @@ class AFKMC2(Options):
     name: ClassVar[str] = "afk-mc2"
 
     def __post_init__(self) -> None:
-        check_integer(self.chain_length, "chain_length", 1)
+        check_integer(self.chain_length, "chain_length", 1, MOST_DRAWS)
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         return _chosen(data, self.name, lambda X, w: choose_by_afk_mc2(X, n_clusters, w, rng, self.chain_length))
@@ -237,8 +238,7 @@ class KMeansParallel(Options):
 
     def __post_init__(self) -> None:
         check_integer(self.n_rounds, "n_rounds", 1)
-        if not (isinstance(self.oversampling, int | float | np.number) and 0 < self.oversampling < np.inf):
-            raise ValueError(f"oversampling must be a positive number, got {self.oversampling!r}.")
+        check_positive(self.oversampling, "oversampling")
 
     def centers(self, data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray:
         found = choose_in_parallel(data, n_clusters, rng, self.n_rounds, self.oversampling)
@@ -294,9 +294,10 @@ def place(
     """
     data.begin(keep=False)
     if isinstance(init, str):
-        if init not in METHODS:
+        name = "k-means++" if init == "auto" else init
+        if name not in METHODS:
             raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-        init = METHODS[init]
+        init = METHODS[name]
     if isinstance(init, Method):
         return init.centers(data, n_clusters, make_rng())
     if isinstance(init, OwnStart):
@@ -313,11 +314,12 @@ def place(
     centers = copied(centers, data, "init")
     if centers.shape[0] != n_clusters:
         raise ValueError(
-            f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."
+            f"init: The shape of the initial centers {centers.shape} does not match the number of clusters "
+            f"{n_clusters}."
         )
     if centers.shape[1] != data.n_features:
         raise ValueError(
-            f"The shape of the initial centers {centers.shape} does not match the number of features of "
+            f"init: The shape of the initial centers {centers.shape} does not match the number of features of "
             f"the data {data.n_features}."
         )
     check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, "init")
@@ -344,13 +346,13 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
 
     name: argument that errors name    checks: further arguments of scikit-learn's `check_array`
     """
-    numbers = unmasked(numbers, name)
-    plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
-    if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
+    numbers = plain(numbers, name)
+    is_plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
+    if is_plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
         # A plain float array is copied without scikit-learn's `check_array`, which takes longer for the same result.
         return np.array(numbers, order="C")
     # NumPy's warnings of overflow are not needed: it gives infinity, for which `check_array` raises ValueError.
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), naming(name):
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 

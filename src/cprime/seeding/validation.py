@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
 
+from cprime._utils.arguments import check_integer
 from cprime._utils.messages import warn_if_few
-from cprime._utils.number_types import check_integer
+from cprime._utils.number_types import check_largest
 from cprime._utils.random import check_random_state
 from cprime.kernels import Rows, as_rows
-from cprime.sources.checked import checked
-from cprime.sources.foreign import unmasked
+from cprime.sources.checked import check_weights, checked
+
+MOST_DRAWS = 2**16  # most rows that a method may draw for one center
 
 
 def check_data(
@@ -28,18 +29,12 @@ def check_data(
     X is returned as float32 or float64.
     """
     data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
+    check_largest(data.extent()[0], data.dtype, data.shape[1], "X")
     check_integer(n_clusters, "n_clusters", 1)
     if len(data) < n_clusters:
         raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")
     rng = check_random_state(random_state)
-    if sample_weight is None:
-        return data, None, rng
-    weights = _check_sample_weight(unmasked(sample_weight, "sample_weight"), data.given(), dtype=np.float64)
-    if (weights < 0).any():
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    return data, weights, rng
+    return data, check_weights(sample_weight, data.given()), rng
 
 
 def rows_at(data: Rows, indices: NDArray) -> NDArray:

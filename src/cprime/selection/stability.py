@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from cprime._utils.arguments import check_integers, naming
 from cprime._utils.messages import require
 from cprime._utils.random import check_random_state
 from cprime._utils.style import BLUE, frame
@@ -182,14 +184,12 @@ def stability(
     if not isinstance(template, Mixture):
         name = type(template).__name__
         raise TypeError(f"estimator must be {ACCEPTED}, got {name}.")
-    given = [n_clusters] if np.ndim(n_clusters) == 0 else n_clusters  # type: ignore[arg-type]
-    numbers = sorted({check_integer(C, "n_clusters", 2) for C in given})  # type: ignore[union-attr]
-    if not numbers:
-        raise ValueError("n_clusters must have at least one entry, got none.")
+    numbers = check_integers([n_clusters] if isinstance(n_clusters, Integral) else n_clusters, "n_clusters", 2)
     check_integer(n_resamples, "n_resamples", 1)
     X = X.tocsr() if issparse(X) else X if has_categories(X) else plain(X, narrow=True)
     X = array_of(X, "X") if isinstance(X, list | tuple) else X
-    N = _num_samples(X)
+    with naming("X"):
+        N = _num_samples(X)
     if numbers[-1] > N // 2:
         raise ValueError(f"n_clusters must be at most {N // 2}, half the number of rows, got {numbers[-1]}.")
     template = with_all_categories(template, X)

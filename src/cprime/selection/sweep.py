@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from cprime._utils.arguments import check_integers
 from cprime._utils.random import check_random_state
 from cprime.estimators.categories import has_categories
 from cprime.estimators.constraints import refuse_labels
@@ -126,9 +127,9 @@ def sweep(
     4
     """
     _check_estimator(estimator)
-    numbers = sorted({check_integer(C, "n_components_range", 1) for C in n_components_range})
-    if not numbers:
-        raise ValueError("n_components_range must have at least one entry, got none.")
+    numbers = check_integers(n_components_range, "n_components_range", 1)
+    if not np.iterable(criteria):
+        raise TypeError(f"criteria must be a sequence of names, got {criteria!r}.")
     for criterion in criteria:
         check_choice(criterion, "criteria", CRITERIA)
     check_integer(n_init, "n_init", 1)

@@ -13,8 +13,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from cprime._utils.arguments import check_integer
 from cprime._utils.files import Stamp
-from cprime._utils.number_types import check_integer, is_narrow
+from cprime._utils.number_types import is_narrow
 from cprime.sources.kinds import FILL_MISSING, Columns, Kind, Lists, precision
 
 CHUNK_BYTES = 128 * 2**20

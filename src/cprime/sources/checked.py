@@ -3,10 +3,14 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_array
+from sklearn.utils.validation import _check_sample_weight
 
+from cprime._utils.arguments import naming
+from cprime._utils.number_types import check_total_weight
 from cprime.kernels import ReadGaps, Rows, as_rows
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import array_of, plain
 
 _FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
 
@@ -21,9 +25,30 @@ def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: A
     """
     X = plain(X, name)
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
-    found = check_array(X, input_name=name, ensure_all_finite=False, **checks)
+    with naming(name):
+        found = check_array(X, input_name=name, ensure_all_finite=False, **checks)
     refuse_not_finite(ReadGaps()(found) if allow_missing else as_rows(found), names, _FILL, name)
     return found
+
+
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """Return the argument `sample_weight` as an array (n,) of float64 for the n rows of X; None stays None.
+
+    A number is the weight of every row. Raises ValueError or TypeError if a weight is negative or not finite, all
+    weights are zero, or their sum is too large.
+    """
+    if sample_weight is None:
+        return None
+    given = array_of(sample_weight, "sample_weight", np.float64)
+    with naming("sample_weight"):
+        weights = _check_sample_weight(
+            given if given.ndim else float(given), X, dtype=np.float64, ensure_non_negative=True
+        )
+    if not weights.any():
+        raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
+    with np.errstate(over="ignore"):
+        check_total_weight(float(weights.sum()))
+    return weights
 
 
 def refuse_not_finite(rows: Rows, names: Any, remedy: str, name: str = "X") -> None:

@@ -1,11 +1,14 @@
 """Conversion of other libraries' objects to arrays and tables; no library is imported to recognize them."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from cprime._utils.arguments import naming
 from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
 from cprime.sources.kinds import first_non_number, library_of, without_index
@@ -43,8 +46,12 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     library = library_of(data)
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
-    if isinstance(data, list):
-        array = array_of(data, name)  # NumPy converts numbers to text if there is text among them.
+    if isinstance(data, set | frozenset | dict | Iterator):  # NumPy makes an array of one object of these.
+        raise TypeError(f"{name} must be an array, a list or a table of numbers, got {type(data).__name__}.")
+    if isinstance(data, list | tuple):
+        with naming(name):
+            array = np.asarray(unmasked(data, name))
+        # NumPy converts numbers to text if there is text among them.
         return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
     if library in ("dask", "scipy", "builtins"):
         return data
@@ -107,6 +114,8 @@ def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
     """
     if array.dtype.kind in "Mm":
         raise TypeError(f"{name} must hold numbers, got an array of type {array.dtype}: leave such columns out.")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}: Complex data not supported.")
     if array.dtype.kind in "OSU":
         _refuse_objects(array.astype(object, copy=False), name)
     if array.dtype.type.__module__ != "ml_dtypes" or (narrow and is_bfloat16(array.dtype)):
@@ -136,8 +145,18 @@ def unmasked(array: Any, name: str) -> Any:
 
 
 def array_of(values: Any, name: str, dtype: Any = None) -> np.ndarray:
-    """Return the value of an argument as a NumPy array; raise ValueError, with `name`, if values are masked."""
-    return np.asarray(unmasked(values, name), dtype=dtype)
+    """Return the value of an argument as a dense array of numbers, in the given dtype or its own.
+
+    Raises ValueError or TypeError, with `name` in the message, if values are masked or no real numbers.
+    """
+    with naming(name):
+        values = plain(values, name)
+        if issparse(values):
+            raise TypeError(f"{name} must be a dense array, got a sparse one: give {name}.toarray().")
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" and array.dtype.type.__module__ != "ml_dtypes":
+            array = _of_numpy(array, False, name).astype(np.float64)
+        return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def as_matrix(data: Any, name: str = "X") -> Any:

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime.estimators import GaussianMixture
-from cprime.estimators.opening import preparation_of
+from cprime.estimators.validation import check_at_most, check_positive
 from cprime.kernels import as_rows, posterior
 from cprime.model import FAMILIES
-from cprime.theory.mixtures import Gaussians, densities_of
+from cprime.theory.mixtures import Gaussians, as_rows_of, densities_of
 
 
 def posterior_mean(
@@ -53,25 +53,27 @@ def posterior_mean(
     >>> posterior_mean(X, [[-4.0], [7.0]], 1.0).round(3).tolist()
     [[-4.5], [6.0]]
     """
-    if not variance > 0:
-        raise ValueError(f"variance must be positive, got {variance!r}.")
+    variance = check_positive(variance, "variance")
     gaussians = densities_of(mixture)
     if not isinstance(gaussians, Gaussians):
         raise TypeError(
             f"mixture must be a KMeans, GaussianMixture or Gaussians, got {mixture!r}: the mean has this form for "
             "Gaussian components alone."
         )
-    Y = preparation_of(mixture).filled(np.ascontiguousarray(Y, dtype=np.float64))
-    if Y.ndim != 2 or Y.shape[1] != gaussians.n_features:
-        raise ValueError(f"Y must have shape (n_samples, {gaussians.n_features}), got {Y.shape}.")
+    points = as_rows_of(mixture, Y, "Y", order="C")
+    if points.shape[1] != gaussians.n_features:
+        raise ValueError(f"Y must have shape (n_samples, {gaussians.n_features}), got {points.shape}.")
     means, noisy = gaussians.means, gaussians.covariances + variance * np.eye(gaussians.n_features)
     gains = np.linalg.solve(noisy, gaussians.covariances)  # transpose of Σ (Σ + s² I)⁻¹; the two factors commute
     model = FAMILIES["full"](means, noisy, 0.0, gaussians.weights)
-    n_active = n_active or getattr(mixture, "n_active_", gaussians.n_components)
-    kept, costs = model.components().best(model.embed(as_rows(Y)), n_active)
+    C = gaussians.n_components
+    if n_active is None:
+        n_active = getattr(mixture, "n_active_", C)
+    check_at_most(n_active, "n_active", C, "n_components")
+    kept, costs = model.components().best(model.embed(as_rows(points)), n_active)
     shares = posterior(costs, model.scale).responsibilities
-    found = np.zeros_like(Y)
+    found = np.zeros_like(points)
     for c, (mean, gain) in enumerate(zip(means, gains, strict=True)):
         rows, places = np.nonzero(kept == c)
-        found[rows] += shares[rows, places, np.newaxis] * (mean + (Y[rows] - mean) @ gain)
+        found[rows] += shares[rows, places, np.newaxis] * (mean + (points[rows] - mean) @ gain)
     return found

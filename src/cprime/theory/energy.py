@@ -8,6 +8,7 @@ from scipy.special import entr
 
 from cprime.estimators.validation import check_weights
 from cprime.sources import array_of
+from cprime.theory.expectation import check_n_features
 from cprime.theory.mixtures import Floats, as_mixture, as_rows_of, log_weights
 from cprime.theory.partition import blocks
 
@@ -58,6 +59,7 @@ def free_energy(mixture: Any, X: Any, q: ArrayLike, sample_weight: Any = None) -
     X = as_rows_of(mixture, X)
     weights = check_weights(sample_weight, X)
     weights = np.ones(len(X)) if weights is None else weights
+    check_n_features(densities, X.shape[1], "X", "mixture")
     C = len(densities.weights)
     q = _check_responsibilities(array_of(q, "q", np.float64), (len(X), C))
     log_prior, total = log_weights(densities.weights), 0.0

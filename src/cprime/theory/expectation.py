@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 from scipy.stats import norm
 
+from cprime._utils.random import check_random_state
 from cprime.estimators.validation import check_integer
 from cprime.kernels import Dense
 from cprime.theory.mixtures import Floats, MixtureDensity, log_mixture_density
@@ -115,16 +116,21 @@ def expectation(
     n_samples: number of points that are drawn from Q
     """
     check_n_features(model, Q.n_features)
+    check_integer(n_samples, "n_samples", 2)
+    random_state = check_random_state(random_state)
     if Q.n_features == 1:
         return Quadrature(Q, model, labels)
-    X = Q.sample(check_integer(n_samples, "n_samples", 2), random_state)
+    X = Q.sample(n_samples, random_state)
     return Sample(X, log_mixture_density(Q, X))
 
 
-def check_n_features(model: MixtureDensity, n_features: int) -> None:
-    """Raise ValueError unless the model has `n_features` features, as many as the sampling density Q."""
+def check_n_features(model: MixtureDensity, n_features: int, data: str = "Q", name: str = "model") -> None:
+    """Raise ValueError unless the model has `n_features` features, as many as the data or the sampling density.
+
+    data, name: names of the arguments, for the message
+    """
     if model.n_features != n_features:
-        raise ValueError(f"Q has {n_features} features, but model has {model.n_features}.")
+        raise ValueError(f"{data} has {n_features} features, but {name} has {model.n_features}.")
 
 
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:

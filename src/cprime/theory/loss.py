@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from cprime._utils.random import check_random_state
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.theory.expectation import (
@@ -210,6 +211,8 @@ def _expectation(
     """Return the expectation under Q as a callable. mixture: density of `model`; its scaled rows have the neighbors."""
     if not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
         check_integer(n_neighbors, "n_neighbors", 1)
+        check_integer(n_samples, "n_samples", 2)
+        check_random_state(random_state)
         X, preparation = as_rows_of(model, Q, "Q", ensure_min_samples=2), preparation_of(model)
         check_n_features(mixture, X.shape[1])
         log_densities = log_density_by_neighbors(preparation.applied(X), n_neighbors)

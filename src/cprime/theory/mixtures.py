@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.arguments import check_integer
 from cprime._utils.random import check_random_state
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
@@ -69,6 +70,14 @@ def log_weights(weights: Floats) -> Floats:
     """Return the logarithms (C,) of mixing weights (C,); −∞ if a weight is zero, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
+
+
+def _checked_rows(X: Any, D: int) -> Floats:
+    """Return the argument X as an array (n, D) of float64; raise ValueError for another shape or NaN."""
+    X = array_of(X, "X", np.float64)
+    if X.ndim != 2 or X.shape[1] != D or np.isnan(X).any():
+        raise ValueError(f"X must be rows of n_features={D} numbers, got an array of shape {X.shape}, or with NaN.")
+    return X
 
 
 def _checked_weights(weights: ArrayLike | None, C: int) -> Floats:
@@ -194,6 +203,7 @@ class Gaussians:
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log density of each row of X (n, D) under each Gaussian, log N(x_n; μ_b, Σ_b): (n, C) [nats]."""
+        X = _checked_rows(X, self.n_features)
         result = np.empty((self.n_components, len(X)))
         constant = self.n_features / 2 * np.log(2 * np.pi)
         each = zip(result, self.means, self._factors, inverses(self._factors), strict=True)
@@ -214,6 +224,7 @@ class Gaussians:
         -------
         X : ndarray of shape (n_samples, n_features)
         """
+        check_integer(n_samples, "n_samples", 1)
         rng = check_random_state(random_state)
         component = rng.choice(self.n_components, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
@@ -255,6 +266,8 @@ class Univariate:
     n_features: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.distributions, Sequence):
+            raise TypeError(f"distributions must be a sequence, got {self.distributions!r}.")
         missing = [name for name in ("logpdf", "rvs", "ppf", "isf") for d in self.distributions if not hasattr(d, name)]
         if missing or not len(self.distributions):
             raise ValueError("distributions must be frozen continuous distributions of scipy.stats, at least one.")
@@ -262,10 +275,12 @@ class Univariate:
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log density of each component b at each row of X (n, 1): log P_b(x_n), (n, C) [nats]."""
+        X = _checked_rows(X, 1)
         return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         """Return independent rows (n_samples, 1), drawn from the mixture of the densities."""
+        check_integer(n_samples, "n_samples", 1)
         rng = check_random_state(random_state)
         component = rng.choice(len(self.distributions), n_samples, p=self.weights)
         draws = np.column_stack([d.rvs(size=n_samples, random_state=rng) for d in self.distributions])

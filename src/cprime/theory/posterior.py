@@ -44,6 +44,8 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     [[True, False]]
     """
     log_p = array_of(log_densities, "log_densities", np.float64)
+    if log_p.ndim != 2 or not (log_p < np.inf).all():
+        raise ValueError(f"log_densities must be a matrix of numbers below infinity, got shape {log_p.shape}.")
     R = np.exp(log_posterior(log_p))
     mean = (R * np.where(R > 0, log_p, 0.0)).sum(axis=1, keepdims=True)
     derivatives = R * (mean - np.where(R > 0, log_p, 0.0) - 1)

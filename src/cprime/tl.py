@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.arguments import check_flag, check_integer
 from cprime._utils.messages import require
 from cprime.estimators import GaussianMixture, KMeans
 
@@ -152,6 +153,9 @@ def _annotated(
     key: key of `obs` and `uns` for the results
     """
     pandas = require("pandas", "cprime.tl")
+    check_flag(copy, "copy")
+    if not isinstance(key, str):
+        raise TypeError(f"key_added must be text, got {key!r}.")
     use_rep = ("X_pca" if "X_pca" in adata.obsm else "X") if use_rep is None else use_rep
     X = _representation(adata, use_rep, n_pcs)
     estimator.fit(X)
@@ -176,7 +180,7 @@ def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
         raise KeyError(f"use_rep must be 'X' or one of obsm, {sorted(adata.obsm.keys())}, got {use_rep!r}.")
     if n_pcs is None:
         return X
-    if not 1 <= n_pcs <= X.shape[1]:
+    if check_integer(n_pcs, "n_pcs", 1) > X.shape[1]:
         raise ValueError(f"n_pcs must be from 1 to the {X.shape[1]} columns of {use_rep!r}, got {n_pcs}.")
     return X[:, :n_pcs] if not hasattr(X, "iloc") else X.iloc[:, :n_pcs]
 

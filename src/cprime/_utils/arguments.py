@@ -22,7 +22,7 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
-        if re.search(rf"(?<!\w){name}(?!\w)", str(error)):
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
             raise
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from error
 

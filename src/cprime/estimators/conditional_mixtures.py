@@ -139,7 +139,7 @@ class ConditionalMixtures:
         draws : ndarray of shape (n, n_samples, M)
             In the dtype of the mixture's `means_` and the units of the data.
         """
-        check_integer(n_samples, "n_samples", 1)
+        n_samples = check_integer(n_samples, "n_samples", 1)
         random = check_random_state(self._random_state if random_state is None else random_state)
 
         def draws(piece: _RowBatch) -> NDArray:

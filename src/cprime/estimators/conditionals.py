@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.arguments import naming
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
 from cprime.estimators.fitted import data_for, general_params
@@ -115,7 +116,8 @@ def condition(self: Any, columns: Any, values: Any = None) -> Any:
     if single:
         values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
     given, rest = conditional.given, others(known, np.shape(self.means_)[1])
-    data = _given_columns(self, values, given, known, "values")
+    with naming("values"):
+        data = _given_columns(self, values, given, known, "values")
     with computing(self.n_threads):
         X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
         if not single:

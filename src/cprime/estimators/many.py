@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime._utils.arguments import naming
 from cprime._utils.number_types import check_largest, check_spread, check_total_weight
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.threads import by_pieces, resolve_threads
@@ -20,7 +21,7 @@ from cprime.kernels import Dense, Floats, computing, lloyd_many
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus, is_given
 from cprime.seeding.kmeans_plusplus import choose_in_problems, most_rows
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import array_of
 from cprime.sources.kinds import precision
 
 _ROWS = 8192  # Largest number of rows of a problem that is fitted by compiled code; `KMeans` fits larger problems.
@@ -167,10 +168,10 @@ class _Problems:
         Raises TypeError or ValueError if types, shapes or weights are invalid, or a problem has too few rows.
         """
         is_list = isinstance(X, list | tuple)
-        whole = None if is_list else _numbers(X, "X")
+        whole = None if is_list else array_of(X, "X")
         if whole is not None and (whole.ndim != 3 or not whole.size):
             raise ValueError(f"X must have shape (B, N, D) and no axis of length 0, got {whole.shape}.")
-        arrays = [_numbers(one, f"X[{b}]") for b, one in enumerate(X)] if whole is None else list(whole)
+        arrays = [array_of(one, f"X[{b}]") for b, one in enumerate(X)] if whole is None else list(whole)
         if not arrays:
             raise ValueError("X must have at least one problem, got an empty list.")
         for b, one in enumerate(arrays):
@@ -186,7 +187,7 @@ class _Problems:
             flat = np.concatenate(arrays, dtype=dtype) if whole is None else whole.reshape(-1, D)
             flat = np.ascontiguousarray(flat, dtype=dtype)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(flat, offsets, _checked_weights(sample_weight, offsets, is_list), is_list)
+        return cls(flat, offsets, _checked_weights(sample_weight, offsets), is_list)
 
     def rows(self, begin: int, end: int) -> tuple[Floats, NDArray[np.float64] | None]:
         """Return the rows (n, D) of problems begin … end − 1 together, and the weights of these rows (n,) or None."""
@@ -317,23 +318,7 @@ class _Fits:
         return fit.fit(rows, sample_weight=weights)
 
 
-def _numbers(X: Any, name: str) -> NDArray:
-    """Return X as a NumPy array of unchanged shape; raise TypeError unless X is dense and has real numbers.
-
-    name: name of the argument in the message
-    """
-    array = plain(X, name)
-    if hasattr(array, "tocsr") or isinstance(array, str | bytes):
-        raise TypeError(f"{name} must be a dense array of numbers, got {type(X).__name__}.")
-    array = np.asarray(array)
-    if array.dtype == object and array.ndim:
-        array = array.astype(np.float64)  # This cannot fail: `plain` has checked that all entries are numbers.
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be an array of real numbers, got one of type {array.dtype}.")
-    return array
-
-
-def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bool) -> NDArray[np.float64] | None:
+def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64]) -> NDArray[np.float64] | None:
     """Return the argument sample_weight as one array (N,) for the rows of all problems; None stays None.
 
     Raises ValueError unless there is one finite weight >= 0 per row, and each problem has a positive, finite sum.
@@ -341,10 +326,9 @@ def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64], is_list: bo
     if sample_weight is None:
         return None
     sizes = np.diff(offsets)
-    if not np.iterable(sample_weight):
-        raise TypeError(f"sample_weight must be an array or a list of arrays, got {sample_weight!r}.")
-    many = sample_weight if isinstance(sample_weight, list | tuple) or not is_list else list(sample_weight)
-    each = [_numbers(one, f"sample_weight[{b}]") for b, one in enumerate(many)]
+    with naming("sample_weight"):
+        many = sample_weight if isinstance(sample_weight, list | tuple) else list(sample_weight)
+    each = [array_of(one, f"sample_weight[{b}]") for b, one in enumerate(many)]
     if [one.shape for one in each] != [(n,) for n in sizes]:
         b = next((b for b, (one, n) in enumerate(zip(each, sizes, strict=False)) if one.shape != (n,)), None)
         found = f"{len(each)} for {len(sizes)} problems" if b is None else f"{each[b].shape} for X[{b}]"
@@ -374,7 +358,7 @@ def _checked_init(init: Any, problems: _Problems, n_clusters: int) -> Any:
         return KMeansPlusPlus() if init == "k-means++" else init
     if isinstance(init, KMeansPlusPlus) or not is_given(init) or hasattr(init, "fit"):
         return init
-    array, (B, D) = _numbers(init, "init"), (len(problems), problems.array.shape[1])
+    array, (B, D) = array_of(init, "init"), (len(problems), problems.array.shape[1])
     if array.shape not in ((B, n_clusters, D), (n_clusters, D)):
         raise ValueError(f"init must have shape {(B, n_clusters, D)} or {(n_clusters, D)}, got {array.shape}.")
     with np.errstate(over="ignore"):

@@ -79,6 +79,8 @@ class SelectionDisplay:
         ImportError
             If matplotlib is missing.
         """
+        if not isinstance(sweep, Sweep):
+            raise TypeError(f"sweep must be a Sweep, got {sweep!r}.")
         return cls(sweep).plot(ax=ax)
 
     @classmethod

@@ -101,7 +101,8 @@ class Splitter(NearestCenter, Clusterer):
 
     def _check(self) -> None:
         check_integer(self.min_clusters, "min_clusters", 1)
-        check_integer(self.max_clusters, "max_clusters", self.min_clusters)
+        if check_integer(self.max_clusters, "max_clusters", 1) < self.min_clusters:
+            raise ValueError(f"max_clusters == {self.max_clusters}, must be >= min_clusters={self.min_clusters}.")
         for name in ("n_active", "n_init", "max_rounds", "max_iter"):
             check_integer(getattr(self, name), name, 1)
         check_real(self.tol, "tol", 0.0)

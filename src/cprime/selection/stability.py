@@ -23,7 +23,7 @@ from cprime.estimators.categories import has_categories
 from cprime.estimators.fitted import size_of, with_all_categories
 from cprime.estimators.validation import check_integer
 from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
-from cprime.sources import array_of
+from cprime.sources import array_of, unmasked
 from cprime.sources.foreign import plain
 
 if TYPE_CHECKING:
@@ -228,9 +228,13 @@ def purity(labels_true: ArrayLike, labels: ArrayLike) -> float:
     >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
     0.75
     """
-    classes, clusters = (
-        column_or_1d(array_of(value, name)) for name, value in (("labels_true", labels_true), ("labels", labels))
-    )
+    classes, clusters = _column(labels_true, "labels_true"), _column(labels, "labels")
     if len(classes) != len(clusters) or not len(classes):
         raise ValueError(f"labels must have one entry for each of labels_true, got {len(clusters)} and {len(classes)}.")
     return float(contingency_matrix(classes, clusters).max(axis=0).sum() / len(classes))
+
+
+def _column(values: ArrayLike, name: str) -> NDArray:
+    """Return an argument as an array (n,) of values that NumPy sorts; errors contain its name."""
+    with naming(name):
+        return column_or_1d(unmasked(values, name))

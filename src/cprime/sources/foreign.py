@@ -155,7 +155,8 @@ def array_of(values: Any, name: str, dtype: Any = None) -> np.ndarray:
             raise TypeError(f"{name} must be a dense array, got a sparse one: give {name}.toarray().")
         array = np.asarray(values)
         if array.dtype.kind not in "biuf" and array.dtype.type.__module__ != "ml_dtypes":
-            array = _of_numpy(array, False, name).astype(np.float64)
+            array = np.asarray(_of_numpy(array, False, name).tolist())  # integers if all objects are integers
+            array = array.astype(np.float64) if array.dtype.kind not in "biuf" else array
         return array if dtype is None else array.astype(dtype, copy=False)
 
 

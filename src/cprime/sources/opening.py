@@ -287,7 +287,8 @@ def _open_object(data: Any) -> Source:
         return open_memmap(data) or ArraySource(data, mapped=getattr(data, "_mmap", None) is not None)
     if hasattr(data, "tocsr"):
         raise TypeError("sparse data cannot be opened as a source: pass them to KMeans directly, or open X.toarray().")
-    return ArraySource(np.asarray(data))
+    array = np.asarray(data)
+    return ArraySource(array_of(array, "X") if array.dtype.kind == "O" else array)
 
 
 @makes_result_of("with_weights")

@@ -73,10 +73,10 @@ def log_weights(weights: Floats) -> Floats:
 
 
 def _checked_rows(X: Any, D: int) -> Floats:
-    """Return the argument X as an array (n, D) of float64; raise ValueError for another shape or NaN."""
+    """Return the argument X as an array (n, D) of float64; raise ValueError for another shape or infinite numbers."""
     X = array_of(X, "X", np.float64)
-    if X.ndim != 2 or X.shape[1] != D or np.isnan(X).any():
-        raise ValueError(f"X must be rows of n_features={D} numbers, got an array of shape {X.shape}, or with NaN.")
+    if X.ndim != 2 or X.shape[1] != D or not np.isfinite(X).all():
+        raise ValueError(f"X must be rows of n_features={D} finite numbers, got shape {X.shape} or other numbers.")
     return X
 
 
@@ -128,7 +128,7 @@ class Gaussians:
         if covariances.shape != (C, D, D):
             raise ValueError(f"covariances must have shape {(C, D, D)}, got {covariances.shape}.")
         if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
-            raise ValueError("means and covariances must be finite.")
+            raise ValueError("means and covariances must be finite (covariances are squares of standard_deviations).")
         try:
             factors = np.linalg.cholesky(covariances)
         except np.linalg.LinAlgError as error:
@@ -155,13 +155,11 @@ class Gaussians:
         -------
         gaussians : Gaussians
         """
-        centers = array_of(means, "means", np.float64)
+        centers = np.atleast_1d(array_of(means, "means", np.float64))
         centers = centers[:, np.newaxis] if centers.ndim == 1 else centers
         deviations = array_of(standard_deviations, "standard_deviations", np.float64)
         if deviations.shape not in ((), (len(centers),)) or not (deviations > 0).all():
-            raise ValueError(
-                f"standard_deviations must be positive, one or {len(centers)}, got {standard_deviations!r}."
-            )
+            raise ValueError(f"standard_deviations must be {len(centers)} positive numbers, as many as means, or one.")
         variances = np.broadcast_to(np.square(deviations), len(centers))
         return cls(centers, variances[:, np.newaxis, np.newaxis] * np.eye(centers.shape[1]), weights)  # type: ignore[arg-type]
 
@@ -224,7 +222,7 @@ class Gaussians:
         -------
         X : ndarray of shape (n_samples, n_features)
         """
-        check_integer(n_samples, "n_samples", 1)
+        n_samples = check_integer(n_samples, "n_samples", 1)
         rng = check_random_state(random_state)
         component = rng.choice(self.n_components, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))
@@ -235,10 +233,7 @@ class Gaussians:
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Return points (m,) on the line between which a quadrature integrates separately.
-
-        They are the means, and the points at 1, 2, … 12 standard deviations on both sides.
-        """
+        """Return points (m,) between which quadrature integrates separately: μ, and μ ± 1, … 12 standard deviations."""
         return (self.means + self.standard_deviations[:, np.newaxis] * _REACH).ravel()
 
 
@@ -266,17 +261,15 @@ class Univariate:
     n_features: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.distributions, Sequence):
-            raise TypeError(f"distributions must be a sequence, got {self.distributions!r}.")
-        missing = [name for name in ("logpdf", "rvs", "ppf", "isf") for d in self.distributions if not hasattr(d, name)]
-        if missing or not len(self.distributions):
+        given, names = self.distributions, ("logpdf", "rvs", "ppf", "isf")
+        if not isinstance(given, Sequence) or not given or not all(hasattr(d, name) for d in given for name in names):
             raise ValueError("distributions must be frozen continuous distributions of scipy.stats, at least one.")
         object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.distributions)))
 
     def log_densities(self, X: Floats) -> Floats:
         """Return the log density of each component b at each row of X (n, 1): log P_b(x_n), (n, C) [nats]."""
-        X = _checked_rows(X, 1)
-        return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
+        x = _checked_rows(X, 1)[:, 0]
+        return np.column_stack([distribution.logpdf(x) for distribution in self.distributions])
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         """Return independent rows (n_samples, 1), drawn from the mixture of the densities."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.arguments import naming
 from cprime.em.joins import Joins, children_of, sums_by, ward_joins
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer, check_weights
@@ -93,7 +94,8 @@ def merge(
     [1000, 1000]
     """
     check_choice(criterion, "criterion", ("auto", "entropy", "ward"))
-    check_is_fitted(fitted)
+    with naming("fitted"):
+        check_is_fitted(fitted)
     centers = centers_of(fitted)
     if X is None and sample_weight is not None:
         raise ValueError("sample_weight is of the rows of X: give X too.")

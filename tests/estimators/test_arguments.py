@@ -33,7 +33,7 @@ COMMON = [
     ("random_state", "seed", ValueError, ["seed"]),
     ("spill", "nowhere", ValueError, ["spill", "'nowhere'", "folder", "No such file"]),
     ("spill", __file__, ValueError, ["spill", __file__, "folder"]),
-    ("spill", True, TypeError, ["spill", "path", "None", "bool"]),
+    ("spill", True, TypeError, ["spill", "path", "True"]),
 ]
 OF_K_MEANS = [
     ("n_clusters", 0, ValueError, ["n_clusters", "0", ">= 1"]),
@@ -65,7 +65,7 @@ OF_MIXTURE = [
     ("means_init", X[:3], ValueError, ["(3, 3)", "4"]),
     ("means_init", X[:4, :1], ValueError, ["(4, 1)", "3"]),
     ("precisions_init", 0.0, ValueError, ["precisions_init", "0.0"]),
-    ("precisions_init", [1.0] * 4, TypeError, ["precisions_init", "list"]),
+    ("precisions_init", [1.0] * 4, ValueError, ["precisions_init", "(4,)"]),
     ("init_params", "best", ValueError, ["'best'", "'k-means++'", "'random'", "'afk-mc2'"]),
 ]
 

@@ -152,7 +152,7 @@ def test_wrong_arguments(make):
     X = apart(3, 2)[0]
     for arguments, message in (
         ({"min_clusters": 0}, "min_clusters == 0, must be >= 1"),
-        ({"min_clusters": 5, "max_clusters": 4}, "max_clusters == 4, must be >= 5"),
+        ({"min_clusters": 5, "max_clusters": 4}, "max_clusters == 4, must be >= min_clusters=5"),
         ({"n_active": 0}, "n_active == 0, must be >= 1"),
         ({"tol": -1.0}, "tol == -1.0, must be >= 0.0"),
         ({"min_clusters": 1000, "max_clusters": 2000}, "n_samples=300 should be >= min_clusters=1000"),

@@ -291,6 +291,8 @@ class TiedSpherical(Embedded):
         floor = max(reg_covar, variance_floor(centers))
         if precisions is None:
             return cls(centers, 1.0, floor, weights)
+        if np.size(precisions) != 1:
+            raise ValueError(f"precisions_init must be one number, got an array of shape {np.shape(precisions)}.")
         value = precisions.item() if isinstance(precisions, np.ndarray | np.generic) else precisions
         value = float(check_scalar(value, "precisions_init", Real, min_val=np.nextafter(0, 1)))
         if not math.isfinite(value):

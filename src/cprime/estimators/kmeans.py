@@ -98,8 +98,10 @@ class KMeans(NearestCenter, Clusterer):
         such as "1.2x", that multiple of N/C, rounded up (`size_max`) or down (`size_min`). Bounds that differ are those
         of the clusters of given initial centers if no centers jump; otherwise larger clusters get larger bounds. After
         a fit without bounds, two steps alternate until J no longer falls: points are assigned within the bounds at the
-        least cost (within 0.01 %), and centers become the means of their points. If N·C is at most 2²², other starting
-        centers are tried. `predict` returns the nearest center. Needs complete rows, not from Dask.
+        least cost, and centers become the means of their points. The cost is at most 0.01 % above the least one for
+        the candidates, the 16 nearest centers of each point and more if sizes need it; after a partial search these are
+        taken from its lists, which may lack some. If N·C is at most 2²², other starting centers are tried. `predict`
+        returns the nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool, default=False

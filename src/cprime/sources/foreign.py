@@ -46,7 +46,8 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     library = library_of(data)
     if isinstance(data, np.ndarray):
         return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
-    if isinstance(data, set | frozenset | dict | Iterator):  # NumPy makes an array of one object of these.
+    # NumPy makes an array of one object of these; sparse matrices of SciPy may be dicts.
+    if isinstance(data, set | frozenset | dict | Iterator) and library != "scipy":
         raise TypeError(f"{name} must be an array, a list or a table of numbers, got {type(data).__name__}.")
     if isinstance(data, list | tuple):
         with naming(name):

@@ -50,6 +50,7 @@ def at_once(work, jobs):
     return [shares[i % CALLERS][i // CALLERS] for i in range(len(jobs))]
 
 
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("name", FITS)
 def test_fits_at_once_find_what_each_finds_alone(name):
     """Two of the callers use the same data, and two use their own."""

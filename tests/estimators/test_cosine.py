@@ -101,6 +101,7 @@ def test_what_has_no_direction_is_refused():
         KMeans(2, metric="manhattan").fit(directions(100))
 
 
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_exchanges_and_jumps_end_lower(sparse, weighted):

@@ -88,7 +88,6 @@ FUNCTIONS = {
     "probabilities_init": lambda p: cprime.CategoricalMixture(
         2, probabilities_init=[np.ma.stack([p[:2], 1 - p[:2]], 1)], init_params="random"
     ).fit([[0], [1], [1]]),
-    "categories": lambda n: cprime.CategoricalMixture(2, categories=[n[:3]]).fit(np.zeros((5, 1), dtype=int)),
     "fixed_centers": lambda m: cprime.KMeans(3, fixed_centers=np.ma.stack([m[:3]] * 2)).fit(X),
     "fixed": lambda ids: cprime.GaussianMixture(
         3, fixed=ids[:2], means_init=X[:3], precisions_init=np.array([np.eye(3)] * 3)

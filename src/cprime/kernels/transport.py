@@ -6,10 +6,6 @@ of its candidate clusters whose cost + price is least, up to ε. If a cluster is
 points whose cost + price rises least by a change of cluster leave it. If a cluster is too small, or if it has a
 positive price and is smaller than its upper bound, its price falls. At the end, the sum of costs exceeds the least
 possible sum by at most N·ε.
-
-Points may have masses. The size of a cluster is then the sum of its masses, costs are per unit of mass, and the sum of
-costs is weighted by mass. Because a point is not divided, a size may be outside its bounds, but by less than the mass
-of one point. The sum of costs is about that of the best division of points among clusters.
 """
 
 from typing import Any
@@ -48,7 +44,6 @@ def assign_bounded(
     upper: Counts,
     prices: Costs | None = None,
     *,
-    masses: Counts | None = None,
     accuracy: float = 1e-4,
     kernels: Any = _core,
 ) -> tuple[Ids, Costs]:
@@ -56,8 +51,7 @@ def assign_bounded(
 
     ids (n, K) int32: distinct candidate clusters of each point, −1 for none
     costs (n, K): costs of the points in these clusters, >= 0; it takes less time if the costs of each point ascend
-    lower, upper (C,): least and greatest number (mass) of points of each cluster
-    masses (n,): mass of each point, >= 0; None is 1 for each
+    lower, upper (C,): least and greatest number of points of each cluster
     prices (C,): initial prices (numbers that are added to the costs of clusters), for example the final prices of a
     similar problem; None for zeros
     accuracy: greatest relative difference of the sum of costs from the minimum
@@ -68,17 +62,15 @@ def assign_bounded(
     lower = check.array(lower, "lower", np.int64, -1)
     C, ids, costs = len(lower), check.array(ids, "ids", np.int32, -1, -1), check.matrix(costs, "costs")
     upper, costs = check.array(upper, "upper", np.int64, C), check.array(costs, "costs", costs.dtype, *ids.shape)
-    masses = check.array(masses, "masses", np.int64, len(ids))
-    total = len(ids) if masses is None else int(masses.sum())
-    if not ((lower >= 0) & (lower <= upper)).all() or not int(lower.sum()) <= total <= int(upper.sum()):
+    if not ((lower >= 0) & (lower <= upper)).all() or not int(lower.sum()) <= len(ids) <= int(upper.sum()):
         raise Infeasible(
-            f"the sizes of {C} clusters of {lower.sum()} to {upper.sum()} points cannot have the sum {total}"
+            f"the sizes of {C} clusters of {lower.sum()} to {upper.sum()} points cannot have the sum {len(ids)}"
         )
     limit = np.inf if ids.shape[1] >= C and (ids >= 0).all() else _GREATEST_PRICE
     prices = np.zeros(C) if prices is None else check.array(prices, "prices", np.float64, C).copy()
     labels = np.empty(len(ids), dtype=np.int32)
     try:
-        found = kernels.assign_bounded(ids, costs, masses, lower, upper, accuracy, limit, prices, labels)
+        found = kernels.assign_bounded(ids, costs, lower, upper, accuracy, limit, prices, labels)
     except ValueError:
         check.ids(C, ids=(ids, -1))
         raise
@@ -88,20 +80,11 @@ def assign_bounded(
 
 
 def assign_bounded_twin(
-    ids: Ids,
-    costs: Floats,
-    masses: Counts | None,
-    lower: Counts,
-    upper: Counts,
-    accuracy: float,
-    limit: float,
-    prices: Costs,
-    labels: Ids,
+    ids: Ids, costs: Floats, lower: Counts, upper: Counts, accuracy: float, limit: float, prices: Costs, labels: Ids
 ) -> bool:
     """Assign points to clusters of bounded sizes in NumPy, by an auction in which all prices change at once.
 
-    ids, costs (n, K): candidate clusters of each point, and their costs    masses (n,): of the points; None is 1 each
-    lower, upper (C,): bounds of sizes
+    ids, costs (n, K): candidate clusters of each point, and their costs    lower, upper (C,): bounds of sizes
     The price of a cluster is a number that is added to its costs. Prices (C,) are changed in place. The cluster of each
     point is written to `labels` (n,). Returns False, with undefined labels, if no assignment is within the bounds, or
     if it needs prices above `limit` times the greatest cost; otherwise True.
@@ -112,11 +95,9 @@ def assign_bounded_twin(
         raise ValueError("costs must be >= 0 and finite")
     if not offered.any(axis=1).all():
         raise ValueError("ids must have a candidate for each point")
-    masses = np.ones(len(ids), dtype=np.int64) if masses is None else masses
-    auction = _Auction(ids, costs, masses, lower, upper, limit, prices)
+    auction = _Auction(ids, costs, lower, upper, limit, prices)
     resolution = max(_RESOLUTION * auction.greatest, float(np.finfo(np.float64).tiny))
-    mean = float(np.average(auction.costs.min(axis=1), weights=masses)) if masses.any() else 0.0
-    last = max(accuracy * mean, resolution)
+    last = max(accuracy * float(auction.costs.min(axis=1).mean()) if len(ids) else 0.0, resolution)
     eps = max(_FIRST * auction.greatest, last)
     eps = min(_SCALING**2 * last, eps) if prices.any() else eps
     try:
@@ -135,19 +116,16 @@ class _Auction:
     """State of an auction that assigns N points to C clusters: the assignment, and sizes and prices of the clusters.
 
     place, labels (N,): cluster of each point, as a column of its candidates `ids` (N, K), and as an id
-    masses (N,): of the points    sizes (C,): masses    prices (C,): numbers that are added to the costs of the clusters
+    sizes (C,): numbers of points    prices (C,): numbers that are added to the costs of the clusters
     """
 
-    def __init__(
-        self, ids: Ids, costs: Floats, masses: Counts, lower: Counts, upper: Counts, limit: float, prices: Costs
-    ) -> None:
-        self.masses, self.lower, self.upper, self.C, self.prices = masses, lower, upper, len(lower), prices
+    def __init__(self, ids: Ids, costs: Floats, lower: Counts, upper: Counts, limit: float, prices: Costs) -> None:
+        self.lower, self.upper, self.C, self.prices = lower, upper, len(lower), prices
         self.ids = np.maximum(ids, 0)
         self.costs = np.where(ids < 0, np.inf, costs.astype(np.float64))
         self.place = (self.costs + self.prices[self.ids]).argmin(axis=1)
         self.labels = self.ids[np.arange(len(ids)), self.place].astype(np.int32)
-        self.sizes = np.zeros(self.C, dtype=np.int64)
-        np.add.at(self.sizes, self.labels, masses)
+        self.sizes = np.bincount(self.labels, minlength=self.C)
         clusters = np.where(ids < 0, self.C, ids).ravel()
         order = np.argsort(clusters, kind="stable")[: np.count_nonzero(ids >= 0)]
         # All pairs of a point (row of `ids`) and one of its candidates (column of `ids`), sorted by candidate.
@@ -167,8 +145,8 @@ class _Auction:
         rows (m,): indices of the points    places (m,): for each of them, the column of `ids` with the new cluster
         """
         after = self.ids[rows, places]
-        np.subtract.at(self.sizes, self.labels[rows], self.masses[rows])
-        np.add.at(self.sizes, after, self.masses[rows])
+        np.subtract.at(self.sizes, self.labels[rows], 1)
+        np.add.at(self.sizes, after, 1)
         self.place[rows], self.labels[rows] = places, after
 
     def improve(self, eps: float) -> None:
@@ -214,16 +192,12 @@ class _Auction:
             order = np.lexsort((-regret, self.labels[rows]))
             rows, best, regret = rows[order], best[order], regret[order]
             cluster = self.labels[rows]
-            before = np.cumsum(self.masses[rows]) - self.masses[rows]
-            rank = before - before[np.searchsorted(cluster, cluster)]  # mass of the points that leave later
+            rank = np.arange(len(rows)) - np.searchsorted(cluster, cluster)
             must = rank >= self.upper[cluster]
             may = (self.prices[cluster] < 0) & (rank >= self.lower[cluster])
-            if not (must | may).any():  # The next points are so heavy that clusters would be too small without them.
-                return
             leaves = must | (may & (regret <= -self.prices[cluster]))
             if not np.isfinite(regret[must]).all():
                 raise Infeasible("points without another candidate are in a cluster that is too large")
-            over = np.isin(np.arange(self.C), cluster[must | may])
             rise = np.zeros(self.C)
             np.maximum.at(rise, cluster[leaves], np.maximum(regret[leaves], 0) + eps)
             forced, stays = np.zeros((2, self.C), dtype=bool)
@@ -241,25 +215,18 @@ class _Auction:
         rises least by a change to this cluster. A positive price falls to at least 0, unless the cluster is smaller
         than its lower bound. Assignment and prices are changed in place. Returns whether there were such clusters.
         """
-        short, changes = (self.sizes < self.lower) | ((self.prices > 0) & (self.sizes < self.upper)), False
+        short = (self.sizes < self.lower) | ((self.prices > 0) & (self.sizes < self.upper))
         for c in np.flatnonzero(short).tolist():
             needed = int(self.lower[c] - self.sizes[c])
+            wanted = needed if needed > 0 else int(self.upper[c] - self.sizes[c])
             part = slice(self.begins[c], self.begins[c + 1])
             rows, ranks = self.rows[part], self.ranks[part]
             outside = self.labels[rows] != c
             rows, ranks = rows[outside], ranks[outside]
-            if needed > self.masses[rows].sum():
+            if needed > len(rows):
                 raise Infeasible(f"cluster {c} is a candidate of too few points")
             discount = self.costs[rows, ranks] + self.prices[c] - self.values(rows)
-            order = np.argsort(discount, kind="stable")
-            mass = np.cumsum(self.masses[rows[order]])
-            wanted = int(np.searchsorted(mass, needed, side="right"))
-            if needed > 0 and wanted == 0 and self.prices[c] <= 0:
-                continue  # The cluster would be larger than its lower bound with the next point.
-            if needed <= 0 or wanted == 0:
-                needed, lacking = 0, self.upper[c] - self.sizes[c]
-                wanted = min(int(np.searchsorted(mass, lacking)) + 1, len(mass))
-            changes, some = True, order[: wanted + 1]
+            some = np.argsort(discount, kind="stable")[: wanted + 1]
             fall = eps + (discount[some[min(wanted, len(some) - 1)]] if len(some) else np.inf)
             if needed <= 0:
                 fall = min(fall, float(self.prices[c]))
@@ -267,4 +234,4 @@ class _Auction:
             taken = some[:wanted][discount[some[:wanted]] <= fall]
             self.prices[c] -= fall
             self.move(rows[taken], ranks[taken])
-        return changes
+        return bool(short.any())

@@ -11,12 +11,11 @@ import numpy as np
 
 from cprime._utils.files import Stamp, is_url
 from cprime._utils.number_types import check_total_weight
-from cprime.sources import array_of
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source, makes_result_of
 from cprime.sources.derived import AS_HELD, MaterializedSource
 from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import array_of, plain
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, fetched, unpacked

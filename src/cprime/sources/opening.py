@@ -286,8 +286,7 @@ def _open_object(data: Any) -> Source:
         return open_memmap(data) or ArraySource(data, mapped=getattr(data, "_mmap", None) is not None)
     if hasattr(data, "tocsr"):
         raise TypeError("sparse data cannot be opened as a source: pass them to KMeans directly, or open X.toarray().")
-    array = np.asarray(data)
-    return ArraySource(array_of(array, "X") if array.dtype.kind == "O" else array)
+    return ArraySource(np.asarray(data))
 
 
 @makes_result_of("with_weights")
@@ -325,8 +324,6 @@ def _from_array(source: Source, values: Any) -> Source:
     array = array_of(values, "sample_weight")
     if array.shape != (source.n_rows,):
         raise ValueError(f"sample_weight must have the shape ({source.n_rows},), got {array.shape}.")
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"sample_weight must be numeric, got values of type {array.dtype}.")
     return ArraySource(array, _IN_MEMORY, vector=True)
 
 

@@ -118,7 +118,7 @@ def test_draws_of_scipy_densities():
         (lambda: Gaussians(np.zeros((2, 2)), np.ones((2, 2))), r"covariances must have shape \(2, 2, 2\)"),
         (lambda: Gaussians(np.zeros((1, 1)), np.full((1, 1, 1), -1.0)), "positive definite"),
         (lambda: Gaussians(np.full((1, 1), np.nan), np.ones((1, 1, 1))), "finite"),
-        (lambda: Gaussians.spherical([0, 1], [1, -1]), "standard_deviations must be positive"),
+        (lambda: Gaussians.spherical([0, 1], [1, -1]), "standard_deviations must be 2 positive numbers"),
         (lambda: Gaussians.spherical([0, 1], 1, [0.5, 0.6]), "weights must be 2 numbers"),
         (lambda: Univariate([]), "at least one"),
         (lambda: Univariate([3]), "frozen continuous"),

@@ -54,7 +54,7 @@ def test_arguments_are_checked():
     with pytest.raises(NotFittedError):
         posterior_mean(GaussianMixture(2), [[1.0]], 1.0)
     X = Gaussians([[0.0]], [[[1.0]]])
-    with pytest.raises(ValueError, match=r"variance must be positive, got 0\."):
+    with pytest.raises(ValueError, match=r"variance must be a positive number, got 0\."):
         posterior_mean(X, [[1.0]], 0)
     with pytest.raises(ValueError, match=r"Y must have shape \(n_samples, 1\), got \(1, 2\)\."):
         posterior_mean(X, [[1.0, 2.0]], 1.0)

@@ -215,7 +215,7 @@ def test_bad_input_names_argument_value_and_expectation():
             None,
             r"fixed_centers must have shape \(m, 4\), with 1 to n_clusters=3",
         ),
-        (lambda: KMeans(3, fixed_centers=X[:1] * np.nan), None, "fixed_centers must be finite numbers"),
+        (lambda: KMeans(3, fixed_centers=X[:1] * np.nan), None, "fixed_centers contains NaN"),
         (lambda: KMeans(3, fixed_centers=X[:1], exchange=True), None, "exchange=True needs fixed_centers=None"),
         (lambda: KMeans(3, fixed_centers=X[:1], size_max=20), None, "fixed_centers needs size_max=None"),
         (

@@ -80,7 +80,8 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     Parameters
     ----------
     X : array-like or sparse array of shape (n_samples, n_features)
-        A batch. The first one must have at least n_clusters points.
+        A batch. The first one must have at least n_clusters points. Points of a later batch go to their nearest
+        centers also with `epsilon` > 0, because they have no centers before.
     y : Ignored
         Batches have no labels, so `semi_supervised` must be False.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -97,8 +98,6 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     for name in ("fixed_centers", "size_max", "size_min"):
         if getattr(k_means, name) is not None:
             raise ValueError(f"partial_fit needs {name}=None: it moves all centers and bounds no sizes.")
-    if k_means.epsilon:
-        raise ValueError(f"partial_fit needs epsilon=0.0, got {k_means.epsilon!r}.")
     refuse_labels(k_means, "partial_fit")
     C = check_integer(k_means.n_clusters, "n_clusters", 1)
     decay, first = check_decay(k_means.learning_decay), not hasattr(k_means, "cluster_centers_")

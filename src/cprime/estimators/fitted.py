@@ -132,7 +132,7 @@ def as_pipeline(estimator: Any, *steps: Any) -> Any:
     chain = [*first, *steps]
     for each in chain:  # Steps after the first one get arrays, which have no column names.
         vars(each).pop("feature_names_in_", None)
-        each.n_features_in_ = estimator.n_features_in_
+        each.n_features_in_ = centers_of(estimator).shape[1]
     if hasattr(estimator, "feature_names_in_"):
         chain[0].feature_names_in_ = estimator.feature_names_in_
     return chain[0] if len(chain) == 1 else make_pipeline(*chain)

@@ -43,17 +43,13 @@ def check_means_init(means_init: Any, data: Data, C: int, name: str) -> NDArray:
 def given_shares(mixture: Any, data: Data) -> NDArray | None:
     """Return labels (N,) int32 or responsibilities (N, C) that are the argument `init_params`; None for anything else.
 
-    Raises ValueError for an array of another shape than these two and that of means (C, D), if its shape fits both
-    means and responsibilities, or if its values are not labels or responsibilities.
+    An array (C, D) contains means, also if N = C = D. Raises ValueError for an array of another shape than these three,
+    or if its values are not labels or responsibilities.
     """
     init, N, C, D = mixture.init_params, data.n_points, mixture.n_components, data.n_features
     if mixture.means_init is not None or not is_given(init) or is_estimator(init):
         return None
     values = array_of(init, "init_params")
-    if values.shape == (C, D) == (N, C):
-        raise ValueError(
-            f"init_params of shape {(N, C)} may be means or responsibilities: give labels, or the means as means_init."
-        )
     if values.shape == (C, D):
         return None
     if values.shape not in ((N,), (N, C)):

@@ -116,7 +116,9 @@ def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
     if array.dtype.kind in "Mm":
         raise TypeError(f"{name} must hold numbers, got an array of type {array.dtype}: leave such columns out.")
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} must hold numbers, got values of type {array.dtype}: Complex data not supported.")
+        raise ValueError(
+            f"{name} must hold numbers, got values of type {array.dtype}, not real numbers: Complex data not supported."
+        )
     if array.dtype.kind in "OSU":
         _refuse_objects(array.astype(object, copy=False), name)
     if array.dtype.type.__module__ != "ml_dtypes" or (narrow and is_bfloat16(array.dtype)):

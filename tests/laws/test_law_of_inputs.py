@@ -84,7 +84,7 @@ FUNCTIONS = {
     "ConvergenceDisplay": lambda fit, X: plots.ConvergenceDisplay.from_estimator(fit, X),
     "ConvergenceDisplay, trace": lambda fit, X: plots.ConvergenceDisplay.from_estimator(fit, X, trace=True),
     "DecompositionDisplay": lambda fit, X: plots.DecompositionDisplay.from_estimator(fit, X),
-    "sweep": lambda fit, X: selection.sweep(fit, X, [2, 3], n_init=1),
+    "sweep": lambda fit, X: selection.sweep(fit, X, [2], holdout=None, n_init=1),
     "merge": lambda fit, X: selection.merge(fit, X).cut(1),
     "ledger": lambda fit, X: theory.ledger(fit, X),
     "partition_loss": lambda fit, X: theory.partition_loss(fit, X).loss,

@@ -19,11 +19,11 @@ def test_the_number_of_clusters(tmp_path, estimator, weighted):
     np.save(tmp_path / "X.npy", X)
     w = np.random.default_rng(0).uniform(0.5, 1.5, len(X)) if weighted else None
     source = open_data(tmp_path / "X.npy", chunk_rows=60)
-    found = sweep(estimator, source, range(1, 8), sample_weight=w, random_state=0)
-    expected = sweep(estimator, X, range(1, 8), sample_weight=w, random_state=0)
+    found = sweep(estimator, source, range(3, 6), sample_weight=w, random_state=0)
+    expected = sweep(estimator, X, range(3, 6), sample_weight=w, random_state=0)
     assert found.best_n_components() == expected.best_n_components() == 4
     assert found.weight == pytest.approx(expected.weight)
-    assert found.inertia[3] == pytest.approx(expected.inertia[3], rel=1e-6)
+    assert found.inertia[1] == pytest.approx(expected.inertia[1], rel=1e-6)
     assert np.isfinite(found.held_out).all()
 
 
@@ -33,7 +33,7 @@ def test_the_same_chunks_give_the_same_bits(tmp_path, estimator):
     """Held-out rows are divided into chunks like the data, whatever their source, so results are bit-identical."""
     np.save(tmp_path / "X.npy", X)
     sources = open_data(X, chunk_rows=70), open_data(tmp_path / "X.npy", chunk_rows=70)
-    found = [sweep(estimator, source, range(1, 6), holdout=0.2, random_state=0) for source in sources]
+    found = [sweep(estimator, source, [1, 4], holdout=0.2, random_state=0) for source in sources]
     for name in ("bic", "held_out", "inertia", "free_energy"):
         np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
     assert sources[0].subset(np.arange(5, 200)).sizes == (70, 70, 55)

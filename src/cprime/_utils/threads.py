@@ -100,10 +100,12 @@ def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> lis
     Kernels and NumPy's matrix products that the function calls use one thread each. Calls for different pieces must not
     write to the same memory.
     """
-    n_threads = resolve_threads(None)
+    pieces = list(pieces)
+    n_threads = min(resolve_threads(None), len(pieces))
     with plain_products():
-        if n_threads == 1:
-            return [function(piece) for piece in pieces]
+        if n_threads <= 1:
+            with limited(1):
+                return [function(piece) for piece in pieces]
         with ThreadPoolExecutor(n_threads, initializer=_limit.set, initargs=(1,)) as pool:
             return list(pool.map(function, pieces))
 

@@ -161,24 +161,18 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
     return now * np.exp(np.clip(np.nan_to_num(step, nan=0.0), -1, 1))
 
 
-def covariances_along(
-    now: NDArray[np.float64], before: NDArray[np.float64], lower: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
-    """Return covariances Σ (C, D, D), extrapolated by a share s of their change Δ since `before`.
+def covariances_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Return covariances Σ (C, D, D), extrapolated to Σ + s Δ by a share s of their change Δ.
 
-    The result is Σ + s Δ + s²/4 Δ Σ⁻¹ Δ = M Σ Mᵀ with M = I + s/2 Δ Σ⁻¹. A permutation of columns, or any other change
-    of coordinates, changes it in the same way as Σ. A covariance is extrapolated only if Σ + s Δ is positive definite.
-    Then the eigenvalues of M exceed ½, so the variance in any direction is at least a quarter of that of Σ.
-    lower (C, D, D): Cholesky factors of `now`    share: s < 1
+    A permutation of columns, or any other change of coordinates, changes the result in the same way as Σ. A covariance
+    is extrapolated only if its variance in any direction stays above a quarter of that of Σ: ¾ Σ + s Δ is positive
+    definite.
     """
-    change = now - before
-    linear = now + share * change
-    bad = _factors(linear)[1]
-    halves = inverses(lower) @ change
-    halves *= share / 2
-    out = linear + halves.transpose(0, 2, 1) @ halves
-    out[bad] = now[bad]
-    return out
+    step = share * (now - before)
+    bad = _factors(0.75 * now + step)[1]
+    step[bad] = 0
+    step += now
+    return step
 
 
 def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -307,7 +307,7 @@ class FullCovariance(OwnCovariance):
         return factors, np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        return covariances_along(self.covariances, before.covariances, self._lower, share)
+        return covariances_along(self.covariances, before.covariances, share)
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale

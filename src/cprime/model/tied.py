@@ -173,8 +173,7 @@ class Whitened(Gaussian):
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         """Return the common covariance Σ, extrapolated by `share` times its change since the model `before`."""
-        now, old, lower = (each[np.newaxis] for each in (self.covariances, before.covariances, self._lower))
-        along: NDArray[np.float64] = covariances_along(now, old, lower, share)[0]
+        along: NDArray[np.float64] = covariances_along(self.covariances[np.newaxis], before.covariances, share)[0]
         return along
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:

@@ -169,11 +169,9 @@ def _check_alike(first: Any, model: Any, i: int, names: tuple[str, ...]) -> None
 
 
 def _check_unconstrained(model: Any, i: int, names: tuple[str, ...]) -> None:
-    for name in names:
-        if getattr(model, name) is not None:
-            raise ValueError(
-                f"models[{i}] must have {name}=None, got {getattr(model, name)!r}: combine cannot keep it."
-            )
+    for name, unconstrained in (*((name, None) for name in names), ("semi_supervised", False)):
+        if (value := getattr(model, name)) is not unconstrained:
+            raise ValueError(f"models[{i}] must have {name}={unconstrained}, got {value!r}: combine cannot keep it.")
 
 
 def _check_k_means(model: Any, i: int) -> None:

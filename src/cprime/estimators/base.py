@@ -56,6 +56,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     max_memory: Any
     callbacks: Any
     _size_name = "n_clusters"  # name of the argument with the number of components
+    _init_name = "init"  # name of the argument with the initialization
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
@@ -220,9 +221,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
         if name_of(init) is None:  # `init` is a function, which may store its random state: it gets one of its own.
-            return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
+            make_rng = partial(key.random_state, Purpose.START)
+            return place(data, self._n_components(), init, make_rng, self._init_name)
         with key.drawing(Purpose.START) as rng:
-            return place(data, self._n_components(), init, lambda: rng)
+            return place(data, self._n_components(), init, lambda: rng, self._init_name)
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Compute free energy F, log-likelihood L, L − F and the entropy of the posteriors for the fitted parameters.

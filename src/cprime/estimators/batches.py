@@ -72,10 +72,13 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
     exchange="auto", `partial_fit` is MacQueen's algorithm.
 
-    Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
+    Assignments are exact, except for a `search="graph"` (also if "auto" selects it for a batch of this size) with at
     least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point
     are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
     come since they were built, and more than a quarter of this weight went to centers that have left their cells.
+
+    Options of the iterations of a fit, and of its memory, have no effect on later batches: `n_neighbors`, `max_iter`,
+    `tol`, `certificate`, `final_assignment`, `n_init`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     adapts = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
     if data.gaps:
-        raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
+        raise ValueError("partial_fit needs complete rows, whatever `missing` is: fit them, or impute first.")
     history = history_of(k_means)
     key = Key(seed_of(k_means.random_state), iteration=len(history))
     recent: RecentRows | None = None

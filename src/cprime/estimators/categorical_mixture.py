@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.arguments import naming
 from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories, encoded, has_categories
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.opening import names_of
@@ -183,7 +184,8 @@ class CategoricalMixture(DiscreteMixture):
         given = self.probabilities_init
         if given is None:
             return None
-        parts = [array_of(part, "probabilities_init", np.float64) for part in given]
+        with naming("probabilities_init"):
+            parts = [array_of(part, "probabilities_init", np.float64) for part in given]
         sizes = [(self.n_components, int(k)) for k in self.n_categories_]
         if [part.shape for part in parts] != sizes:
             raise ValueError(

@@ -92,6 +92,7 @@ class Mixture(DensityMixin, Clusterer):
     weights_init: Any
     means_init: Any
     _means_argument: ClassVar[str] = "means_init"
+    _init_name = "init_params"
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
@@ -211,6 +212,10 @@ class Mixture(DensityMixin, Clusterer):
         computed from the result. W is the weight of the batch, n is the total weight of all batches so far, and κ is
         `learning_decay`. For the first batch the parameters are initialized as in `fit`. After a call of `fit`,
         batches update the fitted parameters.
+
+        Options of the search, of the iterations of a fit, and of its memory have no effect: `search`, `n_neighbors`,
+        `n_init`, `max_iter`, `tol`, `momentum`, `certificate`, `final_assignment`, `callbacks`, `checkpoint`, `spill`,
+        `max_memory`.
 
         Parameters
         ----------

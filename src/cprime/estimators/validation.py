@@ -1,7 +1,7 @@
 """Checks of estimators' arguments, with messages like scikit-learn's, and conversion of strings to search objects."""
 
 from collections.abc import Iterator
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -15,6 +15,7 @@ from cprime._utils.arguments import check_integer as check_integer
 from cprime._utils.arguments import check_path
 from cprime._utils.arguments import check_positive as check_positive
 from cprime._utils.arguments import check_real as check_real
+from cprime._utils.messages import bytes_of
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
 from cprime.execution import Data
@@ -91,15 +92,29 @@ def check_common(estimator: Any) -> None:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
     check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_flag(getattr(estimator, "semi_supervised", False), "semi_supervised")
+    check_search(estimator.search)
     check_integer(estimator.certificate, "certificate", 0)
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
     if estimator.spill is not None:
         check_spill(estimator.spill)
+    check_real(getattr(estimator, "epsilon", 0.0), "epsilon", 0.0)
+    if getattr(estimator, "max_memory", None) is not None:
+        bytes_of(estimator.max_memory, "max_memory")
     if estimator.checkpoint is not None:
         check_path(estimator.checkpoint, "checkpoint")
     check_decay(getattr(estimator, "learning_decay", 1.0))
     check_flag(getattr(estimator, "warm_start", False), "warm_start")
     resolve_threads(estimator.n_threads)
+    if not isinstance(estimator.verbose, Integral):
+        raise TypeError(f"verbose must be an instance of int, not {type(estimator.verbose).__name__}.")
+
+
+def check_search(value: Any) -> None:
+    """Raise TypeError or ValueError unless the value is the name of a search or an object of `cprime.search`."""
+    if isinstance(value, str):
+        check_choice(value, "search", SEARCHES)
+    elif not isinstance(value, BaseSearch):
+        raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {value!r}.")
 
 
 def check_spill(value: Any) -> Path:
@@ -208,13 +223,12 @@ def resolve_search(
     n_active: C′, the size of active sets    n_points: number of points    sparse: whether rows are sparse
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
+    check_search(search)
     if not isinstance(search, str):
-        if not isinstance(search, BaseSearch):
-            raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {search!r}.")
         if given is not None:
             raise ValueError(f"n_neighbors={given} has no effect beside search={search!r}: give it to that.")
     else:
-        name = check_choice(search, "search", SEARCHES)
+        name = search
         if given is not None and name in ("full", "bounded"):
             raise ValueError(f"n_neighbors={given} has no effect with search={name!r}, which has no lists.")
         if name == "auto":

@@ -283,6 +283,7 @@ def place(
     n_clusters: int,
     init: str | Method | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     make_rng: Callable[[], np.random.RandomState],
+    argument: str = "init",
 ) -> NDArray:
     """Return starting centers (C, D) for a `Data` object, whose rows may be in memory, in files or on a cluster.
 
@@ -290,13 +291,13 @@ def place(
     Centers that `init` contains or returns are copied, and weights have no effect on them. Raises ValueError for a
     wrong shape or values that are not finite, NotFittedError for an estimator without centers, and TypeError for any
     other `init`.
-    make_rng: function that returns a random number generator
+    make_rng: function that returns a random number generator    argument: name of the argument `init` in errors
     """
     data.begin(keep=False)
     if isinstance(init, str):
         name = "k-means++" if init == "auto" else init
         if name not in METHODS:
-            raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
+            raise ValueError(f"{argument} should be {ACCEPTED}, got {init!r} instead.")
         init = METHODS[name]
     if isinstance(init, Method):
         return init.centers(data, n_clusters, make_rng())
@@ -308,21 +309,21 @@ def place(
     elif _is_arraylike_not_scalar(init):
         centers = init
     elif callable(init):
-        centers = init(_in_memory(data, "init as a callable")[0].given(), n_clusters, random_state=make_rng())
+        centers = init(_in_memory(data, f"{argument} as a callable")[0].given(), n_clusters, random_state=make_rng())
     else:
-        raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
-    centers = copied(centers, data, "init")
+        raise TypeError(f"{argument} should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
+    centers = copied(centers, data, argument)
     if centers.shape[0] != n_clusters:
         raise ValueError(
-            f"init: The shape of the initial centers {centers.shape} does not match the number of clusters "
+            f"{argument}: The shape of the initial centers {centers.shape} does not match the number of clusters "
             f"{n_clusters}."
         )
     if centers.shape[1] != data.n_features:
         raise ValueError(
-            f"init: The shape of the initial centers {centers.shape} does not match the number of features of "
+            f"{argument}: The shape of the initial centers {centers.shape} does not match the number of features of "
             f"the data {data.n_features}."
         )
-    check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, "init")
+    check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, argument)
     return centers
 
 

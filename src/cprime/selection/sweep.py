@@ -19,7 +19,7 @@ from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from, with_all_categories
 from cprime.estimators.nearest_center import Inertia
-from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
+from cprime.estimators.validation import check_choice, check_common, check_integer, check_real, check_weights
 from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.criteria import aic, bic
@@ -90,8 +90,8 @@ def sweep(
     Parameters
     ----------
     estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture
-        Estimator to fit; it is cloned and not changed. Its number of components, number of initializations and random
-        state are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture,
+        Estimator to fit; it is cloned and not changed. Its `n_components` or `n_clusters`, `n_init` and `random_state`
+        are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture,
         as in its method `bounds`.
     X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
     n_components_range : iterable of int
@@ -127,6 +127,7 @@ def sweep(
     4
     """
     _check_estimator(estimator)
+    check_common(estimator)
     numbers = check_integers(n_components_range, "n_components_range", 1)
     if not np.iterable(criteria):
         raise TypeError(f"criteria must be a sequence of names, got {criteria!r}.")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._utils.arguments import check_integer
-from cprime._utils.number_types import is_narrow
+from cprime._utils.number_types import check_largest, is_narrow
 from cprime._utils.random import check_random_state
 from cprime.kernels import as_rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
@@ -194,6 +194,7 @@ def sensitivity(
     if n_clusters > len(data):
         raise ValueError(f"n_clusters={n_clusters} must be at most n_samples={len(data)}.")
     rows = as_rows(_in_range(data))
+    check_largest(rows.extent()[0], rows.dtype, data.shape[1], "X")
     chosen = choose_by_kmeans_plusplus(rows, n_clusters, w, rng, n_local_trials=1)
     cells, squares = (found[:, 0] for found in rows.nearest(rows[chosen].dense()))
     squares = squares.astype(np.float64)

@@ -168,7 +168,7 @@ def test_wrong_arguments():
         ({"holdout": 1.0}, ValueError, "holdout must be between 0 and 1, or None, got 1.0"),
         ({"criteria": ("wcss",)}, ValueError, "criteria must be one of"),
         ({"n_init": 0}, ValueError, "n_init == 0, must be >= 1"),
-        ({"n_components_range": [100]}, ValueError, "n_samples=48 should be >= n_clusters=100"),
+        ({"n_components_range": [100]}, ValueError, "n_components_range must be at most n_samples=60, got 100"),
     ):
         arguments = {"estimator": KMeans(), "X": X, "n_components_range": [2, 3], **changes}
         with pytest.raises(error, match=message):

@@ -143,10 +143,12 @@ def check_categories(given: Any) -> list[NDArray]:
         raise ValueError(f'categories must be "auto" or a list with a list for each column, got {given!r}.')
     tables = [np.asarray(values) for values in given]
     for j, values in enumerate(tables):
-        is_text = values.ndim == 1 and all(isinstance(value, str) for value in values.tolist())
-        is_valid = is_text or (values.ndim == 1 and values.dtype.kind in "biu" and values.min() >= 0)
-        if not len(values) or not is_valid or len(set(values.tolist())) < len(values):
-            raise ValueError(f"categories[{j}] must have distinct integers 0, 1, 2, … or text, got {given[j]!r}.")
+        some = values.tolist() if values.ndim == 1 else []
+        is_valid = all(isinstance(value, str) for value in some) or (values.dtype.kind in "biu" and min(some) >= 0)
+        if not some or not is_valid or len(set(some)) < len(some):
+            raise ValueError(
+                f"categories[{j}] must have distinct integers 0, 1, 2, … or text, got {values.tolist()!r}."
+            )
     return [
         np.sort(values).astype(np.int64) if values.dtype.kind in "biu" else values.astype(object) for values in tables
     ]

@@ -108,7 +108,8 @@ def condition(self: Any, columns: Any, values: Any = None) -> Any:
     elif values is None:
         raise ValueError("values must be given, unless columns is a dict of columns and their values.")
     known, conditional = _conditional(self, columns)
-    single = not is_source_like(values) and np.ndim(values) < 2
+    with naming("values"):
+        single = not is_source_like(values) and np.ndim(values) < 2
     if single and np.size(values) != len(known):
         raise ValueError(
             f"values must be {len(known)}, one for each of the columns, or rows of them, got {np.size(values)}."
@@ -116,9 +117,8 @@ def condition(self: Any, columns: Any, values: Any = None) -> Any:
     if single:
         values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
     given, rest = conditional.given, others(known, np.shape(self.means_)[1])
-    with naming("values"):
+    with naming("values"), computing(self.n_threads):
         data = _given_columns(self, values, given, known, "values")
-    with computing(self.n_threads):
         X = Dense(np.asarray(data.map(methodcaller("dense"), len(known), given.centers.dtype)))
         if not single:
             say_truncated(self, "condition")

@@ -187,7 +187,7 @@ def stability(
     numbers = check_integers([n_clusters] if isinstance(n_clusters, Integral) else n_clusters, "n_clusters", 2)
     check_integer(n_resamples, "n_resamples", 1)
     X = X.tocsr() if issparse(X) else X if has_categories(X) else plain(X, narrow=True)
-    X = array_of(X, "X") if isinstance(X, list | tuple) else X
+    X = array_of(X, "X") if isinstance(X, list | tuple | str) else X
     with naming("X"):
         N = _num_samples(X)
     if numbers[-1] > N // 2:
@@ -235,6 +235,6 @@ def purity(labels_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def _column(values: ArrayLike, name: str) -> NDArray:
-    """Return an argument as an array (n,) of values that NumPy sorts; errors contain its name."""
+    """Return an argument, values that NumPy sorts, as an array (n,) of their ranks; errors contain its name."""
     with naming(name):
-        return column_or_1d(unmasked(values, name))
+        return np.unique(column_or_1d(unmasked(values, name)), return_inverse=True)[1]

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from cprime._utils.arguments import check_integers
+from cprime._utils.arguments import check_integers, naming
 from cprime._utils.random import check_random_state
 from cprime.estimators.categories import has_categories
 from cprime.estimators.constraints import refuse_labels
@@ -54,6 +54,11 @@ class WeightedData(NamedTuple):
             weights = self.X.weights(0, len(self.X))
             return float(len(self.X) if weights is None else weights.sum())
         return float(_num_samples(self.X) if self.weights is None else self.weights.sum())
+
+    @property
+    def n_rows(self) -> int:
+        with naming("X"):
+            return int(_num_samples(self.X))
 
     def part(self, rows: NDArray) -> "WeightedData":
         if isinstance(self.X, Source):
@@ -142,6 +147,8 @@ def sweep(
         X = X.tocsr() if issparse(X) else X
         data = WeightedData(X, check_weights(sample_weight, X))
     estimator = with_all_categories(estimator, X)
+    if numbers[-1] > data.n_rows:
+        raise ValueError(f"n_components_range must be at most n_samples={data.n_rows}, got {numbers[-1]}.")
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
     fit: Mixture | None = None
@@ -183,7 +190,7 @@ def _divided(
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
         raise ValueError(f"holdout must be between 0 and 1, or None, got {holdout}.")
-    n = _num_samples(data.X)
+    n = data.n_rows
     order = rng.permutation(n)
     n_out = min(max(round(holdout * n), 1), n - 1)
     return data.part(np.sort(order[n_out:])), data.part(np.sort(order[:n_out]))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from cprime._utils.number_types import check_largest
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
@@ -128,6 +129,7 @@ def fit_assignment(
     check_real(tol, "tol", 0.0)
     check_real(reg_covar, "reg_covar", 0.0)
     X = checked(X, dtype=np.float64)
+    check_largest(float(np.abs(X).max()), X.dtype, X.shape[1], "X")
     given = check_weights(sample_weight, X)
     X, given = (X, np.ones(len(X))) if given is None else (X[given > 0], given[given > 0])
     if not isinstance(start, Gaussians):

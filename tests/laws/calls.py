@@ -1,0 +1,522 @@
+"""Registry of the public callables: one valid call of each, and the kind of value of each argument.
+
+`public()` lists the callables that docs/api.rst names, with their public methods; `CALLS` has an entry for each.
+"""
+
+import copy
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from anndata import AnnData
+
+import cprime
+from cprime import coresets, datasets, plots, search, seeding, selection, theory, tl
+from cprime import faiss as bridge
+from cprime.callbacks import ProgressBar, RowsProgress
+from cprime.faiss.vectors import faiss
+
+RNG = np.random.default_rng(0)
+# 40 rows in three groups, of small integers, which every type of number represents exactly.
+X = np.vstack([RNG.integers(1, 7, (n, 3)) + shift for n, shift in ((14, 0), (13, 20), (13, 50))]).astype(float)
+WEIGHTS = RNG.integers(1, 4, len(X)).astype(float)
+LABELS = np.repeat([0, 1, 2], [14, 13, 13])
+CENTERS = np.array([[4.0, 4, 4], [24, 24, 24], [54, 54, 54]])
+PRECISIONS = np.array([np.eye(3) / 4] * 3)
+SHARES = np.array([0.25, 0.25, 0.5])
+CODES = (X % 3).astype(int)
+IMAGE = RNG.integers(0, 200, (16, 16)).astype(float)
+
+# Names of arguments by kind of value. A call states kinds of its own where a name means something else in it.
+KINDS = {
+    "rows": "X Q x",
+    "weights": "sample_weight weights",
+    "ignored": "y verbose ax callbacks title metric_params out",
+    "labels": "labels labels_true codes ids",
+    "numbers": "centers fixed_centers means_init precisions_init rates_init probabilities_init init_centroids means "
+    "standard_deviations weights_init q log_densities ratio Y patches image values covariances",
+    "count": "n_clusters n_components n_nearest n_points n_neighbors n_active min_clusters max_clusters m d k "
+    "chain_length n_cells n_local_trials n_explore n_pcs max_iter max_rounds max_rows chunk_rows",
+    "effort": "n_warmup n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
+    "size": "certificate size_max size_min n_factors n_rows",
+    "counts": "n_components_range n_categories image_shape shape columns",
+    "bytes": "max_memory",
+    "optional": "holdout time_limit",
+    "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
+    "spacing oversampling",
+    "flag": "semi_supervised shared_dof warm_start sample approximate sparse return_std greedy exchange momentum "
+    "regroup copy transient quiet header",
+    "choice": "metric missing final_assignment covariance_type assignment method regularizer criterion unit "
+    "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",
+    "seed": "random_state",
+    "threads": "n_threads",
+    "path": "path folder checkpoint spill",
+    "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria",
+}
+KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
+# Methods of scikit-learn's classes and of tuples; the protocols of searches, of starts and of callbacks.
+NOT_OURS = {"get_params", "set_params", "set_output", "set_callbacks", "get_metadata_routing", "get_feature_names_out"}
+NOT_OURS |= {"fit_transform", "agreement", "begin", "jumped", "learn", "look", "neighbors", "refresh", "regroups"}
+NOT_OURS |= {"undone", "with_params", "centers", "on_fit_begin", "on_fit_end", "on_iteration", "rows"}
+# Classes whose instances functions return, and `Source`, which has the tests of sources.
+RESULTS = {"Bounds", "ConditionalMixtures", "Many", "Plan", "SearchQualityWarning", "Coreset", "Report", "Source"}
+RESULTS |= {"Sweep", "SelectionDisplay", "Stability", "MergeTree", "AssignmentFit", "Divergence", "Identity", "Ledger"}
+RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
+# Callables of which a single call takes long.
+LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
+LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
+LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_distance", "selection.sweep"}
+LONG |= {"selection.stability"}
+# Arguments that are not tried, by callable: other libraries or other laws check them, or any value is documented.
+UNTRIED = {
+    "open_data": {"data", "columns"},
+    "plan": {"X", "dtype"},
+    "search.Papers": {"lists", "start", "n_explore", "n_warmup"},
+    "selection.SelectionDisplay.from_estimator": {"estimator", "X", "n_components_range"},
+    "callbacks.ProgressBar": {"n_rows", "transient", "quiet"},
+    "callbacks.RowsProgress": {"n_rows", "quiet"},
+    "datasets.read_song": {"path"},
+    "datasets.read_kdd": {"path"},
+    "tl.kmeans": {"adata", "use_rep"},
+    "tl.gaussian_mixture": {"adata", "use_rep"},
+    "theory.Gaussians": {"means"},
+    "faiss.Kmeans": {"k"},
+    "faiss.Kmeans.train": {"x", "weights", "init_centroids"},
+    "faiss.train_ivf": {"index", "weights"},
+    "faiss.add_to_lists": {"index"},
+    "GaussianMixture": {"n_factors", "n_active"},
+    "PoissonMixture": {"n_active"},
+    "StudentTMixture": {"n_active"},
+    "CategoricalMixture": {"n_active"},
+    "CategoricalMixture.fit": {"X"},
+}
+# Packages with own tests: scikit-learn's arguments and errors (tests/dropin), and matplotlib's (tests/plots).
+SKIPPED = {"cprime.sklearn", "cprime.plots"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """Public callable with the arguments of a valid call.
+
+    function: called with arguments by name    usual: arguments of the valid call, by name
+    kinds: kinds of arguments that differ from `KINDS`    tried: callable whose arguments are tried, if not `function`
+    """
+
+    function: Callable[..., Any]
+    usual: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    tried: Callable[..., Any] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the usual value, or else the default, of each argument by name."""
+        found = {}
+        for each in inspect.signature(self.tried or self.function).parameters.values():
+            if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name != "self":
+                found[each.name] = self.usual.get(each.name, each.default)
+        return found
+
+    def kind(self, name: str) -> str:
+        return self.kinds.get(name) or KIND_OF[name]
+
+
+SMALL = {"n_clusters": 3}
+MIXTURE = {"n_components": 3, "init_params": "random_from_data", "max_iter": 9}
+ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
+    "KMeans": (X, SMALL),
+    "GaussianMixture": (X, MIXTURE | {"reg_covar": 0.5}),
+    "StudentTMixture": (X, MIXTURE | {"reg_covar": 0.5}),
+    "PoissonMixture": (X, MIXTURE),
+    "CategoricalMixture": (CODES, MIXTURE),
+    "SoftKMeans": (X, SMALL),
+    "FuzzyKMeans": (X, SMALL),
+    "KMedoids": (X, SMALL),
+    "KMedians": (X, SMALL),
+    "KMeans1D": (X[:, :1], SMALL),
+    "ResidualKMeans": (X, SMALL | {"n_levels": 2}),
+    "XMeans": (X, {"max_clusters": 4}),
+    "GMeans": (X, {"max_clusters": 4}),
+}
+# Arguments with numbers, for which a fit has an entry of its own.
+GIVEN = {
+    "KMeans": {"init": CENTERS, "fixed_centers": CENTERS[:2], "size_max": 15, "size_min": 5},
+    "GaussianMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS},
+    "StudentTMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS, "dof": 4.0},
+    "PoissonMixture": {"rates_init": CENTERS, "weights_init": SHARES},
+    "SoftKMeans": {"init": CENTERS, "stiffness": 0.25},
+    "FuzzyKMeans": {"init": CENTERS, "regularization": 0.5},
+    "KMedians": {"init": CENTERS},
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "condition": {"columns": [0, 2], "values": X[:5, [0, 2]]},
+    "marginal": {"columns": [0, 2]},
+    "regress": {"columns": [0, 2], "X": X[:5, [0, 2]]},
+    "sample": {"n_samples": 4, "random_state": 0},
+    "impute": {"random_state": 0},
+    "decode": {"codes": np.array([[0, 1], [2, 0], [1, 1]])},
+    "inverse_transform": {"codes": np.array([[0, 1], [2, 0], [1, 1]])},
+    "certify": {"n_points": 10},
+    "save": {"path": "model.cprime"},
+}
+
+
+def estimator(name: str, **arguments: Any) -> Any:
+    """Return an estimator with its usual arguments and those given."""
+    cls, (_, usual) = getattr(cprime, name), ESTIMATORS[name]
+    seed = {"random_state": 0} if "random_state" in inspect.signature(cls).parameters else {}
+    return cls(**seed | usual | arguments)
+
+
+@cache
+def fitted(name: str) -> Any:
+    made = estimator(name, **({"covariance_type": "factors", "n_factors": 1} if name == "GaussianMixture" else {}))
+    return made.fit(ESTIMATORS[name][0])
+
+
+def fit_with(name: str, **arguments: Any) -> Any:
+    return estimator(name, **arguments).fit(ESTIMATORS[name][0])
+
+
+def entries_of_estimators() -> dict[str, Call]:
+    """Return the entries of the constructors, with a fit, and of the methods that differ between the classes."""
+    found, seen = {}, set()
+    for name, (rows, usual) in ESTIMATORS.items():
+        cls = getattr(cprime, name)
+        own = {"weights": "choice", "init_params": "untried"} | ({"m": "real"} if name == "FuzzyKMeans" else {})
+        found[name] = Call(partial(fit_with, name), usual, own, cls)
+        for argument, value in GIVEN.get(name, {}).items():
+            more = {"means_init": CENTERS} if argument == "precisions_init" else {}
+            more |= {"regularizer": "entropy"} if argument == "regularization" else {}
+            kinds = {"init": "numbers"}
+            call = Call(partial(fit_with, name, **more), {argument: value}, kinds, partial_of(argument))
+            found[f"{name}, {argument}"] = call
+        for method in methods_of(cls):
+            function = inspect.getattr_static(cls, method)
+            if method != "fit" and function in seen:
+                continue
+            seen.add(function)
+            given = {"X": rows, **METHODS.get(method, {})}
+            needs = inspect.signature(getattr(cls, method)).parameters
+            given = {key: value for key, value in given.items() if key in needs}
+            kinds = {} if method != "sample" else {"sample": "flag"}
+            found[f"{name}.{method}"] = Call(partial(call_method, name, method), given, kinds, getattr(cls, method))
+    return found
+
+
+def partial_of(argument: str) -> Callable[..., Any]:
+    """Return a function whose only argument has the given name, for an entry in which only this argument is tried."""
+
+    def tried() -> None: ...
+
+    parameter = inspect.Parameter(argument, inspect.Parameter.KEYWORD_ONLY, default=None)
+    tried.__signature__ = inspect.Signature([parameter])  # type: ignore[attr-defined]
+    return tried
+
+
+def call_method(name: str, method: str, **arguments: Any) -> Any:
+    """Call a method of a copy of a fitted estimator."""
+    return getattr(copy.deepcopy(fitted(name)), method)(**arguments)
+
+
+def methods_of(cls: type) -> list[str]:
+    """Return the names of the public methods of a class that the library documents as its own."""
+    names = [name for name in dir(cls) if not name.startswith("_") and not name.endswith("_request")]
+    own = [name for name in names if callable(getattr(cls, name, None)) and name not in NOT_OURS]
+    return [name for name in own if not (issubclass(cls, tuple) and name in ("count", "index"))]
+
+
+def public() -> set[str]:
+    """Return the names of all public callables; those of a method follow the name of its class."""
+    found, module = set(), ""
+    for line in (Path(__file__).parents[2] / "docs" / "api.rst").read_text(encoding="utf-8").splitlines():
+        if head := re.match(r"\.\. currentmodule:: (\S+)$", line):
+            module = head[1]
+        elif (name := re.match(r"   (\w+)$", line)) and module and module not in SKIPPED:
+            value = getattr(import_module(module), name[1])
+            path = ".".join(["" if module == "cprime" else module.removeprefix("cprime."), name[1]]).strip(".")
+            if not inspect.isclass(value):
+                found.add(path)
+                continue
+            if name[1] not in RESULTS:
+                found.add(path)
+            if name[1] not in ("Source", "Callback", "ProgressBar", "RowsProgress", "SearchQualityWarning"):
+                found |= {f"{path}.{method}" for method in methods_of(value)}
+    return found
+
+
+DENSITY = theory.Gaussians(CENTERS, np.array([4.0 * np.eye(3)] * 3), SHARES)
+ONE = theory.Gaussians.spherical([0.0, 9.0], [1.0, 2.0])
+
+
+@cache
+def made(name: str) -> Any:
+    """Return a result whose methods are called."""
+    k_means, mixture = fitted("KMeans"), fit_with("GaussianMixture")
+    return {
+        "conditional": lambda: mixture.condition([0, 1], X[:, :2]),
+        "tree": lambda: selection.merge(mixture, X),
+        "sweep": lambda: selection.sweep(cprime.GaussianMixture(), X, [2, 3], n_init=1, random_state=0),
+        "stability": lambda: selection.stability(X, [2, 3], n_resamples=2, random_state=0),
+        "plan": lambda: cprime.plan(cprime.KMeans(3), X),
+        "report": lambda: k_means.report(X),
+        "faiss": trained_bridge,
+        "mixture": lambda: mixture,
+    }[name]()
+
+
+def trained_bridge() -> Any:
+    found = bridge.Kmeans(3, 3, min_points_per_centroid=1)
+    found.train(X)
+    return found
+
+
+def method(name: str, member: str, usual: dict[str, Any], **kinds: str) -> Call:
+    """Return the entry of a method of a result."""
+    return Call(lambda **given: getattr(made(name), member)(**given), usual, kinds, getattr(made(name), member))
+
+
+def load_saved(**arguments: Any) -> Any:
+    fitted("KMeans").save("saved.cprime")
+    return cprime.load(**arguments)
+
+
+def run_search(**arguments: Any) -> Any:
+    """Fit with a search object of the given class and arguments."""
+    cls = arguments.pop("cls")
+    return cprime.KMeans(3, search=cls(**arguments), random_state=0).fit(X)
+
+
+def run_start(**arguments: Any) -> Any:
+    cls = arguments.pop("cls")
+    return cprime.KMeans(3, init=cls(**arguments), random_state=0).fit(X)
+
+
+def index() -> Any:
+    return faiss.IndexIVFFlat(faiss.IndexFlatL2(3), 3, 3)
+
+
+def trained_index() -> Any:
+    found = index()
+    bridge.train_ivf(found, X, random_state=0)
+    return found
+
+
+def add(**arguments: Any) -> Any:
+    found = trained_index()
+    bridge.add_to_lists(found, **arguments)
+    return found.search(CENTERS.astype(np.float32), 2)
+
+
+@cache
+def calls() -> dict[str, Call]:
+    """Return all entries."""
+    seeded, many = {"random_state": 0}, {"X": [X, X[:9]], "n_clusters": 2, "random_state": 0}
+    draws = {"X": X, "n_clusters": 3, **seeded}
+    found = entries_of_estimators() | {
+        "ConditionalMixtures.mean": method("conditional", "mean", {}),
+        "ConditionalMixtures.std": method("conditional", "std", {}),
+        "ConditionalMixtures.covariance": method("conditional", "covariance", {}),
+        "ConditionalMixtures.sample": method("conditional", "sample", {"n_samples": 2, **seeded}),
+        "ConditionalMixtures.quantile": method("conditional", "quantile", {"q": np.array([0.25, 0.5])}),
+        "Plan.as_dict": method("plan", "as_dict", {}),
+        "assign": Call(cprime.assign, {"X": X, "centers": CENTERS}),
+        "fit_many": Call(cprime.fit_many, many | {"X": X.reshape(2, 20, 3)}, {"X": "many", "sample_weight": "untried"}),
+        "open_data": Call(
+            lambda **given: cprime.open_data(**given).read(0, 40), {"data": X}, {"data": "untried"}, cprime.open_data
+        ),
+        "plan": Call(
+            lambda **given: cprime.plan(**given).as_dict()["bytes"],
+            {"estimator": cprime.KMeans(3), "X": X},
+            {},
+            cprime.plan,
+        ),
+        "load": Call(load_saved, {"path": "saved.cprime"}, tried=cprime.load),
+        "resume": Call(cprime.resume, {"folder": "nowhere"}, {"X": "untried", "sample_weight": "untried"}),
+        "combine": Call(cprime.combine, {"models": [fitted("KMeans"), fitted("KMeans")], "n_clusters": 3, **seeded}),
+        "search.Full": Call(partial(run_search, cls=search.Full), tried=search.Full),
+        "search.Bounded": Call(partial(run_search, cls=search.Bounded), tried=search.Bounded),
+        "search.Graph": Call(partial(run_search, cls=search.Graph), {"n_neighbors": 2}, tried=search.Graph),
+        "search.Papers": Call(partial(run_search, cls=search.Papers), {"n_neighbors": 2}, tried=search.Papers),
+        **{
+            f"seeding.{cls.__name__}": Call(partial(run_start, cls=cls), tried=cls)
+            for cls in (seeding.KMeansPlusPlus, seeding.KMeansParallel, seeding.AFKMC2, seeding.Random)
+        },
+        "seeding.TwoLevel": Call(partial(run_start, cls=seeding.TwoLevel), tried=seeding.TwoLevel),
+        "seeding.Jumps": Call(partial(run_start, cls=seeding.Jumps), tried=seeding.Jumps),
+        "seeding.random_rows": Call(seeding.random_rows, draws),
+        "seeding.kmeans_plusplus": Call(seeding.kmeans_plusplus, draws),
+        "seeding.afk_mc2": Call(seeding.afk_mc2, draws),
+        "seeding.two_level": Call(seeding.two_level, draws),
+        "selection.sweep": Call(
+            lambda **given: selection.sweep(**given).bic,
+            {"estimator": cprime.GaussianMixture(), "X": X, "n_components_range": [2, 3], "n_init": 1, **seeded},
+            {},
+            selection.sweep,
+        ),
+        "selection.stability": Call(
+            selection.stability, {"X": X, "n_clusters": [2, 3], "n_resamples": 2, **seeded}, {"n_clusters": "counts"}
+        ),
+        "selection.merge": Call(selection.merge, {"fitted": made("mixture"), "X": X}),
+        "selection.purity": Call(
+            selection.purity,
+            {"labels_true": LABELS, "labels": LABELS[::-1].copy()},
+            {"labels_true": "classes", "labels": "classes"},
+        ),
+        "selection.Sweep.best": method("sweep", "best", {}),
+        "selection.Sweep.best_n_components": method("sweep", "best_n_components", {}),
+        "selection.Sweep.elbow": method("sweep", "elbow", {}),
+        "selection.Sweep.to_frame": method("sweep", "to_frame", {}),
+        "selection.Stability.best_n_clusters": method("stability", "best_n_clusters", {}),
+        "selection.Stability.plot": method("stability", "plot", {}),
+        "selection.Stability.to_frame": method("stability", "to_frame", {}),
+        "selection.MergeTree.cut": method("tree", "cut", {"n_clusters": 2}),
+        "selection.MergeTree.labels": method("tree", "labels", {"n_clusters": 2}),
+        "selection.MergeTree.elbow": method("tree", "elbow", {}),
+        "selection.MergeTree.to_frame": method("tree", "to_frame", {}),
+        "selection.MergeTree.to_linkage": method("tree", "to_linkage", {}),
+        "selection.SelectionDisplay.from_sweep": Call(selection.SelectionDisplay.from_sweep, {"sweep": made("sweep")}),
+        "selection.SelectionDisplay.plot": Call(lambda: selection.SelectionDisplay(made("sweep")).plot()),
+        "selection.SelectionDisplay.from_estimator": Call(
+            selection.SelectionDisplay.from_estimator,
+            {"estimator": cprime.GaussianMixture(), "X": X, "n_components_range": [2, 3]},
+        ),
+        "coresets.lightweight": Call(coresets.lightweight, {"X": X, "m": 9, **seeded}, {"m": "effort"}),
+        "coresets.sensitivity": Call(
+            coresets.sensitivity, {"X": X, "m": 9, "n_clusters": 3, **seeded}, {"m": "effort"}
+        ),
+        "report.Report.save": method("report", "save", {"path": "report.html"}),
+        "callbacks.ProgressBar": Call(ProgressBar),
+        "callbacks.RowsProgress": Call(RowsProgress),
+        "datasets.assembled": Call(datasets.assembled, {"patches": np.arange(128.0).reshape(2, 64), "shape": (9, 8)}),
+        "datasets.birch": Call(datasets.birch, {"n_side": 2, "n_per_cluster": 5, **seeded}),
+        "datasets.birch_random": Call(
+            datasets.birch_random, {"n_clusters": 2, "n_per_cluster": 5, **seeded}, {"n_clusters": "effort"}
+        ),
+        "datasets.clusters": Call(
+            datasets.clusters, {"n_samples": 20, "n_clusters": 3, "n_features": 2, **seeded}, {"n_clusters": "effort"}
+        ),
+        "datasets.old_faithful": Call(datasets.old_faithful),
+        "datasets.read_song": Call(datasets.read_song, {}),
+        "datasets.read_kdd": Call(datasets.read_kdd, {}),
+        "datasets.patches": Call(datasets.patches, {"image": IMAGE, "size": 4}),
+        "tl.kmeans": Call(annotated(tl.kmeans), {"n_clusters": 3}, {}, tl.kmeans),
+        "tl.gaussian_mixture": Call(annotated(tl.gaussian_mixture), {"n_components": 3}, {}, tl.gaussian_mixture),
+    }
+    found |= theory_calls() | bridge_calls()
+    return found
+
+
+def annotated(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(adata: Any = None, **arguments: Any) -> Any:
+        cells = AnnData(X.copy()) if adata is None else adata
+        found = function(cells, **arguments)
+        return (cells if found is None else found).uns
+
+    return call
+
+
+def theory_calls() -> dict[str, Call]:
+    mixture, seeded = made("mixture"), {"random_state": 0}
+    k_means = fitted("KMeans")
+    q = np.eye(3)[LABELS]
+    return {
+        "theory.Gaussians": Call(
+            theory.Gaussians, {"means": CENTERS, "covariances": PRECISIONS, "weights": SHARES}, {"weights": "numbers"}
+        ),
+        "theory.Gaussians.spherical": Call(
+            theory.Gaussians.spherical,
+            {"means": CENTERS, "standard_deviations": np.array([1.0, 2, 3]), "weights": SHARES},
+            {"weights": "numbers"},
+        ),
+        "theory.Gaussians.from_estimator": Call(theory.Gaussians.from_estimator, {"estimator": k_means}),
+        "theory.Gaussians.log_densities": Call(DENSITY.log_densities, {"X": X}),
+        "theory.Gaussians.sample": Call(DENSITY.sample, {"n_samples": 3, **seeded}),
+        "theory.Gaussians.breakpoints": Call(ONE.breakpoints),
+        "theory.Gaussians.with_equal_weights": Call(DENSITY.with_equal_weights),
+        "theory.Univariate": Call(
+            theory.Univariate,
+            {"distributions": normals(), "weights": np.array([0.25, 0.75])},
+            {"weights": "numbers", "distributions": "object"},
+        ),
+        "theory.Univariate.log_densities": Call(theory.Univariate(normals()).log_densities, {"X": X[:, :1]}),
+        "theory.Univariate.sample": Call(theory.Univariate(normals()).sample, {"n_samples": 3, **seeded}),
+        "theory.Univariate.breakpoints": Call(theory.Univariate(normals()).breakpoints),
+        "theory.Univariate.with_equal_weights": Call(theory.Univariate(normals()).with_equal_weights),
+        "theory.fit_assignment": Call(
+            theory.fit_assignment, {"X": X, "start": DENSITY, "max_iter": 3}, {"start": "object", "weights": "choice"}
+        ),
+        "theory.free_energy": Call(theory.free_energy, {"mixture": DENSITY, "X": X, "q": q}),
+        "theory.kl_divergence": Call(
+            theory.kl_divergence, {"Q": DENSITY, "model": DENSITY, "n_samples": 100, **seeded}, {"Q": "object"}
+        ),
+        "theory.ledger": Call(
+            lambda **given: theory.ledger(**given).free_energy, {"estimator": mixture, "X": X}, {}, theory.ledger
+        ),
+        "theory.lower_bound": Call(theory.lower_bound, {"X": X, "n_clusters": 2, "time_limit": 5.0, **seeded}),
+        "theory.lower_bound, labels": Call(
+            partial(theory.lower_bound, X=X, n_clusters=3, time_limit=5.0, random_state=0),
+            {"labels": LABELS},
+            tried=partial_of("labels"),
+        ),
+        "theory.partition_loss": Call(
+            lambda **given: theory.partition_loss(**given).loss,
+            {"model": mixture, "Q": X, "n_samples": 100, **seeded},
+            {"weights": "choice"},
+            theory.partition_loss,
+        ),
+        "theory.posterior_loss": Call(theory.posterior_loss, {"log_densities": -CENTERS}),
+        "theory.posterior_mean": Call(
+            theory.posterior_mean, {"mixture": DENSITY, "Y": X, "variance": 2.0}, {"Y": "rows"}
+        ),
+        "theory.repulsion": Call(theory.repulsion, {"ratio": np.array([0.5, 1.0, 0.25])}),
+        "theory.repulsion_zero": Call(theory.repulsion_zero),
+        "theory.variation_bounds": Call(
+            theory.variation_bounds,
+            {"model": ONE, "Q": ONE, "n_samples": 100, **seeded},
+            {"weights": "choice", "Q": "object"},
+        ),
+        "theory.variation_distance": Call(theory.variation_distance, {"model": ONE, "n_samples": 100, **seeded}),
+    }
+
+
+def normals() -> Any:
+    from scipy.stats import norm
+
+    return [norm(0, 1), norm(3, 1)]
+
+
+def bridge_calls() -> dict[str, Call]:
+    def pq(**given: Any) -> Any:
+        quantizer = faiss.ProductQuantizer(3, 3, 1)
+        found = bridge.train_pq(quantizer if "index" not in given else given.pop("index"), **given, random_state=0)
+        return [each.cluster_centers_ for each in found]
+
+    def ivf(**given: Any) -> Any:
+        return bridge.train_ivf(given.pop("index", None) or index(), **given, random_state=0)
+
+    def trained(**given: Any) -> Any:
+        model = bridge.Kmeans(3, 3, min_points_per_centroid=1)
+        model.train(**given)
+        return model.centroids
+
+    shared = {"x": "rows", "init_centroids": "numbers"}
+    return {
+        "faiss.Kmeans": Call(lambda **given: bridge.Kmeans(**given).train(X), {"d": 3, "k": 3}, {}, bridge.Kmeans),
+        "faiss.Kmeans.train": Call(
+            trained, {"x": X, "weights": WEIGHTS, "init_centroids": CENTERS}, shared, bridge.Kmeans.train
+        ),
+        "faiss.Kmeans.assign": Call(lambda **given: made("faiss").assign(**given), {"x": X}, {}, bridge.Kmeans.assign),
+        "faiss.Kmeans.reset": Call(lambda **given: trained_bridge().reset(**given), {"k": 3}, {}, bridge.Kmeans.reset),
+        "faiss.Kmeans.set_index": Call(lambda: trained_bridge().set_index()),
+        "faiss.train_ivf": Call(ivf, {"X": X}, {"index": "untried"}, bridge.train_ivf),
+        "faiss.add_to_lists": Call(
+            add, {"X": X, "labels": LABELS, "ids": np.arange(40)}, {"index": "untried"}, bridge.add_to_lists
+        ),
+        "faiss.train_pq": Call(pq, {"X": X}, {"index": "untried"}, bridge.train_pq),
+    }

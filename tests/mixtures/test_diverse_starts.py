@@ -14,6 +14,7 @@ from cprime.em import SetLabels, diverse_start
 from cprime.em.diverse_starts import PartitionStart
 from cprime.execution import local
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* singular covariance")
 SPACES = ("raw", "columns", "whitened")
 
 

@@ -11,7 +11,10 @@ from cprime.kernels import GaussianParameters, ReadGaps
 from cprime.kernels.marginals import Marginals
 from cprime.kernels.masked import with_gaps as read_gaps
 
-pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore:.* singular covariance"),
+]
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 EXACT = FAMILIES[:5]  # families whose M-step needs only moments

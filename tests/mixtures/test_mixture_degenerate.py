@@ -1,10 +1,12 @@
 """Collapsed components are repaired and logged; a fit never returns NaN and never crashes."""
 
 import logging
+import warnings
 
 import numpy as np
 import pytest
 from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
+from sklearn.exceptions import ConvergenceWarning
 
 from cprime import FuzzyKMeans, GaussianMixture, SoftKMeans, StudentTMixture, em
 from cprime.em.diverse_starts import PartitionStart
@@ -14,6 +16,7 @@ from cprime.estimators.fitted import centers_of
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
     pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
+    pytest.mark.filterwarnings("ignore:.* singular covariance"),
 ]
 every_family = pytest.mark.parametrize("family", FAMILIES)
 factors_too = pytest.mark.parametrize("family", [*FAMILIES, "factors", "ppca"])
@@ -214,9 +217,9 @@ def test_what_all_components_lack_is_no_collapse():
 def test_several_starts_are_of_different_kinds(monkeypatch):
     kinds, place = [], base.place
 
-    def seen(data, n_components, init, rng):
+    def seen(data, n_components, init, *given):
         kinds.append(init)
-        return place(data, n_components, init, rng)
+        return place(data, n_components, init, *given)
 
     monkeypatch.setattr(base, "place", seen)
     X = clustered(300, 2, np.float64)
@@ -292,3 +295,18 @@ def test_no_mean_is_subnormal_where_all_near_points_are_zero(soft):
     soft.set_params(**{"init" if hasattr(soft, "init") else "init_params": start})
     means = np.abs(centers_of(soft.fit(X)))
     assert not ((means > 0) & (means < np.finfo(np.float32).tiny)).any()
+
+
+@pytest.mark.parametrize(("covariance_type", "C"), [("full", 1), ("full", 3), ("tied", 3), ("diag", 1)])
+def test_a_singular_covariance_is_warned_of_unless_it_is_regularized(covariance_type, C):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    estimator = GaussianMixture(C, covariance_type=covariance_type, reg_covar=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.fit(X * [1e-3, 1, 1e3])
+    X[:, 2] = 7 if covariance_type == "diag" else X[:, 0] - X[:, 1]
+    with pytest.warns(ConvergenceWarning, match=f"^{C} component.* singular covariance"):
+        estimator.fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.set_params(reg_covar=1e-6).fit(X)

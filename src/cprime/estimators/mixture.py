@@ -167,6 +167,14 @@ class Mixture(DensityMixin, Clusterer):
         return init, first_model
 
     def _warn_of(self, run: em.Run) -> None:
+        n_singular = 0 if getattr(self, "reg_covar", None) else run.model.n_singular
+        if n_singular:
+            warn(
+                f"{n_singular} component(s) have a singular covariance, in which some 1e-10 of other variances replace "
+                "0, so the likelihood, BIC and AIC mean nothing: give reg_covar > 0 or fewer components, or leave out "
+                "columns that are constant or determined by others.",
+                ConvergenceWarning,
+            )
         if run.end == em.End.MAX_ITER and not em.ASSIGNMENTS[self.assignment].is_drawn:
             warn(
                 f"The fit did not converge in {len(run.rows)} iterations, with max_iter={self.max_iter}: try more of "

@@ -72,6 +72,7 @@ class Family:
     scale: Any = -0.5
     log_scale: Any = 0.0
     least_variances: Any = None
+    n_singular: Any = 0
     noise: Any = _undefined("define `noise` or `drawn`")
     imputed: Any = _undefined("say what missing numbers may be")
     components: Any = _undefined("say what its components are")

@@ -239,6 +239,20 @@ def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     return n if n < len(least) else 0
 
 
+def are_singular(variances: NDArray[np.float64], precisions: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the mask (C,) of covariances that were repaired: other columns determine a column, or a variance was 0.
+
+    Such a variance is `_JITTER` times the mean of the other columns' or, if these are 0 too, of the other components'.
+    Much smaller ones may be right: columns may have different units, and components different extents.
+    variances, precisions: diagonals (C, D) of the covariances and of their inverses
+    """
+    means = variances.mean(axis=1, keepdims=True)
+    bad = variances * precisions >= 0.1 / _JITTER
+    for part, whole, n in ((variances, means, variances.shape[1]), (means, means.mean(), len(means))):
+        bad = bad | ((part > 0.9 * _JITTER * whole) & (part < 1.1 * n * _JITTER * whole))
+    return np.asarray(bad.any(axis=1))
+
+
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
     """Return variances (C, D) or (C,) in which those that are 0 up to rounding are replaced; their number is logged.
 

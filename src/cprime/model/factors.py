@@ -23,7 +23,7 @@ from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Gaussian, log_weights, n_weights, new_weights, register
 from cprime.model.conditional import Conditional, others
-from cprime.model.covariance import DataScale, fewer_factors, of_empty, positive, scaled_along, within
+from cprime.model.covariance import DataScale, are_singular, fewer_factors, of_empty, positive, scaled_along, within
 from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import above_one, add_gap_moments, completed, times_root
 from cprime.model.factor_moments import FactorMoments
@@ -286,6 +286,10 @@ class Factors(Gaussian):
         spread = np.maximum(self._noise - self.reg_covar, 0) + explained(self.loadings)
         first = shares, np.zeros((C, D)), shares[:, np.newaxis] * spread
         return FactorMoments(*first, each * self.loadings, np.zeros((C, H)), each * (np.eye(H) - rest)), None
+
+    @property
+    def n_singular(self) -> int:
+        return int(are_singular(self._noise, 1 / self._noise).sum())
 
     @property
     def least_variances(self) -> NDArray[np.float64]:

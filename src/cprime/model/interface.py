@@ -123,6 +123,11 @@ class Model(Protocol):
         ...
 
     @property
+    def n_singular(self) -> int:
+        """Number of components with a singular covariance, which was repaired (see `are_singular`)."""
+        ...
+
+    @property
     def n_collapsed(self) -> int:
         """Number of collapsed components: their points are equal or in a plane, so a variance is only `reg_covar`."""
         ...

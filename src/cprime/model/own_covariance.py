@@ -21,6 +21,7 @@ from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of,
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
+    are_singular,
     checked_precisions,
     covariances_along,
     factors_of_precisions,
@@ -117,11 +118,18 @@ class OwnCovariance(Gaussian, ABC):
 
     @property
     def least_variances(self) -> NDArray[np.float64] | None:
-        precisions = np.asarray(self._precisions()["precisions_"])
-        if self.full:
-            precisions = np.diagonal(precisions, axis1=1, axis2=2)
-        least: NDArray[np.float64] = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
+        least: NDArray[np.float64] = 1 / self._own_precisions.max(axis=1)
         return least
+
+    @property
+    def n_singular(self) -> int:
+        return int(are_singular(self.variances, self._own_precisions).sum())
+
+    @property
+    def _own_precisions(self) -> NDArray[np.float64]:
+        """Diagonals (C, D) of the precisions; (C, 1) if all columns have one variance."""
+        precisions = np.asarray(self._precisions()["precisions_"])
+        return np.diagonal(precisions, axis1=1, axis2=2) if self.full else precisions.reshape(len(precisions), -1)
 
     def components(self) -> GaussianCosts:
         return GaussianCosts(self.gaussians, self.spread)

@@ -100,6 +100,7 @@ class StudentTTiedSpherical(StudentT, Spherical):
     covariance_type: ClassVar[str] = "tied_spherical"
     axes: ClassVar[str] = ""
     least_variances = None  # not defined for components that share one Σ
+    n_singular = 0
 
     @property
     def spread(self) -> NDArray[np.float64]:

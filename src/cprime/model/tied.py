@@ -30,6 +30,7 @@ from cprime.model.base import (
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
+    are_singular,
     checked_precisions,
     covariances_along,
     factors_of_precisions,
@@ -191,6 +192,12 @@ class Whitened(Gaussian):
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         one = directions @ self.covariances @ directions.T
         return np.broadcast_to(one, (self.n_components, *one.shape))
+
+    @property
+    def n_singular(self) -> int:
+        """Number of components that have a singular covariance: all or none, because they share it."""
+        found = are_singular(self.covariances.diagonal()[np.newaxis], np.square(self._inverse).sum(axis=0)[np.newaxis])
+        return self.n_components * int(found[0])
 
     @property
     def variances(self) -> NDArray[np.float64]:

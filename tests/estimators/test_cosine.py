@@ -141,3 +141,19 @@ def test_the_shortest_rows_have_a_direction(unit):
     assert km.inertia_ < 1e-12
     with pytest.raises(ValueError, match="X must have no rows of zeros with metric='cosine', got 1"):
         km.predict(np.zeros((1, 3), unit.dtype))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X: KMeans(2, metric="cosine", semi_supervised=True, random_state=0).fit(X, [0] * 10 + [1] * 10),
+        lambda X: KMeans(1, metric="cosine", size_max=20, random_state=0).fit(X),
+        lambda X: KMeans(4, metric="cosine", random_state=0).fit(X).update(X, n_clusters=1),
+    ],
+    ids=["labels", "sizes", "union of clusters"],
+)
+def test_points_whose_sum_is_zero_leave_the_center_as_it_is(fit):
+    X = np.repeat([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], 5, axis=0)
+    found = fit(X)
+    np.testing.assert_allclose(np.linalg.norm(found.cluster_centers_, axis=1), 1)
+    assert np.isfinite(found.inertia_)

@@ -100,13 +100,17 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     """Return the known centers of a fit, or None if there are none.
 
     These are the argument `fixed_centers`, and for other clusters the means of their labeled points of positive weight.
+    With metric="cosine", the means must not be 0, because they would have no direction.
     labels (N,): known cluster of each point, −1 if unknown; or None
     """
     fixed = check_fixed_centers(estimator, data)
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
     found, n_fixed = data.each(SumLabeled(labels, estimator._n_components())), 0 if fixed is None else len(fixed)
-    ids = n_fixed + np.flatnonzero(found.counts[n_fixed:] > 0)
+    known = found.counts > 0
+    if getattr(estimator, "metric", "") == "cosine":
+        known = np.linalg.norm(found.sums, axis=1) > np.finfo(np.float64).eps * found.counts
+    ids = n_fixed + np.flatnonzero(known[n_fixed:])
     means = found.sums[ids] / found.counts[ids, np.newaxis]
     if fixed is None:
         return KnownCenters(ids, means) if len(ids) else None

@@ -20,9 +20,9 @@ from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.estimators.size_bounds import Bounds, resolve_bounds
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Infeasible, Rows, as_rows, assign_bounded
+from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
 from cprime.model.base import means_of
-from cprime.model.unit import unit_rows
+from cprime.model.unit import directions
 from cprime.seeding import is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.methods import name_of
@@ -298,11 +298,12 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
 def _means(found: LabeledSums, centers: Floats, metric: str) -> Floats:
     """Return the means of the points of each cluster as centers (C, D); an empty cluster keeps its center.
 
-    If the metric is "cosine", the means are scaled to length 1.
+    If the metric is "cosine", the means are scaled to length 1; a mean of 0 has no direction, so the center stays.
     found: total weight and sum of the points of each cluster    centers (C, D): the present centers
     """
-    means = means_of(found.counts, found.sums, centers).astype(centers.dtype)
-    return unit_rows(as_rows(means), "cluster_centers_").dense() if metric == "cosine" else means
+    if metric == "cosine":
+        return directions(found.counts, found.sums, centers)[0].astype(centers.dtype)
+    return means_of(found.counts, found.sums, centers).astype(centers.dtype)
 
 
 def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Balanced:

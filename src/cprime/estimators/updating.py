@@ -23,6 +23,7 @@ from cprime.estimators.solutions import history_of
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels import computing
+from cprime.model.unit import directions
 from cprime.seeding.extension import extended, rows_in_memory
 
 logger = logging.getLogger("cprime")
@@ -204,8 +205,11 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
     heaviest = np.lexsort((-counts, groups))[np.searchsorted(np.sort(groups), np.arange(C))]
     kept, successors = np.unique(heaviest[groups], return_inverse=True)
     sums = np.column_stack([sums_by(successors, counts * column, C) for column in centers.T])
-    weights = sums_by(successors, counts, C)[:, np.newaxis]
-    means = np.divide(sums, weights, out=centers[kept].astype(np.float64), where=weights > 0)
+    weights, present = sums_by(successors, counts, C), centers[kept].astype(np.float64)
+    if getattr(estimator, "metric", "") == "cosine":
+        means = directions(weights, sums, present)[0]
+    else:
+        means = np.divide(sums, weights[:, np.newaxis], out=present, where=weights[:, np.newaxis] > 0)
     return _Start(means.astype(centers.dtype), successors.astype(np.int32), kept.astype(np.int32))
 
 

@@ -40,7 +40,7 @@ class UnitCenters(TiedSpherical):
         step = max(1, _PIECE // self.n_features)
         for begin in range(self.n_fixed, len(centers), step):  # in pieces that stay in a processor's cache
             rows = slice(begin, begin + step)
-            centers[rows], lengths = _directions(counts[rows], sums[rows], self.centers[rows])
+            centers[rows], lengths = directions(counts[rows], sums[rows], self.centers[rows])
             shift = np.subtract(centers[rows], self.centers[rows], dtype=np.float64)
             gains[rows] = lengths * _products(shift, shift)
         rest = squares - float(np.add.reduce(gains)) + OF_DOUBLE * squares
@@ -53,7 +53,7 @@ class UnitCenters(TiedSpherical):
 
         otherwise (n, D): centers of clusters with S_c = 0
         """
-        return _directions(counts, sums, otherwise)[0]
+        return directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """Return by how much J, the weighted sum of squared distances, rises if clusters a and b are merged: (n,).
@@ -100,7 +100,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
     return np.einsum("nd,nd->n", a, b)
 
 
-def _directions(
+def directions(
     counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the directions S_c / ‖S_c‖ (C, D) and lengths ‖S_c‖ (C,) of sums S_c (C, D) over points of length 1.

@@ -116,6 +116,7 @@ class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
     """
 
     cprime_: cprime.GaussianMixture | None
+    means_: NDArray
 
     @with_generator
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -222,17 +223,20 @@ class GaussianMixture(CheckedOnce, sklearn.mixture.GaussianMixture):
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
         """Set `weights_`, `means_` and `precisions_cholesky_` to the initial parameters of scikit-learn's mixture.
 
-        Random draws are the same as in scikit-learn, but k-means is computed by cprime.
+        Random draws are the same as in scikit-learn, but k-means is computed by cprime. Sums are in float64, because
+        scikit-learn subtracts squares of means from means of squares, which float32 does not resolve far from 0.
         """
+        wide = X.astype(np.float64, copy=False)
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):
-            _with_namespace(self._initialize_parameters, X, random_state)
-            return
-        k_means = KMeans(self.n_components, n_init=1, random_state=random_state)
-        labels = k_means._fit(X, None, random_state).labels_
-        responsibilities = np.zeros((len(X), self.n_components), dtype=X.dtype)
-        responsibilities[np.arange(len(X)), labels] = 1
-        self._initialize(X, responsibilities)
+            _with_namespace(self._initialize_parameters, wide, random_state)
+        else:
+            k_means = KMeans(self.n_components, n_init=1, random_state=random_state)
+            labels = k_means._fit(X, None, random_state).labels_
+            responsibilities = np.zeros((len(X), self.n_components))
+            responsibilities[np.arange(len(X)), labels] = 1
+            self._initialize(wide, responsibilities)
+        self.means_ = self.means_.astype(X.dtype, copy=False)
 
     def _model(self, reg_covar: float = 0.0) -> Model:
         """Return cprime's model with the parameters in this estimator's attributes."""

@@ -10,8 +10,9 @@ import pytest
 from cprime.kernels import instruction_set
 
 HERE = Path(__file__)
-# Files that are left out. Memory and response to signals do not depend on the instruction set.
+# Files that are left out. Memory, threads, layouts and response to signals do not depend on the instruction set.
 ELSEWHERE = {HERE.name, "test_kernel_memory.py", "test_kernel_interrupt.py", "test_kernel_interrupt_pieces.py"}
+ELSEWHERE |= {"test_kernel_threads.py", "test_kernel_layouts.py"}
 # Files with tests of kernels that coarse_kernels.cpp compiles again for the instruction sets beyond avx512f.
 COARSE = {"test_kernel_bounds.py", "test_kernel_cells.py", "test_kernel_coarse.py", "test_kernel_keep.py"}
 COARSE |= {"test_kernel_nearest.py", "test_kernel_reassign.py"}

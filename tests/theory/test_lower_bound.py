@@ -22,7 +22,7 @@ from cprime.theory.verified import Multipliers, dual_value, greatest_sum, spectr
 FIELDS = ("value", "inertia", "gap", "method", "parts")
 
 # Blocks of 100 generated data sets in the long test. CPRIME_LAW_BLOCKS=100 makes 10,000 data sets, in eight minutes.
-BLOCKS = int(os.environ.get("CPRIME_LAW_BLOCKS", "8"))
+BLOCKS = int(os.environ.get("CPRIME_LAW_BLOCKS", "3"))
 
 
 def cost(X, labels, weights=None):

@@ -154,6 +154,10 @@ def _annotated(
     """
     pandas = require("pandas", "cprime.tl")
     check_flag(copy, "copy")
+    if not hasattr(adata, "obsm"):
+        raise TypeError(f"adata must be an AnnData, got {type(adata).__name__}.")
+    if use_rep is not None and not isinstance(use_rep, str):
+        raise TypeError(f"use_rep must be text or None, got {use_rep!r}.")
     if not isinstance(key, str):
         raise TypeError(f"key_added must be text, got {key!r}.")
     use_rep = ("X_pca" if "X_pca" in adata.obsm else "X") if use_rep is None else use_rep

@@ -41,13 +41,14 @@ KINDS = {
     "labels": "labels labels_true codes ids",
     "numbers": "centers fixed_centers means_init precisions_init rates_init probabilities_init init_centroids means "
     "standard_deviations weights_init q log_densities ratio Y patches image values covariances",
-    "count": "n_clusters n_components n_nearest n_points n_neighbors n_active min_clusters max_clusters m d k "
-    "chain_length n_cells n_local_trials n_explore n_pcs max_iter max_rounds max_rows chunk_rows",
-    "effort": "n_warmup n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
-    "size": "certificate size_max size_min n_factors n_rows",
+    "count": "n_clusters n_components n_nearest n_points n_neighbors min_clusters max_clusters m d k "
+    "chain_length n_cells n_local_trials n_pcs max_iter max_rounds max_rows chunk_rows",
+    "effort": "n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
+    "size": "n_explore certificate size_max size_min n_factors n_rows",
     "counts": "n_components_range n_categories image_shape shape columns",
     "bytes": "max_memory",
     "optional": "holdout time_limit",
+    "size or None": "n_active n_warmup",
     "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
     "flag": "semi_supervised shared_dof warm_start sample approximate sparse return_std greedy exchange momentum "
@@ -75,25 +76,12 @@ LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_dist
 LONG |= {"selection.stability"}
 # Arguments that are not tried, by callable: other libraries or other laws check them, or any value is documented.
 UNTRIED = {
-    "open_data": {"data", "columns"},
+    "open_data": {"data"},
+    "search.Papers": {"n_warmup"},
     "plan": {"X", "dtype"},
-    "search.Papers": {"lists", "start", "n_explore", "n_warmup"},
-    "selection.SelectionDisplay.from_estimator": {"estimator", "X", "n_components_range"},
-    "callbacks.ProgressBar": {"n_rows", "transient", "quiet"},
-    "callbacks.RowsProgress": {"n_rows", "quiet"},
-    "datasets.read_song": {"path"},
-    "datasets.read_kdd": {"path"},
-    "tl.kmeans": {"adata", "use_rep"},
-    "tl.gaussian_mixture": {"adata", "use_rep"},
-    "theory.Gaussians": {"means"},
     "faiss.Kmeans": {"k"},
     "faiss.Kmeans.train": {"x", "weights", "init_centroids"},
     "faiss.train_ivf": {"index", "weights"},
-    "faiss.add_to_lists": {"index"},
-    "GaussianMixture": {"n_factors", "n_active"},
-    "PoissonMixture": {"n_active"},
-    "StudentTMixture": {"n_active"},
-    "CategoricalMixture": {"n_active"},
     "CategoricalMixture.fit": {"X"},
 }
 # Packages with own tests: scikit-learn's arguments and errors (tests/dropin), and matplotlib's (tests/plots).

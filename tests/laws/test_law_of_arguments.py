@@ -177,8 +177,9 @@ def values(kind: str, usual: Any) -> list[tuple[str, Any, str]]:
         if kind == "classes":
             found = [(name, value, EITHER if expected == WRONG else expected) for name, value, expected in found]
         return found
-    if kind in ("count", "effort", "size"):
-        found = list(numbers(usual, 0 if kind == "size" else 1))
+    if kind in ("count", "effort", "size", "size or None"):
+        found = list(numbers(usual, 0 if kind[:4] == "size" else 1))
+        found = [each for each in found if kind != "size or None" or each[1] is not None]
         return found + [(name, value, EITHER) for name, value in HUGE.items()]
     if kind in ("real", "optional"):
         return [each for each in reals(usual) if kind == "real" or each[1] is not None]

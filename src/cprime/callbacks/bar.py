@@ -9,6 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
+from cprime._utils.arguments import check_flag, check_integer
 from cprime.callbacks.pace import Pace
 
 _logger = logging.getLogger("cprime")
@@ -89,8 +90,8 @@ class RowsProgress:
     _transient = True
 
     def __init__(self, n_rows: int = 0, *, quiet: bool = False) -> None:
-        self._n_rows = n_rows
-        self._quiet = quiet
+        self._n_rows = check_integer(n_rows, "n_rows", 0)
+        self._quiet = check_flag(quiet, "quiet")
         self._progress: Any = None
         self._rows: Any = None
         self._pass = perf_counter()
@@ -170,7 +171,7 @@ class ProgressBar(RowsProgress):
         self, title: str | None = None, n_rows: int = 0, *, transient: bool = False, quiet: bool = False
     ) -> None:
         super().__init__(n_rows, quiet=quiet)
-        self._transient = transient
+        self._transient = check_flag(transient, "transient")
         self._title = title
         self._lines = ExitStack()
         self._task: Any = None

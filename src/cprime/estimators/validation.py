@@ -151,8 +151,11 @@ def check_mixture(estimator: Any) -> None:
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
     check_choice(estimator.covariance_type, "covariance_type", tuple(estimator._families))
-    if getattr(estimator, "n_factors", "auto") != "auto":
-        check_integer(estimator.n_factors, "n_factors", 0)
+    n_factors = getattr(estimator, "n_factors", "auto")
+    if isinstance(n_factors, str):
+        check_choice(n_factors, "n_factors", ("auto",))
+    else:
+        check_integer(n_factors, "n_factors", 0)
     if hasattr(estimator, "dof"):
         check_auto_or_positive(estimator.dof, "dof", "estimate")
         check_flag(estimator.shared_dof, "shared_dof")

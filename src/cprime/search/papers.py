@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime._utils.arguments import check_integer
+from cprime._utils.arguments import check_choice, check_integer
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
@@ -145,7 +145,7 @@ class Papers(BaseSearch):
     n_neighbors : int, default=16
         G, the length of a component's neighbor list, itself included.
     n_explore : int, default=1
-        Number of random components among the candidates of each point.
+        Number of random components among the candidates of each point, at most C.
     start : {"two-level", "random"}, default="two-level"
         Initial active sets: "two-level" finds a near component of each point by coarse cells and uses its neighbors;
         "random" draws sets and neighbor lists, as in the paper.
@@ -179,8 +179,7 @@ class Papers(BaseSearch):
 
     def __post_init__(self) -> None:
         for name, choices in (("lists", ("exact", "estimated")), ("start", ("two-level", "random"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}.")
+            check_choice(getattr(self, name), name, choices)
         check_integer(self.n_neighbors, "n_neighbors", 2)
         check_integer(self.n_explore, "n_explore", 0)
         if isinstance(self.n_warmup, str) and self.n_warmup != "auto":
@@ -214,7 +213,9 @@ class Papers(BaseSearch):
         return PapersState(_estimated_lists(state.evidence, self.n_neighbors))
 
     def look(self, state: PapersState, components: Components, key: Key) -> Look:
-        return CandidateLookup(state.lists, self.n_explore, key, evidence=self.lists == "estimated")
+        return CandidateLookup(
+            state.lists, min(self.n_explore, len(state.lists)), key, evidence=self.lists == "estimated"
+        )
 
     def learn(
         self, state: PapersState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key

@@ -1,7 +1,7 @@
 """Opening of sources, chosen by the type of an object or the suffix of a path, and of the weights of their rows."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from glob import glob, has_magic
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +117,8 @@ def open_data(
     >>> KMeans(2, random_state=0).fit(parts).inertia_
     20.0
     """
+    if columns is not None and not isinstance(columns, str | Iterable):
+        raise TypeError(f"columns must be a name or a sequence of names or positions, got {columns!r}.")
     for name, value in (("header", header), ("separator", separator)):
         if value is not None and not isinstance(data, str | os.PathLike):
             raise ValueError(f"{name} is for .csv and .tsv files, got {type(data).__name__}.")

@@ -72,8 +72,8 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
     exchange="auto", `partial_fit` is MacQueen's algorithm.
 
-    Assignments are exact, except for a `search="graph"` (also if "auto" selects it for a batch of this size) with at
-    least 16,384 clusters and rows that are not sparse. There, only the cells (groups of near centers) near a point
+    Assignments are exact, except with `search="graph"` (also if "auto" selects it for a batch of this size), at least
+    16,384 clusters, and rows that are not sparse. There, only the cells (groups of near centers) near a point
     are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
     come since they were built, and more than a quarter of this weight went to centers that have left their cells.
 

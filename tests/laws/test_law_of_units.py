@@ -9,6 +9,7 @@ from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
     pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
+    pytest.mark.filterwarnings("ignore:.* singular covariance"),
 ]
 RNG = np.random.default_rng(0)
 THREE = np.concatenate([RNG.standard_normal((100, 3)) + mean for mean in ([0, 0, 0], [8, 0, 4], [0, 9, -5])])

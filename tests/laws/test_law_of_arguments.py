@@ -166,19 +166,19 @@ def others(kind: str, usual: Any) -> dict[str, tuple[Any, str]]:
 
 def values(kind: str, usual: Any) -> list[tuple[str, Any, str]]:
     """Return name, value and expectation of each value that the law tries for an argument of a kind."""
-    if kind in ("ignored", "untried") or (kind == "effort"):
-        return [] if kind != "effort" else [(n, v, e) for n, v, e in numbers(usual, 1)]
-    if kind in ("rows", "numbers", "weights", "labels", "point", "many", "classes"):
-        if usual is None or not isinstance(usual, np.ndarray):
-            usual = {"weights": np.ones(40), "rows": None}.get(kind)
-            if usual is None:
-                return []
+    if kind in ("ignored", "untried"):
+        return []
+    if kind in ("rows", "numbers", "weights", "labels", "many", "classes"):
+        if not isinstance(usual, np.ndarray):
+            return list(arrays(np.ones(40))) if kind == "weights" else []
         found = list(arrays(usual))
         if kind == "classes":
             found = [(name, value, EITHER if expected == WRONG else expected) for name, value, expected in found]
         return found
-    if kind in ("count", "effort", "size", "size or None"):
-        found = list(numbers(usual, 0 if kind[:4] == "size" else 1))
+    if kind == "effort":  # huge values may take long
+        return list(numbers(usual, 1))
+    if kind in ("count", "size", "size or None"):
+        found = list(numbers(usual, 1 if kind == "count" else 0))
         found = [each for each in found if kind != "size or None" or each[1] is not None]
         return found + [(name, value, EITHER) for name, value in HUGE.items()]
     if kind in ("real", "optional"):

@@ -160,6 +160,8 @@ K_MEANS = COMMON | {
     "learning_decay": Option(always(0.6), given=RANDOM, only=("partial_fit",)),
 }
 POOR_START = {"init_params": "random_from_data"}
+SLOW = {"max_iter": 8, "tol": 1e-9} | POOR_START
+ITERATING = ("fit", "fit_predict", "update")  # fits of a sweep may end at once, with or without momentum
 MIXTURE = {
     **{name: replace(option, given=option.given | FEW_ACTIVE) for name, option in COMMON.items()},
     "n_components": Option(lambda X, C: C + 1, lambda fit, value: len(fit.weights_) == value),
@@ -173,7 +175,7 @@ MIXTURE = {
 }
 GAUSSIAN = MIXTURE | {
     "covariance_type": Option(always("spherical"), lambda fit, value: fit.covariances_.ndim == 1),
-    "momentum": Option(lambda X, C: C < 9, given={"max_iter": 8, "tol": 1e-9} | POOR_START),
+    "momentum": Option(lambda X, C: C < 9, given=SLOW, only=ITERATING),
     "reg_covar": Option(always(9.0), lambda fit, value: fit.covariances_.min() >= value),
     "means_init": Option(lambda X, C: X[:C]),
     "precisions_init": Option(lambda X, C: np.full((C, X.shape[1]), 4.0)),
@@ -195,7 +197,7 @@ ESTIMATORS = {
     },
     cprime.StudentTMixture: GAUSSIAN
     | {
-        "momentum": Option(always(False), given={"max_iter": 8, "tol": 1e-9} | POOR_START),
+        "momentum": Option(always(False), given=SLOW, only=ITERATING),
         "dof": Option(always(4.0), lambda fit, value: (fit.dof_ == value).all()),
         "shared_dof": Option(always(True), lambda fit, value: np.ptp(fit.dof_) == 0),
     },

@@ -31,7 +31,7 @@ NO_NUMBERS = {"text": "three", "None": None, "complex": 1 + 2j, "NaN": np.nan, "
 SAME, WRONG, EITHER = "same", "wrong", "either"
 
 
-def arrays(usual: Any, counts: bool = False) -> Iterator[tuple[str, Any, str]]:
+def arrays(usual: Any) -> Iterator[tuple[str, Any, str]]:
     """Yield names of forms of an array, the forms, and what is expected of them."""
     a = np.asarray(usual)
     whole = bool((a == np.rint(a)).all())

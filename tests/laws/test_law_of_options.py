@@ -188,7 +188,6 @@ ESTIMATORS = {
     cprime.KMeans: K_MEANS,
     cprime.GaussianMixture: GAUSSIAN
     | {
-        "covariance_type": Option(always("spherical"), lambda fit, value: fit.covariances_.ndim == 1),
         "n_factors": Option(
             always(2), lambda fit, value: fit.factors_.shape[2] == value, given={"covariance_type": "factors"}
         ),
@@ -215,7 +214,7 @@ ESTIMATORS = {
 }
 USUAL = {"random_state": 1, "n_threads": 1, "max_iter": 4}
 USUAL_OF = {
-    cprime.KMeans: {"max_iter": 4},
+    cprime.KMeans: {},
     cprime.GaussianMixture: {"covariance_type": "diag"},
     cprime.StudentTMixture: {"covariance_type": "diag"},
     cprime.PoissonMixture: {},

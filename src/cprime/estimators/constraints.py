@@ -11,6 +11,7 @@ from cprime._utils.number_types import check_largest
 from cprime.em.hard import SumLabeled
 from cprime.execution import Data
 from cprime.kernels import Dense, Floats
+from cprime.model.unit import have_directions
 from cprime.search import Full, Search
 from cprime.search.labelled import Labelled
 from cprime.seeding.methods import copied
@@ -109,7 +110,7 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     found, n_fixed = data.each(SumLabeled(labels, estimator._n_components())), 0 if fixed is None else len(fixed)
     known = found.counts > 0
     if getattr(estimator, "metric", "") == "cosine":
-        known = np.linalg.norm(found.sums, axis=1) > np.finfo(np.float64).eps * found.counts
+        known = have_directions(np.linalg.norm(found.sums, axis=1), found.counts)
     ids = n_fixed + np.flatnonzero(known[n_fixed:])
     means = found.sums[ids] / found.counts[ids, np.newaxis]
     if fixed is None:

@@ -100,6 +100,14 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
     return np.einsum("nd,nd->n", a, b)
 
 
+def have_directions(lengths: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the mask (C,) of sums over points of length 1 that are more than rounding error.
+
+    lengths (C,): lengths of the sums    counts (C,): total weights of their points
+    """
+    return lengths > np.finfo(np.float64).eps * counts
+
+
 def directions(
     counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -108,7 +116,7 @@ def directions(
     If S_c is only rounding error, judged by counts (C,), the row of `otherwise` replaces S_c / ‖S_c‖.
     """
     units, lengths = Dense(sums).normalized()
-    held = lengths > np.finfo(np.float64).eps * counts
+    held = have_directions(lengths, counts)
     if not held.all():
         return np.where(held[:, np.newaxis], units.array, otherwise), lengths
     return units.array.astype(np.float64, copy=False), lengths

@@ -53,7 +53,7 @@ class WeightedData(NamedTuple):
         if isinstance(self.X, Source):
             weights = self.X.weights(0, len(self.X))
             return float(len(self.X) if weights is None else weights.sum())
-        return float(_num_samples(self.X) if self.weights is None else self.weights.sum())
+        return float(self.n_rows if self.weights is None else self.weights.sum())
 
     @property
     def n_rows(self) -> int:

@@ -8,7 +8,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// A responsibility below this value adds nothing to sums in double precision.
+// A responsibility times max(1, d2 / D) below this value adds nothing to sums in double precision, where d2 is the
+// squared distance in units of the component's covariance: the squares of a far row are large.
 constexpr double NEGLIGIBLE = 1e-18;
 
 // A responsibility below this value is negligible for t distributions, whose tails are heavy: in single precision, the
@@ -54,9 +55,16 @@ inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *s
     }
 }
 
+template <class T> inline double largest_offset(const Gaussians<T> &gaussians) {
+    double largest = 0;
+    for (std::size_t c = 0; c < gaussians.means.n; ++c)
+        largest = std::max(largest, std::abs(double(gaussians.offsets[c])));
+    return largest;
+}
+
 // Compute the E-step of rows [begin, end) of the block, where `begin` is a multiple of TILE_LANES. Writes
-// responsibilities times weights to the columns of `table`, and for each row the component of least cost, log sum_c
-// exp(-cost_c / 2), and the mean cost.
+// responsibilities times weights, 0 where negligible, to the columns of `table`, and for each row the component of
+// least cost, log sum_c exp(-cost_c / 2), and the mean cost.
 template <class T> inline void respond(const RespondTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int L = TILE_LANES<T>;
@@ -65,6 +73,7 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     LanePoints<T> points(D);
     Scratch<T> own(task.tails ? C * L : 0); // costs, needed for u
     double *tails = task.tails ? task.tails + begin / task.step * 2 * C : nullptr;
+    const double offset = largest_offset(task.gaussians);
     const Wide<T> wide(task.X, L);
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
@@ -99,12 +108,13 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
                 excess[i] += over[i];
             }
         }
-        alignas(64) T scale[L] = {};
+        alignas(64) T scale[L] = {}, low[L] = {}; // of exp(-(cost - least) / 2)
         for (int i = 0; i < n; ++i) {
             task.labels[first + i] = static_cast<std::int32_t>(label[i]);
             task.log_sum[first + i] = std::log(total[i]) - 0.5 * static_cast<double>(least[i]);
             task.mean[first + i] = least[i] + excess[i] / total[i];
             scale[i] = static_cast<T>((task.sample_weight ? task.sample_weight[first + i] : 1.0) / total[i]);
+            low[i] = static_cast<T>(NEGLIGIBLE * total[i] / std::max(1.0, (std::abs(double(least[i])) + offset) / D));
         }
         if (tails)
             pull_columns<T>(task.gaussians, costs, scale, columns, task.n_padded, tails);
@@ -112,7 +122,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
             for (std::size_t c = 0; c < C; ++c)
                 for (int v = 0; v < L; v += V::width) {
                     T *place = columns + c * task.n_padded + v;
-                    V::store(place, V::load(place) * V::load(scale + v));
+                    const auto e = V::load(place);
+                    V::store(place, e < V::load(low + v) ? typename V::vec{} : e * V::load(scale + v));
                 }
     }
 }
@@ -227,19 +238,15 @@ inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::s
         first, second);
 }
 
-// List the rows of [begin, end) of the block whose responsibility for component c is not negligible; return their
-// number.
+// List the rows of [begin, end) of the block whose responsibility for component c is not 0; return their number.
 template <class T>
 inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, std::uint32_t *rows) {
     using V = simd<double>;
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
-    const double *weight = task.sample_weight;
-    // For t distributions no positive weight is negligible: a small one belongs to a far row, whose square is large.
-    const double least = task.tails ? 0 : NEGLIGIBLE, some = std::numeric_limits<double>::denorm_min();
+    const auto some = V::fill(std::numeric_limits<double>::denorm_min());
     std::size_t n = 0, i = begin;
     for (; i + V::width <= end; i += V::width) { // branches per row were mispredicted
-        const auto low = V::max(weight ? V::load(weight + i) * least : V::fill(least), V::fill(some));
-        std::uint32_t bits = V::mask_not_above(low, load_wide(column + i));
+        std::uint32_t bits = V::mask_not_above(some, load_wide(column + i));
         if (bits == (1u << V::width) - 1) {
             for (int k = 0; k < V::width; ++k)
                 rows[n++] = static_cast<std::uint32_t>(i) + k;
@@ -249,7 +256,7 @@ inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin,
             rows[n++] = static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(std::countr_zero(bits));
     }
     for (; i < end; ++i)
-        if (!(std::max(weight ? weight[i] * least : least, some) > column[i]))
+        if (column[i] != 0)
             rows[n++] = static_cast<std::uint32_t>(i);
     return n;
 }

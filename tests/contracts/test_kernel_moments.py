@@ -18,6 +18,7 @@ from kernel_data import (
     weights,
 )
 
+from cprime.kernels import GaussianParameters
 from cprime.kernels.measures import costs_of
 
 
@@ -135,6 +136,19 @@ def test_an_offset_of_a_million_changes_nothing(dtype, full):
     q = np.full((120, 2), 0.5)
     sums = [native.moments(x, g.means, kept, q, w, full=full) for x, g in ((X, given), far)]
     assert same_bits(*sums)
+
+
+@every_shape
+def test_small_responsibilities_of_far_points_count(full):
+    """A responsibility of 3e-19 for a row at 2²¹ standard deviations adds 1e-6 to second moments."""
+    n, far = 64, 2.0**21
+    X = np.array([[9.25, 0.0]] * n + [[0.0, far]])
+    factors = np.tile(np.eye(2), (2, 1, 1)) if full else np.ones((2, 2))
+    given = GaussianParameters(np.array([[0.0, 0.0], [9.25, 0.0]]), factors, np.zeros(2))
+    found, expected = native.respond(X, given), reference.respond(X, given)
+    square = found.second[1][1, 1] if full else found.second[1][1]
+    np.testing.assert_allclose(square, far**2 * np.exp(-(9.25**2) / 2), rtol=1e-2)
+    np.testing.assert_allclose(found.second, expected.second, rtol=1e-3, atol=1e-12)
 
 
 @every_shape

@@ -77,3 +77,25 @@ def test_killed_workers_cost_time_and_no_bit(turn, cluster):
     np.testing.assert_array_equal(labels, expected.labels_)
     for column in ("lower_bound", "quantization_error", "n_moved", "n_distances"):
         np.testing.assert_array_equal(found.history_[column], expected.history_[column], column)
+
+
+@pytest.mark.long
+def test_a_worker_may_be_killed_as_all_are_asked_for_a_folder(cluster, monkeypatch):
+    import dask.array as da
+
+    X, plain, killed = data(), distributed.Client.run, []
+    expected = estimator("full").fit(open_data(X, chunk_rows=750))
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=30)
+        victim = min(client.run(os.getpid).values())
+
+        def run(*args, **kwargs):
+            if not killed:
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+            return plain(*args, **kwargs)
+
+        monkeypatch.setattr(distributed.Client, "run", run)
+        found = estimator("full").fit(da.from_array(X, chunks=(750, -1)))
+    assert killed
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)

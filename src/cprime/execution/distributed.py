@@ -354,11 +354,11 @@ class Distributed(Data):
 def _scratch(client: Any) -> Path | None:
     """Create a folder in Dask's "temporary-directory"; return its path, or None if not all workers can access it.
 
-    The folder is deleted together with the client.
+    Workers that are lost meanwhile are not asked. The folder is deleted together with the client.
     """
     folder = Path(tempfile.mkdtemp(prefix="cprime-", dir=dask.config.get("temporary-directory", None)))
     weakref.finalize(client, shutil.rmtree, folder, True)
-    if all(client.run(os.path.isdir, str(folder)).values()):
+    if all(client.run(os.path.isdir, str(folder), on_error="ignore").values()):
         return folder
     logger.info(
         "folder %s is not visible to all workers: after the loss of one, its results are recomputed from the start",

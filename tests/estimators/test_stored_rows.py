@@ -109,7 +109,7 @@ def test_short_rows_are_converted_once_where_they_are_few(few, fit, monkeypatch)
     ours, theirs = (clone(FITS[fit]).fit(open_data(Y, chunk_rows=3000)) for Y in (X, X.astype(np.float32)))
     assert_same(ours, theirs)
     assert kinds == {Dense if few else StoredRows}
-    assert needed(FITS[fit], PlannedRows.from_data(X))["rows"] >= few * X.size * 4
+    assert needed(FITS[fit], PlannedRows.from_data(FITS[fit], X))["rows"] >= few * X.size * 4
 
 
 def test_lengths_are_measured_once(monkeypatch):

@@ -6,42 +6,66 @@ from typing import Any
 
 import numpy as np
 
-from cprime._utils.messages import bytes_of, shown_bytes
+from cprime._utils.container import container_memory
+from cprime._utils.messages import bytes_of, shown_bytes, warn
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
+from cprime.execution import Data
 from cprime.search import Graph
 from cprime.sources import is_source_like
+from cprime.sources.kinds import library_of
 
+_BYTES_OF_SMALL = 1024  # more than a fit needs for each pair of a row or parameter and a feature or component
 LEAST_CHUNK = 1024  # Chunks are not made smaller than this number of rows to save memory.
 
 _NAMED = 3  # largest number of changes of the data or of arguments that an error message proposes
 
 
-def within_memory(estimator: Any, X: Any) -> tuple[Any, bool]:
-    """Return X in a form whose fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
+def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
+    """Return training data X as `Data`, in chunks so small that the fit stays within `max_memory`.
 
-    The second value is whether the fit may copy a chunk with its rows sorted by component.
+    Without `max_memory`, the limit is what the container of the process still allows; if the fit exceeds it even with
+    the smallest chunks, a warning says so. `Data.copies` is whether the fit may copy a chunk with its rows sorted by
+    component.
 
     Raises
     ------
     ValueError
-        If the fit exceeds the limit even with the smallest chunks. The message proposes changes of the fit that need
+        If the fit exceeds `max_memory` even with the smallest chunks. The message proposes changes of the fit that need
         less memory.
     """
-    if estimator.max_memory is None:
-        return X, True
-    rows = lying_within(estimator, PlannedRows.from_data(X))
-    limit, n_bytes = bytes_of(estimator.max_memory, "max_memory"), sum(needed(estimator, rows).values())
-    if n_bytes <= limit:
-        return rows.source if is_source_like(X) else X, rows.data.copies
-    named = "; ".join(text for text, _ in remedies(estimator, rows, limit)[:_NAMED])
-    raise ValueError(
-        f"max_memory={estimator.max_memory!r} is too little: this fit takes {shown_bytes(n_bytes)} beyond what "
-        f"the process holds. What takes less: {named or 'fewer rows, columns or components'}."
-    )
+    given = estimator.max_memory
+    planned = given is not None or "max_memory" in vars(estimator)  # mixtures of counts and categories have no plan
+    limit = None if not planned else container_memory() if given is None else bytes_of(given, "max_memory")
+    from_source = is_source_like(X)
+    if limit is not None and from_source:
+        rows = lying_within(estimator, PlannedRows.from_data(estimator, X), limit)
+        X = rows.source
+    data: Data = estimator._opened(X, sample_weight, reset=True)
+    if limit is None or (given is None and not from_source and _is_small(estimator, data, limit)):
+        return data
+    if not from_source:
+        rows = PlannedRows(data, 0, False, data.is_local) if library_of(X) == "dask" else PlannedRows.in_memory(data, X)
+        rows = lying_within(estimator, rows, limit)
+    data.copies = rows.data.copies
+    n_bytes = sum(needed(estimator, rows).values())
+    if n_bytes > limit:
+        named = "; ".join(text for text, _ in remedies(estimator, rows, limit)[:_NAMED])
+        less = f"What takes less: {named or 'fewer rows, columns or components'}."
+        taken = f"this fit takes {shown_bytes(n_bytes)} beyond what the process holds"
+        if given is not None:
+            raise ValueError(f"max_memory={given!r} is too little: {taken}. {less}")
+        warn(f"{taken}, and its container has {shown_bytes(limit)} left. {less}", UserWarning)
+    return data
 
 
-def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
-    """Return a description of the data with the largest chunks for which a fit needs at most `max_memory`.
+def _is_small(estimator: Any, data: Data, limit: int) -> bool:
+    """Return whether a fit surely needs less than `limit` bytes, because its plan would take milliseconds."""
+    N, D, C = data.n_points, data.n_features, estimator._n_components()
+    return limit > _BYTES_OF_SMALL * (N + C * D) * (D + C)
+
+
+def lying_within(estimator: Any, rows: PlannedRows, limit: int) -> PlannedRows:
+    """Return a description of the data with the largest chunks for which a fit needs at most `limit` bytes.
 
     The present size of chunks is tried first, then its half, and so on, down to 1024 rows. If the fit needs more memory
     even with the smallest chunks, the description has these. A size of chunks is tried with and then without copies of
@@ -49,7 +73,6 @@ def lying_within(estimator: Any, rows: PlannedRows) -> PlannedRows:
     none does.
     rows: description of the data (shape, type, present chunks)
     """
-    limit = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
     for candidate in chunked(rows):
         for tried in (candidate.with_copies(True), candidate.with_copies(False)):

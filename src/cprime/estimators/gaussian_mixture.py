@@ -131,8 +131,9 @@ class GaussianMixture(Mixture):
     max_memory : int, str or None, default=None
         Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
         are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
-        are not made. If that is not enough, `fit` raises an error before it reads the data; the message says what would
-        help. See `cprime.plan`. None is no limit.
+        are not made. If that is not enough, `fit` raises an error before its first pass; the message says what would
+        help. See `cprime.plan`. None is the limit of the process's container (Linux control group), if it has one; a
+        fit that exceeds this limit warns.
     callbacks : callback or sequence of them, default=None
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The

@@ -14,7 +14,7 @@ from cprime.estimators import size_bounds, sizes
 from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer, FirstModel, Labels
 from cprime.estimators.batches import partial_fit
-from cprime.estimators.budget import within_memory
+from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
 from cprime.estimators.gaps import first_of_gaps, impute, plan_of_gaps
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
@@ -128,8 +128,9 @@ class KMeans(NearestCenter, Clusterer):
     max_memory : int, str or None, default=None
         Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
         are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
-        are not made. If that is not enough, `fit` raises an error before it reads the data; the message says what would
-        help. See `cprime.plan`. None is no limit.
+        are not made. If that is not enough, `fit` raises an error before its first pass; the message says what would
+        help. See `cprime.plan`. None is the limit of the process's container (Linux control group), if it has one; a
+        fit that exceeds this limit warns.
     callbacks : callback or sequence of them, default=None
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
@@ -301,9 +302,7 @@ class KMeans(NearestCenter, Clusterer):
         """
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
-        rows, copies = within_memory(self, X)
-        data = self._opened(rows, sample_weight, reset=True)
-        data.copies = copies
+        data = opened_within(self, X, sample_weight)
         if self.size_max is not None or self.size_min is not None:
             size_bounds.resolve_bounds(self, data)
         labels = partial_labels(self, y, data.n_points, self.n_clusters)

@@ -24,7 +24,7 @@ from cprime.estimators.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
-from cprime.kernels import SparseRows, TabulatedCosts, as_rows, wide_bytes
+from cprime.kernels import TabulatedCosts, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
 from cprime.model.base import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
@@ -89,25 +89,31 @@ class PlannedRows:
     here: bool = True
 
     @classmethod
-    def from_data(cls, X: Any) -> Self:
-        """Return `PlannedRows` that describe X, which may be any type of data that an estimator accepts."""
-        held = not isinstance(X, list)
-        X = plain(X)
+    def from_data(cls, estimator: Any, X: Any) -> Self:
+        """Return `PlannedRows` that describe X, which may be any type of data that the estimator accepts.
+
+        Data in memory are opened as the fit opens them, with its checks.
+        """
         if library_of(X) == "dask":
             from cprime.execution.dask_collections import collected
 
             data = collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None)
             return cls(data, 0, False, data.is_local)
-        if is_source_like(X):
-            source = open_data(X)
-            resident = isinstance(source, ArraySource)
-            return cls(Local(source), _n_bytes_stored(source) if resident and source is not X else 0, resident)
-        if hasattr(X, "tocsr"):
-            sparse = SparseRows.from_scipy(X.tocsr())
-            return cls(Local(SparseSource(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
-        source = open_data(X if hasattr(X, "shape") else np.asarray(X))
-        as_it_is = held and is_plain(X, (source.stored,))
-        return cls(Local(source), 0 if as_it_is else _n_bytes_stored(source))
+        if not is_source_like(X):
+            return cls.in_memory(unfitted_copy(estimator)._opened(X, None, reset=True), X)
+        source = open_data(X)
+        resident = isinstance(source, ArraySource)
+        return cls(Local(source), _n_bytes_stored(source) if resident and source is not X else 0, resident)
+
+    @classmethod
+    def in_memory(cls, data: Data, X: Any) -> Self:
+        """Return `PlannedRows` of data that are held in memory, as opened from X."""
+        assert isinstance(data, Local)
+        if isinstance(data.source, SparseSource):
+            as_it_is = getattr(X, "format", "") == "csr" and X.dtype == data.dtype
+            return cls(data, 0 if as_it_is else data.n_bytes)
+        as_it_is = not isinstance(X, list) and is_plain(plain(X), (data.source.stored,))
+        return cls(data, 0 if as_it_is else _n_bytes_stored(data.source))
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:

@@ -16,7 +16,7 @@ from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
 from cprime.estimators.base import Clusterer, FirstModel, Labels
-from cprime.estimators.budget import within_memory
+from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import known_centers, labelled_search, partial_labels, refuse_labels
 from cprime.estimators.fitted_mixture import (
     aic,
@@ -141,9 +141,7 @@ class Mixture(DensityMixin, Clusterer):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        rows, copies = within_memory(self, X)
-        data = self._opened(rows, sample_weight, reset=True)
-        data.copies = copies
+        data = opened_within(self, X, sample_weight)
         labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cprime._utils.messages import shown_bytes
+from cprime._utils.messages import bytes_of, shown_bytes
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
@@ -146,12 +146,12 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
         check_integer(estimator.n_clusters, "n_clusters", 1)
     else:
         check_mixture(estimator)
-    rows = _rows(X, dtype)
+    rows = _rows(estimator, X, dtype)
     N, C = rows.data.n_points, estimator._n_components()
     if C > N:
         raise ValueError(f"n_samples={N} should be >= the {C} components of the estimator.")
     if estimator.max_memory is not None:
-        rows = lying_within(estimator, rows)
+        rows = lying_within(estimator, rows, bytes_of(estimator.max_memory, "max_memory"))
     course = foreseen(estimator, rows)
     parts = needed(estimator, rows)
     texts = [text for text, _ in remedies(estimator, rows)] if sum(parts.values()) >= 2**26 else []
@@ -169,14 +169,14 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     )
 
 
-def _rows(X: Any, dtype: str) -> PlannedRows:
+def _rows(estimator: Any, X: Any, dtype: str) -> PlannedRows:
     """Return `PlannedRows`, a description (shape, dtype, chunks) of the data X.
 
     If X is a shape (n_samples, n_features), the description is that of an array of this shape. Raises ValueError if the
     shape is invalid.
     """
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
-        return PlannedRows.from_data(X)
+        return PlannedRows.from_data(estimator, X)
     if len(X) != 2 or min(X) < 1:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
     if X[1] > MOST_COLUMNS:

@@ -256,6 +256,8 @@ def test_sizes_of_clusters_are_bounded(cprime, fit, write, X, tmp_path):
     for wrong in ("2y", "-3", "x"):
         outcome = cprime("fit", write("y.npy", X), *OPTIONS, "--size-max", wrong, "-o", path)
         assert outcome.code == 2
-        assert "is not a number of points, or a multiple of the mean size" in " ".join(outcome.err.split())
+        assert "is not a number of points, a weight, or a multiple of the mean size" in " ".join(outcome.err.split())
+    outcome = cprime("fit", write("y.npy", X), *OPTIONS, "--size-max", "20.5", "-o", path)
+    assert "size_max must be an integer" in outcome.err
     outcome = cprime("fit", write("y.npy", X), *OPTIONS, "-m", "gmm", "--size-max", "9", "-o", path)
     assert "needs -m kmeans" in outcome.err

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 from scipy.spatial.distance import cdist
 
-from cprime.kernels import Infeasible
+from cprime.kernels import Infeasible, assign_weighted
 
 
 def squared_distances(n, C, seed=0, kind="normal"):
@@ -23,13 +23,14 @@ def nearest_of(costs, K, dtype=np.float64):
     return ids, np.take_along_axis(costs, ids.astype(int), axis=1).astype(dtype)
 
 
-def least_cost(costs, lower, upper):
-    """Return the least cost of an assignment within the bounds, by linear programming."""
+def least_cost(costs, lower, upper, weights=None):
+    """Return the least cost of an assignment within the bounds of points that may be divided, by linear programming."""
     n, C = costs.shape
+    weights = np.ones(n) if weights is None else weights
     each = coo_array((np.ones(n * C), (np.repeat(np.arange(n), C), np.arange(n * C))), shape=(n, n * C))
     total = coo_array((np.ones(n * C), (np.tile(np.arange(C), n), np.arange(n * C))), shape=(C, n * C))
     limits = np.concatenate([upper, -lower])
-    found = linprog(costs.ravel(), A_ub=vstack([total, -total]), b_ub=limits, A_eq=each, b_eq=np.ones(n), bounds=(0, 1))
+    found = linprog(costs.ravel(), A_ub=vstack([total, -total]), b_ub=limits, A_eq=each, b_eq=weights, bounds=(0, None))
     return found.fun
 
 
@@ -140,3 +141,28 @@ def test_an_empty_problem(kernels):
 def test_bad_arguments_are_named(kernels, ids, costs, message):
     with pytest.raises(ValueError, match=message):
         kernels.assign_bounded(np.array(ids, np.int32), np.array(costs), np.zeros(2, int), np.ones(2, int))
+
+
+@pytest.mark.parametrize(("n", "C"), [(24, 4), (400, 8)])
+@pytest.mark.parametrize("integers", [False, True])
+def test_weighted_points_have_about_the_least_cost_of_divisible_ones(n, C, integers):
+    """Weights of clusters are within the bounds up to a point's weight, at a cost near that of a linear program."""
+    rng = np.random.default_rng(n)
+    weights = rng.integers(1, 4, n).astype(float) if integers else rng.uniform(0.5, 3, n)
+    costs, mean = squared_distances(n, C), weights.sum() / C
+    for low, high in [(0.0, 1.05), (1.0, 1.0), (0.6, 1.5), (0.9, np.inf)]:
+        ids, near = nearest_of(costs, C)
+        lower, upper = np.full(C, low * mean), np.minimum(np.full(C, high * mean), weights.sum())
+        labels, prices = assign_weighted(ids, near, weights, lower, upper)
+        sizes = np.bincount(labels, weights, C)
+        assert (np.maximum(sizes - upper, lower - sizes) < weights.max()).all()
+        assert prices.shape == (C,)
+        total = (weights * costs[np.arange(n), labels]).sum()
+        least = least_cost(costs, lower, upper, weights)
+        assert total <= least * (1.3 if n < 100 else 1.03)
+
+
+def test_weighted_points_without_other_candidates_are_infeasible():
+    ids, costs = np.zeros((9, 1), np.int32), np.ones((9, 1))
+    with pytest.raises(Infeasible):
+        assign_weighted(ids, costs, np.arange(1.0, 10), np.zeros(2), np.full(2, 30.0))

@@ -61,12 +61,12 @@ def test_chunks_weights_and_sparse_rows(tmp_path):
     np.save(tmp_path / "X.npy", X)
     given = {"size_max": "1.1x", "random_state": 0, "init": X[:9], "tol": 0}
     whole = KMeans(9, **given).fit(X, sample_weight=w)
-    most = np.ceil(1.1 * np.count_nonzero(w) / 9)
-    assert sizes(whole.labels_[w > 0], 9).max() <= most  # points of positive weight count, whatever their weight
+    most = 1.1 * w.sum() / 9
+    assert whole.counts_.max() <= most
     assert (whole.labels_[w == 0] == whole.predict(X[w == 0])).all()
     assert whole.counts_.sum() == w.sum()
     chunked = KMeans(9, **given).fit(open_data(tmp_path / "X.npy", chunk_rows=100), sample_weight=w)
-    assert sizes(chunked.labels_[w > 0], 9).max() <= most
+    assert chunked.counts_.max() <= most
     assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=0.02)
     sparse = KMeans(9, **given).fit(csr_array(np.where(np.abs(X) > 1, X, 0)))
     assert sizes(sparse.labels_, 9).max() <= 110
@@ -117,8 +117,8 @@ def test_a_model_is_saved_with_its_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("bounds", "error", "message"),
     [
-        ({"size_max": 3}, ValueError, "size_max=3 allows 15 points in 5 clusters, got 40 of positive weight"),
-        ({"size_min": 9}, ValueError, "size_min=9 needs 45 points in 5 clusters, got 40 of positive weight"),
+        ({"size_max": 3}, ValueError, "size_max=3 allows 15 points in 5 clusters, got 40"),
+        ({"size_min": 9}, ValueError, "size_min=9 needs 45 points in 5 clusters, got 40"),
         ({"size_min": "1.3x"}, ValueError, "size_min='1.3x' needs"),
         ({"size_min": 8, "size_max": "1x"}, None, ""),
         (
@@ -126,9 +126,9 @@ def test_a_model_is_saved_with_its_sizes(tmp_path):
             ValueError,
             "size_max must be an integer, an array of n_clusters=5 or a text such as \"1.2x\", got 'twice'",
         ),
-        ({"size_max": 1.5}, TypeError, "size_max must be an integer, an array"),
+        ({"size_max": 1.5}, ValueError, "size_max must be an integer, an array .* with sample_weight, got 1.5"),
         ({"size_max": [9] * 4}, ValueError, r"size_max must be an integer, an array .*, got an array of shape \(4,\)"),
-        ({"size_max": [30, 30, 30, 30, 1], "size_min": [0, 0, 0, 0, 2]}, ValueError, r"\(2 points in cluster 4\) must"),
+        ({"size_max": [30, 30, 30, 30, 1], "size_min": [0, 0, 0, 0, 2]}, ValueError, r"\(2 in cluster 4\) must"),
         ({"size_max": 2**62}, None, ""),
         ({"size_max": 10**30, "size_min": [8] * 5}, None, ""),
         ({"size_min": -1}, ValueError, "size_min == -1, must be >= 0"),
@@ -180,3 +180,40 @@ def test_given_centers_lead_to_no_greater_error_than_alternation(n):
             labels = linear_sum_assignment(slots)[1] // size
             centers = np.array([X[labels == c].mean(axis=0) for c in range(C)])
         assert km.inertia_ <= 1.0001 * np.square(X - centers[labels]).sum()
+
+
+@pytest.mark.parametrize(("n", "C"), [(60, 5), (1800, 40)])
+@pytest.mark.parametrize("kind", ["integers", "uniform", "heavy"])
+def test_weights_are_bounded(n, C, kind):
+    """Sums of weights are within the bounds, up to the weight of a point."""
+    X, rng = groups(n, D=5), np.random.default_rng(0)
+    w = {"integers": rng.integers(0, 4, n), "uniform": rng.random(n), "heavy": np.exp(3 * rng.normal(size=n))}[kind]
+    bounds = {"size_max": 1.3 * w.sum() / C, "size_min": 0.7 * w.sum() / C}
+    km = KMeans(C, random_state=0, **bounds).fit(X, sample_weight=w)
+    found = np.bincount(km.labels_, w, C)
+    np.testing.assert_allclose(km.counts_, found)
+    outside = np.maximum(found - bounds["size_max"], bounds["size_min"] - found)
+    assert outside.max() < (1e-9 * w.sum() if kind != "heavy" and n > 60 else w.max())
+    texts = KMeans(C, random_state=0, size_max="1.3x", size_min="0.7x").fit(X, sample_weight=w)
+    np.testing.assert_allclose(texts.counts_, found, rtol=1e-6)
+    free = KMeans(C, random_state=0).fit(X, sample_weight=w)
+    assert km.inertia_ <= 4 * free.inertia_
+
+
+def test_equal_weights_bound_as_numbers_of_points_do():
+    X = groups(300)
+    plain = KMeans(6, size_max=60, size_min=40, random_state=0).fit(X)
+    weighted = KMeans(6, size_max=30, size_min=20, random_state=0).fit(X, sample_weight=np.full(300, 0.5))
+    assert weighted.counts_.max() <= 30
+    assert weighted.counts_.min() >= 20
+    assert weighted.inertia_ == pytest.approx(plain.inertia_ / 2, rel=0.02)
+    with pytest.raises(ValueError, match=r"size_max=24\.5 allows a weight of 147 in 6 clusters, got 150"):
+        KMeans(6, size_max=24.5).fit(X, sample_weight=np.full(300, 0.5))
+
+
+def test_a_point_heavier_than_the_bound_is_in_a_cluster():
+    X = groups(50)
+    w = np.where(np.arange(50) == 3, 1000.0, 1.0)
+    km = KMeans(4, size_max="1x", random_state=0).fit(X, sample_weight=w)
+    assert km.counts_.max() < w.sum() / 4 + 1000
+    assert (km.counts_ > 0).all()

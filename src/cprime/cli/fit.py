@@ -35,8 +35,8 @@ class FitOptions:
     k: int
     model: str = "kmeans"
     metric: str | None = None
-    size_max: int | str | None = None
-    size_min: int | str | None = None
+    size_max: float | str | None = None
+    size_min: float | str | None = None
     n_active: int | str | None = None
     covariance_type: str | None = None
     n_factors: int | str | None = None

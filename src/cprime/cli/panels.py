@@ -102,17 +102,17 @@ class WholeNumber(click.ParamType):
 
 
 class SizeBound(click.ParamType):
-    """Type of an option value that is a number of points, or "1.2x", a multiple of the mean cluster size."""
+    """Type of an option value that is a number of points, a weight, or "1.2x", a multiple of the mean cluster size."""
 
     name = "bound"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         text = str(value)
         if _is_whole(text) and int(text) >= 0:
             return int(text)
-        if re.fullmatch(r"(\d+(\.\d+)?|\.\d+)x", text) is None:
-            self.fail(f'{value!r} is not a number of points, or a multiple of the mean size such as "1.2x".')
-        return text
+        if (found := re.fullmatch(r"(\d+(\.\d+)?|\.\d+)(x?)", text)) is None:
+            self.fail(f'{value!r} is not a number of points, a weight, or a multiple of the mean size such as "1.2x".')
+        return text if found[3] else float(text)
 
 
 class Amount(click.ParamType):

@@ -93,15 +93,17 @@ class KMeans(NearestCenter, Clusterer):
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
         (eq. 21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest
         centers, or with final_assignment="found" those of the lazy assignment. `predict` returns the nearest center.
-    size_max, size_min : int, str, array-like of int of shape (n_clusters,) or None, default=None
-        Bounds of the number of points of positive weight in each cluster: a number, one for each cluster, or a text
-        such as "1.2x", that multiple of N/C, rounded up (`size_max`) or down (`size_min`). Bounds that differ are those
-        of the clusters of given initial centers if no centers jump; otherwise larger clusters get larger bounds. After
-        a fit without bounds, two steps alternate until J no longer falls: points are assigned within the bounds at the
-        least cost, and centers become the means of their points. The cost is at most 0.01 % above the least one for
-        the candidates, the 16 nearest centers of each point and more if sizes need it; after a partial search these are
-        taken from its lists, which may lack some. If N·C is at most 2²², other starting centers are tried. `predict`
-        returns the nearest center. Needs complete rows, not from Dask.
+    size_max, size_min : int, float, str, array-like of shape (n_clusters,) or None, default=None
+        Bounds of the number of points in each cluster: an integer, one for each cluster, or a text such as "1.2x", that
+        multiple of N/C, rounded up (`size_max`) or down (`size_min`). If points have weights, the sum of the weights in
+        a cluster is bounded, also by floats; because points are not divided, it may be outside its bounds by less than
+        the greatest weight of a point. Bounds that differ are those of the clusters of given initial centers if no
+        centers jump; otherwise larger clusters get larger bounds. After a fit without bounds, two steps alternate until
+        J no longer falls: points are assigned within the bounds at the least cost, and centers become the means of
+        their points. Without weights, the cost is at most 0.01 % above the least one for the candidates, the 16 nearest
+        centers of each point and more if sizes need it; after a partial search these are taken from its lists, which
+        may lack some. If N·C is at most 2²², other starting centers are tried. `predict` returns the nearest center.
+        Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool, default=False

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.estimators.size_bounds import Bounds, resolve_bounds
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Infeasible, Rows, assign_bounded
+from cprime.kernels import COPIES_OF_POINTS, Floats, Infeasible, Rows, assign_bounded, assign_weighted
 from cprime.model.base import means_of
 from cprime.model.unit import directions
 from cprime.seeding import is_given
@@ -317,13 +317,15 @@ def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Bal
     while True:
         ids, squared = candidates.find(centers)
         costs = np.sqrt(squared) if options.by_distances else squared
-        labels, rows = ids[:, 0].copy(), cast(Any, slice(None))
-        if weights is not None:  # Points of weight 0 take no place: they stay with their nearest centers.
-            costs, rows = np.where(ids < 0, 0, costs) * weights[:, np.newaxis], weights > 0
+        given = bounds.lower, bounds.upper, candidates.prices
         try:
-            labels[rows], candidates.prices = assign_bounded(
-                ids[rows], costs[rows], bounds.lower, bounds.upper, candidates.prices, accuracy=options.accuracy
-            )
+            if weights is None:
+                labels, candidates.prices = assign_bounded(ids, costs, *given, accuracy=options.accuracy)
+            else:  # Points of weight 0 take no place: they stay with their nearest centers.
+                labels, rows = ids[:, 0].copy(), weights > 0
+                labels[rows], candidates.prices = assign_weighted(
+                    ids[rows], costs[rows], weights[rows], *given, accuracy=options.accuracy
+                )
             break
         except Infeasible:
             if candidates.n_candidates == len(centers):
@@ -336,9 +338,9 @@ def _assign(candidates: _Candidates, centers: Floats, options: _Options) -> _Bal
 def n_bytes(n_points: int, n_clusters: int, itemsize: int, weighted: bool) -> int:
     """Return the bytes that an assignment of n_points points to clusters of bounded size needs.
 
-    These are the candidates of each point in two iterations, their squared distances (and costs in float64 if points
-    have weights), and the arrays of the auction algorithm that finds the assignment.
+    These are the candidates of each point in two iterations, their squared distances, and the arrays of the auction
+    algorithm that finds the assignment. If points have weights, their copies have candidates and distances too.
     itemsize: bytes per squared distance    weighted: whether points have weights
     """
-    K = min(CANDIDATES, n_clusters)
-    return n_points * (K * (2 * 4 + itemsize + 8 * weighted) + 9 * 4)
+    K, copies = min(CANDIDATES, n_clusters), 2 * COPIES_OF_POINTS if weighted else 0
+    return n_points * (K * (2 * 4 + itemsize + copies * (5 + itemsize)) + max(1, copies) * 9 * 4)

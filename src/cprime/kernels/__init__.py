@@ -22,9 +22,10 @@ from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
 from cprime.kernels.sums import grouped_order, means, without_negligible
 from cprime.kernels.tables import TabulatedCosts
-from cprime.kernels.transport import Infeasible, assign_bounded
+from cprime.kernels.transport import COPIES_OF_POINTS, Infeasible, assign_bounded, assign_weighted
 
 __all__ = [
+    "COPIES_OF_POINTS",
     "CenterCells",
     "Dense",
     "DistanceBounds",
@@ -47,6 +48,7 @@ __all__ = [
     "TabulatedCosts",
     "as_rows",
     "assign_bounded",
+    "assign_weighted",
     "changed",
     "computing",
     "cut_line",

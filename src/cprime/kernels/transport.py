@@ -29,6 +29,8 @@ _GREATEST_PRICE = 4.0
 _FIRST = 0.1
 # The auction is repeated with smaller and smaller tolerances ε of cost + price; ε is divided by this number each time.
 _SCALING = 5.0
+# Total number of copies of weighted points, as a multiple of the number of points.
+COPIES_OF_POINTS = 2
 # Least tolerance ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
 _RESOLUTION = 1e-9
 
@@ -77,6 +79,77 @@ def assign_bounded(
     if not found:
         raise Infeasible("the candidates of the points allow no assignment within the bounds at a low cost")
     return labels, prices
+
+
+def assign_weighted(
+    ids: Ids,
+    costs: Floats,
+    weights: Costs,
+    lower: Costs,
+    upper: Costs,
+    prices: Costs | None = None,
+    *,
+    accuracy: float = 1e-4,
+) -> tuple[Ids, Costs]:
+    """Assign weighted points to clusters, so that the weights of clusters are within bounds and the cost is low.
+
+    Copies of the points, in numbers about proportional to their weights, are assigned by `assign_bounded`. A point goes
+    where most of its copies are. Then single points move, each at the least rise of the cost, from clusters above their
+    bounds and into those below them. Because points are not divided, a cluster's weight may remain outside its bounds,
+    by less than the greatest weight of a point.
+
+    weights (n,): > 0    costs (n, K): costs per unit of weight    lower, upper (C,): least and greatest weights
+    The other arguments and the results are those of `assign_bounded`. Raises `Infeasible` as this does.
+    """
+    copies = _copies(weights)
+    unit, rows = weights.sum() / copies.sum(), np.repeat(np.arange(len(ids)), copies)
+    fewest, most = np.floor(lower / unit + 1e-9).astype(np.int64), np.ceil(upper / unit - 1e-9).astype(np.int64)
+    found, prices = assign_bounded(ids[rows], costs[rows], fewest, most, prices, accuracy=accuracy)
+    place = (ids[rows] == found[:, np.newaxis]).argmax(axis=1)
+    votes = np.bincount(rows * ids.shape[1] + place, minlength=ids.size).reshape(ids.shape)
+    values = np.where(ids < 0, np.inf, costs + prices[ids])
+    places = np.where(votes == votes.max(axis=1, keepdims=True), values, np.inf).argmin(axis=1)
+    labels = np.take_along_axis(ids, places[:, np.newaxis], axis=1)[:, 0]
+    _move_into_bounds(labels, ids, costs, weights, lower, upper)
+    return labels, prices
+
+
+def _copies(weights: Costs) -> NDArray[np.int64]:
+    """Return numbers of copies (n,) of points of these weights (n,), which are multiples of one or about 2 n in all."""
+    multiples = weights / weights.min()
+    exact = np.rint(multiples)
+    if exact.sum() <= 2 * COPIES_OF_POINTS * len(weights) and np.allclose(multiples, exact, rtol=1e-9, atol=0):
+        return exact.astype(np.int64)
+    up_to = np.rint(np.cumsum(weights) * (COPIES_OF_POINTS * len(weights) / weights.sum()))
+    return np.diff(up_to, prepend=0).astype(np.int64)
+
+
+def _move_into_bounds(labels: Ids, ids: Ids, costs: Floats, weights: Costs, lower: Costs, upper: Costs) -> None:
+    """Move points, in place, until no cluster's weight is outside its bounds by as much as the weight of a point.
+
+    Smaller differences are removed by moves that bring no cluster outside its bounds, if there are such moves.
+    labels (n,): cluster of each point; the other arguments are those of `assign_weighted`
+    Raises `Infeasible` if a cluster has no points that can leave it, or enter it.
+    """
+    sizes, slack = np.bincount(labels, weights, len(lower)), 1e-9 * weights.sum()
+    for c in np.flatnonzero((sizes > upper + slack) | (sizes < lower - slack)).tolist():
+        while (excess := float(max(sizes[c] - upper[c], lower[c] - sizes[c]))) > slack:
+            over = bool(sizes[c] > upper[c])
+            rows = np.flatnonzero(labels == c if over else (ids == c).any(axis=1) & (labels != c))
+            w, before, after = weights[rows, np.newaxis], labels[rows, np.newaxis], ids[rows]
+            allowed = (after >= 0) & (after != before) & (over | (after == c))
+            strict = (sizes[before] - w >= lower[before] - slack) & (sizes[after] + w <= upper[after] + slack)
+            if not (allowed & strict).any():
+                if len(rows) and excess < w.max():
+                    break
+                strict = (sizes[before] > lower[before]) & (sizes[after] < upper[after])
+            if not (allowed := allowed & strict).any():
+                raise Infeasible("the candidates of the points allow no assignment within the bounds of their weights")
+            own = np.take_along_axis(costs[rows], (after == before).argmax(axis=1)[:, np.newaxis], axis=1)
+            i, place = np.unravel_index(np.where(allowed, w * (costs[rows] - own), np.inf).argmin(), after.shape)
+            sizes[before[i, 0]] -= w[i, 0]
+            sizes[after[i, place]] += w[i, 0]
+            labels[rows[i]] = after[i, place]
 
 
 def assign_bounded_twin(

@@ -13,7 +13,17 @@ from report_data import NASTY, grid, mixture, random_model
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_sample_image
 
-from cprime import FuzzyKMeans, GaussianMixture, GMeans, KMeans, KMeans1D, KMedoids, SoftKMeans, XMeans
+from cprime import (
+    CategoricalMixture,
+    FuzzyKMeans,
+    GaussianMixture,
+    GMeans,
+    KMeans,
+    KMeans1D,
+    KMedoids,
+    SoftKMeans,
+    XMeans,
+)
 from cprime.report import Report, making
 from marks import long_but
 
@@ -267,3 +277,15 @@ def test_it_is_saved_whole_and_shown_in_notebooks(tmp_path):
     assert "<script" not in frame
     with pytest.raises(FileNotFoundError):
         report.save(tmp_path / "nowhere" / "report.html")
+
+
+def test_categories_are_often_or_seldom():
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 300)
+    frame = pd.DataFrame(
+        {"color": np.array(["red", "blue"])[z], "size": np.array(list("SML"))[z + rng.integers(2, size=300)]}
+    )
+    page = CategoricalMixture(2, random_state=0).fit(frame).report(frame).html
+    assert "300 rows, 2 columns with 5 categories." in page
+    assert "often color = " in page
+    assert "high color" not in page

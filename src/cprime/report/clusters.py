@@ -78,19 +78,19 @@ def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.take_along_axis(top, order, axis=1)
 
 
-def level(z: float) -> str:
-    """Return a z-score in words, for example "high"; "" if the z-score is near 0."""
+def level(z: float, levels: tuple[str, str]) -> str:
+    """Return a z-score in words, for example "rather high"; "" if it is near 0. levels: those above and below 0"""
     size = abs(z)
     if size < 0.5:
         return ""
-    word = "high" if z > 0 else "low"
+    word = levels[0] if z > 0 else levels[1]
     return f"{'very ' if size >= 2 else 'rather ' if size < 1 else ''}{word}"
 
 
-def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, ...]) -> str:
+def words(z: NDArray[np.float64], features: NDArray[np.intp], evidence: ReportData) -> str:
     """Return a description of a cluster such as "high redshift, low g − r".
 
-    z (D,): z-scores of the cluster    features: indices of the at most 3 features to mention    names: of all features
+    z (D,): z-scores of the cluster    features: indices of the at most 3 features to mention
     """
-    phrases = [f"{level(float(z[j]))} {shortened(names[j], _LONGEST)}" for j in features if level(float(z[j]))]
-    return ", ".join(phrases) or "near the mean in every feature"
+    found = [(level(float(z[j]), evidence.levels), shortened(evidence.names[j], _LONGEST)) for j in features]
+    return ", ".join(f"{word} {name}" for word, name in found if word) or "near the mean in every feature"

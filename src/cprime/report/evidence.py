@@ -86,6 +86,11 @@ class ReportData:
         return preparation_of(self.estimator)
 
     @property
+    def levels(self) -> tuple[str, str]:
+        """Return the words for features above and below their mean: those of categories are shares of rows."""
+        return ("often", "seldom") if hasattr(self.estimator, "categories_") else ("high", "low")
+
+    @property
     def scale_free(self) -> bool:
         """Return whether each component has its own variance of each column, so that units of columns do not matter."""
         return self.model is not None and self.model.scale_free

@@ -58,7 +58,7 @@ def lights(evidence: ReportData) -> list[Light]:
     return [light for light in found if light is not None]
 
 
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
@@ -67,17 +67,17 @@ def _converged(estimator: Any) -> Light | None:
         return None
     n_iter, name = getattr(estimator, "n_iter_", 0), "Convergence"
     if estimator.converged_:
-        return Light(name, State.GOOD, f"Converged after {_count(n_iter, 'iteration')}.")
+        return Light(name, State.GOOD, f"Converged after {count(n_iter, 'iteration')}.")
     history = getattr(estimator, "history_", None)
     if history is not None and "phase" in (history.dtype.names or ()) and (history["phase"] == "online").any():
         return Light(name, State.GOOD, "Fitted batch by batch, which does not wait for convergence.")
     if getattr(estimator, "assignment", "") == "posterior":
-        return Light(name, State.GOOD, f"Stochastic EM ran its {_count(n_iter, 'iteration')}; it does not converge.")
+        return Light(name, State.GOOD, f"Stochastic EM ran its {count(n_iter, 'iteration')}; it does not converge.")
     most = estimator.get_params(deep=False).get("max_iter")
     return Light(
         name,
         State.POOR,
-        f"Stopped after {_count(n_iter, 'iteration')} before it had converged.",
+        f"Stopped after {count(n_iter, 'iteration')} before it had converged.",
         f"max_iter={2 * most} (it was {most})" if most else "more iterations",
     )
 
@@ -115,7 +115,7 @@ def _empty(evidence: ReportData) -> Light | None:
     return Light(
         "Empty clusters",
         State.POOR,
-        f"{_count(n, 'cluster')} of {evidence.n_clusters:,} won no point in the fit.",
+        f"{count(n, 'cluster')} of {evidence.n_clusters:,} won no point in the fit.",
         f"{_argument(evidence.estimator)}={used}",
     )
 
@@ -131,7 +131,7 @@ def _tiny(evidence: ReportData) -> Light:
     return Light(
         "Tiny clusters",
         State.LOOK,
-        f"{_count(n, 'cluster')} below a twentieth of the mean size, {share:.2%} of the weight: outliers, as a rule.",
+        f"{count(n, 'cluster')} below a twentieth of the mean size, {share:.2%} of the weight: outliers, as a rule.",
         f"{_argument(evidence.estimator)}={max(evidence.n_clusters - n, 1)}, or leave the outliers out",
     )
 
@@ -162,7 +162,7 @@ def _duplicates(evidence: ReportData) -> Light | None:
     return Light(
         "Duplicate clusters",
         State.LOOK,
-        f"{_count(len(same), 'center')} coincide with another, as {first} and {int(other[first])} do.",
+        f"{count(len(same), 'center')} coincide with another, as {first} and {int(other[first])} do.",
         f"{_argument(evidence.estimator)}={max(evidence.n_clusters - len(same) // 2, 1)}",
     )
 
@@ -178,7 +178,7 @@ def _columns(evidence: ReportData) -> Light | None:
     shares = evidence.variances / total
     j, name = int(shares.argmax()), "Columns"
     constant = int(np.count_nonzero(evidence.variances == 0))
-    also = f" {_count(constant, 'column')} never changes." if constant == 1 else f" {constant:,} columns never change."
+    also = f" {count(constant, 'column')} never changes." if constant == 1 else f" {constant:,} columns never change."
     also = also if constant else ""
     if evidence.scale_free:
         return Light(name, State.GOOD, f"Each has variances of its own, so units make no difference.{also}")
@@ -208,7 +208,7 @@ def _collapsed(evidence: ReportData) -> Light | None:
     return Light(
         "Collapsed components",
         State.LOOK,
-        f"{_count(n, 'component')} so narrow in some direction that reg_covar={floor:g} decides.",
+        f"{count(n, 'component')} so narrow in some direction that reg_covar={floor:g} decides.",
         f"reg_covar={100 * floor:g}, or fewer components",
     )
 

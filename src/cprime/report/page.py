@@ -20,6 +20,7 @@ from cprime.report.drawing.sankey import sankey
 from cprime.report.evidence import ReportData
 from cprime.report.fingerprints import Fingerprints
 from cprime.report.images import Images
+from cprime.report.lights import count
 
 SHEET = (bubbles.WIDTH, bubbles.HEIGHT)
 _KINDS = {
@@ -96,6 +97,7 @@ def render(
         "cards": cards(evidence, values),
         "flows": None if other is None else _flows(values["comparison"]),
         "rows_said": _rows_said(evidence),
+        "features_said": _features_said(evidence),
         "data": _for_script(evidence, found, features, table, places, values["fingerprints"], centers, typical),
         "light": _colours(palette(dark=False)),
         "dark": _colours(palette(dark=True)),
@@ -128,6 +130,11 @@ def _title(evidence: ReportData, names: Names) -> str:
 def _rows_said(evidence: ReportData) -> str:
     n, examined = evidence.n_points, len(evidence.rows)
     return f"all {n:,} rows" if examined == n else f"a random sample of {examined:,} of the {n:,} rows"
+
+
+def _features_said(evidence: ReportData) -> str:
+    D, columns = len(evidence.names), getattr(evidence.estimator, "categories_", None)
+    return count(D, "feature") if columns is None else f"{count(len(columns), 'column')} with {D:,} categories"
 
 
 def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -179,7 +186,7 @@ def _table(
             written(float(np.round(found.sizes[c], 1))),
             f"{found.sizes[c] / total:.2%}",
             "—" if np.isnan(found.spread[c]) else written(float(found.spread[c])),
-            "" if are_images else words(found.z[c], features[c], evidence.names),
+            "" if are_images else words(found.z[c], features[c], evidence),
         )
         for c in found.shown
     ]
@@ -202,7 +209,7 @@ def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] 
             (
                 int(c),
                 [
-                    (int(k), f"{z:+.1f}".replace("-", "−"), level(float(z)) or "near the mean")
+                    (int(k), f"{z:+.1f}".replace("-", "−"), level(float(z), evidence.levels) or "near the mean")
                     for k, z in zip(colours, row, strict=True)
                 ],
             )
@@ -262,6 +269,7 @@ def _for_script(
         )
     data: dict[str, Any] = {
         "clusters": entries,
+        "levels": evidence.levels,
         "names": [evidence.names[j] for j in used],
         "places": [[round(float(v), 1) for v in row] for row in places],
         "sheets": [],

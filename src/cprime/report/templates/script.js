@@ -232,7 +232,7 @@
     let at = [0, 0];
     const word = value => {
       const size = Math.abs(value);
-      return size < 0.5 ? "near the mean" : `${size >= 2 ? "very " : size < 1 ? "rather " : ""}${value > 0 ? "high" : "low"}`;
+      return size < 0.5 ? "near the mean" : `${size >= 2 ? "very " : size < 1 ? "rather " : ""}${data.levels[value > 0 ? 0 : 1]}`;
     };
     const read = (row, column) => {
       at = [row, column];

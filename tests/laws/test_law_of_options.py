@@ -1,6 +1,7 @@
 """Law: in every way to fit, each constructor option acts as documented, or an error names it.
 
-Ways to fit are the methods `fit`, `fit_predict`, `partial_fit` and `update`, and the functions `combine` and `sweep`.
+Ways to fit are the methods `fit`, `fit_predict`, `partial_fit` and `update`, the functions `combine` and `sweep`, and the
+command line, whose fits have the bits of the method's. Those of `fit_many` are compared with a loop elsewhere.
 """
 
 import inspect
@@ -11,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from registry import POOR_FITS_PASS, check_same_bits, fitted
 from sklearn.base import clone
 
 import cprime
 from cprime import selection
+from cprime.cli.app import app
 from cprime.search import Graph
 
 pytestmark = [*POOR_FITS_PASS, pytest.mark.filterwarnings("ignore:The fit")]
@@ -287,3 +290,54 @@ def test_a_wrong_value_is_refused_by_name_in_every_way_to_fit(cls, way):
         if not names(error, name):
             found.append(f"{name}: {error}")
     assert found == []
+
+
+MODELS = {"kmeans": cprime.KMeans, "gmm": cprime.GaussianMixture, "student-t": cprime.StudentTMixture}
+IN_COMMANDS = {"search": "graph", "missing": "marginal"}  # values of other options are those of the cases
+# Options of commands that are written otherwise, or not offered. The others have the argument's name.
+COMMANDS = {"n_clusters": "n-components", "init_params": "init", "random_state": "seed"}
+
+
+def as_commands(options: dict[str, Any]) -> list[str]:
+    return [
+        text
+        for name, value in options.items()
+        for text in (f"--{COMMANDS.get(name, name).replace('_', '-')}", str(value))
+    ]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("model", MODELS)
+def test_options_of_the_command_line_are_those_of_fits(model, size, tmp_path):
+    cls, C = MODELS[model], SIZES[size][1]
+    offered = {name for param in app.commands["fit"].params for name in param.opts}
+    X = points(size, cls)
+    np.save(tmp_path / "gaps.npy", with_gaps(X))
+    np.save(tmp_path / "x.npy", X)
+    tried = set()
+    for name, option in ESTIMATORS[cls].items():
+        value = IN_COMMANDS.get(name, option.value(X, C))
+        if as_commands({name: value})[0] not in offered or not isinstance(value, str | int | float):
+            continue
+        given = {key: "graph" if key == "search" else one for key, one in option.given.items()}
+        given = {"max_iter": 4, "random_state": 1, **given, name: value}
+        given = {key: one for key, one in given.items() if as_commands({key: one})[0] in offered}
+        path = tmp_path / ("gaps.npy" if name == "missing" else "x.npy")
+        estimator = cls(C).set_params(n_threads=1, **given).fit(np.load(path))
+        size_given = {} if name in ("n_clusters", "n_components") else {"n_components": C}
+        words = [
+            "fit",
+            str(path),
+            "-m",
+            model,
+            *as_commands(size_given | given),
+            "--threads",
+            "1",
+            "-o",
+            str(tmp_path / "m.safetensors"),
+        ]
+        result = CliRunner().invoke(app, [*words, "--quiet"])
+        assert result.exit_code == 0, (name, result.output)
+        check_same_bits(fitted(cprime.load(tmp_path / "m.safetensors")), fitted(estimator))
+        tried.add(name)
+    assert len(tried) > 8

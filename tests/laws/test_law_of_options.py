@@ -1,7 +1,7 @@
 """Law: in every way to fit, each constructor option acts as documented, or an error names it.
 
-Ways to fit are the methods `fit`, `fit_predict`, `partial_fit` and `update`, the functions `combine` and `sweep`, and the
-command line, whose fits have the bits of the method's. Those of `fit_many` are compared with a loop elsewhere.
+Ways to fit are the methods `fit`, `fit_predict`, `partial_fit` and `update`, the functions `combine` and `sweep`, and
+the command line, whose fits have the bits of the method's. Those of `fit_many` are compared with a loop elsewhere.
 """
 
 import inspect

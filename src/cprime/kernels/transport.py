@@ -31,6 +31,8 @@ _FIRST = 0.1
 _SCALING = 5.0
 # Total number of copies of weighted points, as a multiple of the number of points.
 COPIES_OF_POINTS = 2
+# Points of at least the weight 1/8 of what a cluster has too much, or too little, move first, so that few moves suffice.
+_MOVES = 8
 # Least tolerance ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
 _RESOLUTION = 1e-9
 
@@ -101,8 +103,10 @@ def assign_weighted(
     weights (n,): > 0    costs (n, K): costs per unit of weight    lower, upper (C,): least and greatest weights
     The other arguments and the results are those of `assign_bounded`. Raises `Infeasible` as this does.
     """
-    copies = _copies(weights)
-    unit, rows = weights.sum() / copies.sum(), np.repeat(np.arange(len(ids)), copies)
+    capped = np.minimum(weights, upper.max())  # a heavier point fills a cluster alone
+    copies = _copies(capped)
+    unit, rows = capped.sum() / copies.sum(), np.repeat(np.arange(len(ids)), copies)
+    lower = lower * min(1.0, capped.sum() / max(lower.sum(), capped.sum()))  # the others are left for other clusters
     fewest, most = np.floor(lower / unit + 1e-9).astype(np.int64), np.ceil(upper / unit - 1e-9).astype(np.int64)
     found, prices = assign_bounded(ids[rows], costs[rows], fewest, most, prices, accuracy=accuracy)
     place = (ids[rows] == found[:, np.newaxis]).argmax(axis=1)
@@ -133,23 +137,27 @@ def _move_into_bounds(labels: Ids, ids: Ids, costs: Floats, weights: Costs, lowe
     """
     sizes, slack = np.bincount(labels, weights, len(lower)), 1e-9 * weights.sum()
     for c in np.flatnonzero((sizes > upper + slack) | (sizes < lower - slack)).tolist():
-        while (excess := float(max(sizes[c] - upper[c], lower[c] - sizes[c]))) > slack:
-            over = bool(sizes[c] > upper[c])
-            rows = np.flatnonzero(labels == c if over else (ids == c).any(axis=1) & (labels != c))
-            w, before, after = weights[rows, np.newaxis], labels[rows, np.newaxis], ids[rows]
-            allowed = (after >= 0) & (after != before) & (over | (after == c))
-            strict = (sizes[before] - w >= lower[before] - slack) & (sizes[after] + w <= upper[after] + slack)
-            if not (allowed & strict).any():
-                if len(rows) and excess < w.max():
+        over = bool(sizes[c] > upper[c])
+        rows = np.flatnonzero(labels == c if over else (ids == c).any(axis=1) & (labels != c))
+        at, places = np.nonzero((ids[rows] >= 0) & (ids[rows] != labels[rows, np.newaxis]) & (over | (ids[rows] == c)))
+        rows, after = rows[at], ids[rows[at], places]  # all moves of a point that may help
+        before, w = labels[rows], weights[rows]
+        rise = w * (costs[rows, places] - costs[rows, (ids[rows] == before[:, np.newaxis]).argmax(axis=1)])
+        while (excess := float(sizes[c] - upper[c] if over else lower[c] - sizes[c])) > slack:
+            there = labels[rows] == before
+            allowed = there & (sizes[before] - w >= lower[before] - slack) & (sizes[after] + w <= upper[after] + slack)
+            if not allowed.any():
+                if excess < w[there].max(initial=0.0):
                     break
-                strict = (sizes[before] > lower[before]) & (sizes[after] < upper[after])
-            if not (allowed := allowed & strict).any():
+                allowed = there & (sizes[before] > lower[before]) & (sizes[after] < upper[after])
+            if not allowed.any():
                 raise Infeasible("the candidates of the points allow no assignment within the bounds of their weights")
-            own = np.take_along_axis(costs[rows], (after == before).argmax(axis=1)[:, np.newaxis], axis=1)
-            i, place = np.unravel_index(np.where(allowed, w * (costs[rows] - own), np.inf).argmin(), after.shape)
-            sizes[before[i, 0]] -= w[i, 0]
-            sizes[after[i, place]] += w[i, 0]
-            labels[rows[i]] = after[i, place]
+            if (some := allowed & (w >= excess / _MOVES)).any():
+                allowed = some
+            i = np.where(allowed, rise, np.inf).argmin()
+            sizes[before[i]] -= w[i]
+            sizes[after[i]] += w[i]
+            labels[rows[i]] = after[i]
 
 
 def assign_bounded_twin(

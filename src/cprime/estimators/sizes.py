@@ -40,8 +40,8 @@ _MOST_ITERATIONS, _LEAST_FALL = 10, 3e-3  # Large problems: most iterations, and
 _MEDIUM = 2**22
 _SMALL = 2**16  # Largest N·C of small problems (N points, C clusters), which have more random starts.
 _STARTS, _FEW_STARTS = 8, 4  # Number of random starts for N·C (points × clusters) up to 2¹⁶, and up to 2²².
-# If N·C is above 2¹⁶, each run of iterations from a random start ends after _SHORT iterations. Then the _CONTINUED
-# starts of least J are continued until convergence.
+# If N·C is above 2¹⁶, or points have weights, each run of iterations from a random start ends after _SHORT iterations.
+# Then the _CONTINUED starts of least J are continued until convergence.
 _SHORT, _CONTINUED = 5, 2
 # Relative accuracy of assignments, and relative fall of J at which iterations end, for iterations from centers that the
 # user gives, and for the refinement of the best result.
@@ -141,7 +141,7 @@ def _balance(
     first = _Candidates(data, lists, None if lists is None else measured["labels"])
     best = _alternate(data, options, centers, first)
     if n_pairs <= _MEDIUM and C > 1:
-        shortens = n_pairs > _SMALL and not is_given(k_means.init)
+        shortens = (n_pairs > _SMALL or weights is not None) and not is_given(k_means.init)
         short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
         others = []
         for start, steps in _starts(k_means, data, short, fine, matches):

@@ -31,7 +31,7 @@ _FIRST = 0.1
 _SCALING = 5.0
 # Total number of copies of weighted points, as a multiple of the number of points.
 COPIES_OF_POINTS = 2
-# Points of at least the weight 1/8 of what a cluster has too much, or too little, move first, so that few moves suffice.
+# Points of at least 1/8 of the weight that a cluster has too much, or too little, move first, which takes few moves.
 _MOVES = 8
 # Least tolerance ε, as a multiple of the greatest cost, so that ε is not lost by rounding when it is added to prices.
 _RESOLUTION = 1e-9

@@ -146,7 +146,7 @@ def test_a_stopped_fit_that_dies_in_its_last_pass_stays_stopped(X, tmp_path, mon
     monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
     stopped = KMeans(6, random_state=0, n_init=2, callbacks=lambda row: row["iteration"] == 2)
     expected = clone(stopped).fit(X)
-    monkeypatch.setattr("cprime.estimators.starts._measured", _die)
+    monkeypatch.setattr("cprime.em.solving._measured", _die)
     with pytest.raises(KeyboardInterrupt):
         stopped.set_params(checkpoint=tmp_path / "folder").fit(X)
     monkeypatch.undo()

@@ -8,7 +8,6 @@ import pytest
 
 import cprime
 from cprime import GaussianMixture, KMeans
-from cprime.estimators import starts
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
 from fits import assert_same, clustered, died
@@ -39,7 +38,7 @@ def folders(monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     n_bytes = 400 * 12  # of ids and costs of 400 points with one component each
-    monkeypatch.setattr(starts, "SPILLED", n_bytes)
+    monkeypatch.setattr("cprime.estimators.folders.SPILLED", n_bytes)
 
 
 @pytest.mark.usefixtures("small")

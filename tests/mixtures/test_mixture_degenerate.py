@@ -189,7 +189,7 @@ def test_a_start_that_has_collapsed_wins_over_no_other(family, monkeypatch, capl
         runs.append(run(*args))
         return runs[-1]
 
-    monkeypatch.setattr(em, "run", seen)
+    monkeypatch.setattr("cprime.em.solving.run", seen)
     n_decided = 0
     for C in (4, 7, 10):
         runs.clear()

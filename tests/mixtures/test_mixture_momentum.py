@@ -128,7 +128,7 @@ def test_parameters_of_the_start_are_gone_after_an_iteration(X, momentum, monkey
 
         return run(data, made, *rest)
 
-    monkeypatch.setattr(em, "run", seen)
+    monkeypatch.setattr("cprime.em.solving.run", seen)
     gm = GaussianMixture(4, momentum=momentum, init_params="random", random_state=0)
     gm.set_params(callbacks=lambda row: there.append(start[0]() is not None)).fit(X)
     assert len(there) > 2

@@ -64,7 +64,7 @@ def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
     given = {"random_state": 2, start_of(make(30, search)): "random"}
     given |= {} if search == "full" else {"n_neighbors": 5, "n_explore": 0}
     first = make(30, search, **given).fit(X)
-    monkeypatch.setattr(em, "run", recorded)
+    monkeypatch.setattr("cprime.em.solving.run", recorded)
     several = make(30, search, n_init=6, **given).fit(X)
     assert len({single[0].bound for single in singles}) == 6
     quality = [-fit.error if make is kmeans else fit.bound for fit, *_ in singles]

@@ -5,7 +5,7 @@ The package contains the EM loop, its E-steps, and its stages: the phases of a f
 
 from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.certificate import Loss, certify
-from cprime.em.diverse_starts import best_of_short_runs, diverse_start, is_chosen
+from cprime.em.diverse_starts import diverse_start
 from cprime.em.expectation import (
     ASSIGNMENTS,
     CostPass,
@@ -24,6 +24,8 @@ from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
+from cprime.em.problem import Problem
+from cprime.em.solving import Runs, solve
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [
@@ -47,7 +49,9 @@ __all__ = [
     "Loss",
     "MixtureSettings",
     "Momentum",
+    "Problem",
     "Run",
+    "Runs",
     "SampledAssignment",
     "SetLabels",
     "Settings",
@@ -57,14 +61,12 @@ __all__ = [
     "Warmup",
     "assigned",
     "begin",
-    "best_of_short_runs",
     "certify",
     "diverse_start",
     "free_energy",
     "hard_assignment",
     "hard_free_energy",
     "hard_start",
-    "is_chosen",
     "jump_between_batches",
     "k_means_step",
     "mixture_step",
@@ -74,5 +76,6 @@ __all__ = [
     "run",
     "sample_rows",
     "soft_assignment",
+    "solve",
     "toward_means",
 ]

@@ -12,11 +12,11 @@ from cprime import em
 from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
+from cprime.estimators.folders import opened_checkpoint, spilling
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
-from cprime.estimators.starts import best_start, opened_checkpoint, spilling
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import resolve_init, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
@@ -25,7 +25,6 @@ from cprime.kernels import ReadGaps, computing
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.seeding import is_given, place
-from cprime.seeding.jumps import improved_by_jumps
 from cprime.seeding.methods import name_of
 
 logger = logging.getLogger("cprime")
@@ -134,13 +133,19 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the options of a fit of these data: search, size C′ of active sets, tolerance, limits and others."""
         raise NotImplementedError
 
-    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
-        """Return how a fit starts, as a pair.
-
-        The first item is the initialization of the centers (a name, an object, an array or a function). The second item
-        is the function that makes the starting parameters from these centers.
-        """
+    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
+        """Return what a fit of these data solves.    labels: known components of the points (N,), or None"""
         raise NotImplementedError
+
+    def _problem_from(
+        self, data: Data, plan: em.FitPlan, init: Any, first_model: FirstModel, has_short_runs: bool = False
+    ) -> em.Problem:
+        """Return the problem with these options, this initialization and function that makes starting parameters."""
+        init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
+        plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
+        n_starts = 1 if is_given(init) else self.n_init
+        centers = partial(self._centers, init)
+        return em.Problem(plan, init, centers, first_model, n_starts, self.certificate, has_short_runs)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> Solution:
         """Return the parameters and other results of a fit that ends with the state `run`.
@@ -172,12 +177,11 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         labels: known components of the points (N,), or None
         """
         key = Key(seed_of(self.random_state))
-        plan, (init, first_model) = self._plan(data, labels), self._first(data, labels)
+        problem = self._problem(data, labels)
+        plan = problem.plan
         if logger.isEnabledFor(logging.INFO):
-            for line in unused_arguments(self, plan.search, init):
+            for line in unused_arguments(self, plan.search, problem.init):
                 logger.info(line)
-        init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
-        n_starts = 1 if is_given(init) else self.n_init
         watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
         checkpoint, runs = None, None
         with spilling(self.spill, self.checkpoint, data, plan.n_kept):
@@ -186,9 +190,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
                 key = key._replace(seed=checkpoint.description["seed"])
                 if checkpoint.description["features"] is not None:
                     self.feature_names_in_ = np.array(checkpoint.description["features"], dtype=object)
-            start = partial(self._initial_model, data, init, first_model, plan)
-            with watch.fit(n_starts, self.max_iter + plan.search.warmup):
-                run, measured = best_start(data, plan, start, key, n_starts, watch, self.certificate, checkpoint, runs)
+            with watch.fit(problem.n_starts, self.max_iter + plan.search.warmup):
+                run, measured = em.solve(data, problem, key, watch, checkpoint, runs)
+                if logger.isEnabledFor(logging.INFO):
+                    logger.info(_ending(run, certificate_text(measured["certificate"])))
         if labels is not None:
             measured = {**measured, "final_assignment": "labeled"}
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
@@ -208,17 +213,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         view._adopt(self._solution(replace(run, model=run.standing), n_active, record))
         return view
 
-    def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Model:
-        """Return the starting parameters of one run of the EM loop, as a model.
-
-        If `plan` requests it, starting centers are improved by jumps: two clusters are merged, and another is split.
-        """
-        centers = self._centers(data, init, key)
-        if plan.improved and name_of(init) != "jumps":
-            centers = improved_by_jumps(data, centers, key)
-        return first_model(data, centers, plan.search.exact)
-
-    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
+    def _centers(self, init: Any, data: Data, key: Key) -> NDArray:
         """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
         if name_of(init) is None:  # `init` is a function, which may store its random state: it gets one of its own.
             make_rng = partial(key.random_state, Purpose.START)
@@ -258,3 +253,9 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             entropy = tally.entropy / tally.weight
             gap = float(log_likelihood - free_energy)
         return Bounds(float(free_energy), float(log_likelihood), gap, float(entropy))
+
+
+def _ending(run: em.Run, text: str | None) -> str:
+    """Return the last line of a fit's log.    text: measured quality of the search, or None"""
+    ended = "ended at max_iter" if run.end == em.End.MAX_ITER else run.end
+    return f"{ended} after {len(run.rows)} iterations: {em.reached(run.bound, run.error)}{f'; {text}' if text else ''}"

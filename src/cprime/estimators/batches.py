@@ -6,7 +6,6 @@ doubled. Later, whenever the batches since the last jumps have at least 20 rows 
 other clusters if this lowers J of these rows. All other updates are those of `em.k_means_step`.
 """
 
-from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -17,6 +16,7 @@ from scipy.sparse import vstack as stacked_sparse
 
 from cprime import em
 from cprime._utils.random import Key, seed_of
+from cprime._utils.values import replace
 from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
 from cprime.estimators.validation import (
@@ -181,24 +181,18 @@ def centers_jump(k_means: Any) -> bool:
 
 def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
     init = resolve_init(k_means.init, k_means.n_clusters, data, quick=True)
-    model: TiedSpherical = k_means._first_model(data, k_means._centers(data, init, key), True)
+    model: TiedSpherical = k_means._first_model(data, k_means._centers(init, data, key), True)
     data.begin(keep=False)
     return model
 
 
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
     """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return its results as `_Update`."""
-    plan = k_means._plan(data)
-    init = resolve_init(k_means.init, k_means.n_clusters, data, plan.jumps, plan.improved)
-    start = partial(k_means._initial_model, data, init, k_means._first(data)[1], plan, key)
-    run = em.run(data, start, plan, key)
-    if not data.placed:
-        data.each(em.Label(run.model))
-        data.commit()
-    run, exact, _ = em.assigned(data, run, plan)
+    problem = replace(k_means._problem(data), n_starts=1, n_certified=0)
+    run, found = em.solve(data, problem, key)
     assert run.counts is not None
-    n_distances = int(run.history["n_distances"].sum())
-    return _Update(run.model, run.counts, data.labels(), run.error, float(run.counts.sum()), n_distances, exact)
+    n_distances, exact = int(run.history["n_distances"].sum()), found["final_assignment"] == "exact"
+    return _Update(run.model, run.counts, found["labels"], run.error, float(run.counts.sum()), n_distances, exact)
 
 
 class RecentRows(NamedTuple):

@@ -12,7 +12,7 @@ from cprime._utils.messages import warn_if_few
 from cprime._utils.values import replace
 from cprime.estimators import size_bounds, sizes
 from cprime.estimators.approximate import approximate_search, certify, near_best
-from cprime.estimators.base import Clusterer, FirstModel, Labels
+from cprime.estimators.base import Clusterer, Labels
 from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
@@ -314,9 +314,10 @@ class KMeans(NearestCenter, Clusterer):
         """Compute the centers and return the labels of the training points: `fit(X, y).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
+    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
+        plan = self._plan(data, labels)
         known = None if labels is None and self.fixed_centers is None else known_centers(self, data, labels)
-        return self.init, partial(self._first_model, known=known)
+        return self._problem_from(data, plan, self.init, partial(self._first_model, known=known))
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> KMeansSolution:
         assert run.counts is not None

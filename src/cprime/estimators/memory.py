@@ -300,7 +300,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
         setattr(view, view._size_name, C)
         X = np.random.default_rng(0).standard_normal((C * (n_features + 2), n_features)).astype(dtype)
         data, centers = local(X), X[:C].copy()
-        model = view._first(data)[1](data, centers, True)
+        model = view._problem(data).first_model(data, centers, True)
         components = model.components()
         data.each(em.CostPass(model, Full().look(None, components, Key(0)), 1))
         data.commit()

@@ -15,7 +15,7 @@ from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
-from cprime.estimators.base import Clusterer, FirstModel, Labels
+from cprime.estimators.base import Clusterer, Labels
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import known_centers, labelled_search, partial_labels, refuse_labels
 from cprime.estimators.fitted_mixture import (
@@ -145,7 +145,8 @@ class Mixture(DensityMixin, Clusterer):
         labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
-    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
+    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
+        plan = self._plan(data, labels)
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
@@ -153,16 +154,14 @@ class Mixture(DensityMixin, Clusterer):
         unknown = labels is None or self.means_init is not None or given.shares is not None
         known = None if unknown else known_centers(self, data, labels)
 
-        if known is None and not fixed:
-            return init, given.first_model
-
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:
                 centers = known.placed(data, centers, is_given(init))
             model: Model = given.first_model(data, centers, exact)
             return replace(model, fixed=fixed) if fixed else model
 
-        return init, first_model
+        make = first_model if fixed or known is not None else given.first_model
+        return self._problem_from(data, plan, init, make, has_short_runs=isinstance(init, str) and init == DIVERSE)
 
     def _warn_of(self, run: em.Run) -> None:
         n_singular = 0 if getattr(self, "reg_covar", None) else run.model.n_singular
@@ -299,7 +298,7 @@ class Mixture(DensityMixin, Clusterer):
         """Return the model that the first call of `partial_fit` updates, initialized from its batch `data`."""
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data, quick=True)
-        model = given.first_model(data, self._centers(data, init, key), True)
+        model = given.first_model(data, self._centers(init, data, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:
@@ -325,13 +324,7 @@ class Mixture(DensityMixin, Clusterer):
             init = DIVERSE if few and self._has_diverse_starts and not data.gaps else ONE_OF_EACH
         return init, given
 
-    def _initial_model(self, data: Data, init: Any, first_model: FirstModel, plan: em.FitPlan, key: Key) -> Any:
-        start = partial(super()._initial_model, data, init, first_model, plan)
-        if isinstance(init, str) and init == DIVERSE and em.is_chosen(key.run):
-            return em.best_of_short_runs(data, start, plan, key)
-        return start(key)
-
-    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
+    def _centers(self, init: Any, data: Data, key: Key) -> NDArray:
         name = init if isinstance(init, str) else None
         if name == DIVERSE:
             init = em.diverse_start(key.run)
@@ -341,7 +334,7 @@ class Mixture(DensityMixin, Clusterer):
             init = "random"
         if isinstance(init, str) and init == "kmeans":
             return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS)
-        return super()._centers(data, init, key)
+        return super()._centers(init, data, key)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)

@@ -14,7 +14,6 @@ from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.em.hard import SumLabeled
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.validation import resolve_init
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding import is_given
@@ -200,10 +199,8 @@ def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int) -> NDArr
     Afterwards the active set of each point in `data` is its nearest center.
     key: counter-based random key
     """
-    k_means = KMeans(n_clusters, max_iter=max_iter)
-    plan = replace(k_means._plan(data), title="start, k-means: ")
-    init = resolve_init("auto", n_clusters, data, plan.jumps, plan.improved)
-    centers = k_means._centers(data, init, key)
-    run = em.run(data, partial(k_means._first_model, data, centers, False), plan, key)
+    problem = KMeans(n_clusters, max_iter=max_iter)._problem(data)
+    centers, plan = problem.centers(data, key), replace(problem.plan, title="start, k-means: ")
+    run = em.run(data, partial(problem.first_model, data, centers, False), plan, key)
     data.begin(keep=True)
     return run.model.centers

@@ -177,7 +177,7 @@ def _starts(
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
-        centers = k_means._first_model(data, k_means._centers(data, k_means.init, Key(0)), True).centers
+        centers = k_means._first_model(data, k_means._centers(k_means.init, data, Key(0)), True).centers
         yield centers, (fine,)
         yield centers, (fine._replace(by_distances=True, tol=0),)
     elif whole is not None:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime.em import fuzzy
-from cprime.estimators.base import Clusterer, FirstModel, Labels
+from cprime.estimators.base import Clusterer, Labels
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
@@ -210,13 +210,13 @@ class SoftKMeans(Clusterer, FuzzyBase):
             final=self.final_assignment,
         )
 
-    def _first(self, data: Data, labels: Labels = None) -> tuple[Any, FirstModel]:
+    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
         stiffness = check_auto_or_positive(self.stiffness, "stiffness")
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
             return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
-        return self.init, first_model
+        return self._problem_from(data, self._plan(data), self.init, first_model)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)

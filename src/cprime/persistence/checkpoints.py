@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from cprime._utils.files import flush_folder
 from cprime._utils.storable import decode, encode
 from cprime._utils.threads import in_background
-from cprime.em import Run
+from cprime.em import Runs
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
 from cprime.persistence.checkpoint_files import read_tensors, write_tensors
@@ -47,21 +47,6 @@ WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bound
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 # Entries of a fit's description that may differ in the resumed fit.
 _UNCOMPARED = ("seed", "instruction_set", "opened", "output")
-
-
-@dataclass(frozen=True)
-class Runs:
-    """State of a fit with several initializations.
-
-    run: index of the current initialization    fit: state of its EM loop; None before the first pass over the data
-    best: final state of the best EM loop from earlier initializations, or None
-    found: dictionary with labels, neighbor lists and certificate (estimated search quality) of `best`, or None
-    """
-
-    run: int = 0
-    fit: Run | None = None
-    best: Run | None = None
-    found: dict[str, Any] | None = None
 
 
 class _Incomplete(Exception):

@@ -1,4 +1,4 @@
-"""What a fit solves: the options of its runs, and how each of its starts begins."""
+"""`Problem`: the options of the runs of a fit, and how each of its starts begins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from cprime.seeding.jumps import improved_by_jumps
 
 @dataclass(frozen=True)
 class Problem:
-    """What a fit solves: the options of its runs, and how each of its starts begins.
+    """Problem that a fit solves: the options of its runs, and how each of its starts begins.
 
     plan: options of each run of the EM loop
     init: initialization of the centers: a name, an object, a function, or the centers

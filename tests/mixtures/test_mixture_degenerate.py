@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cprime import FuzzyKMeans, GaussianMixture, SoftKMeans, StudentTMixture, em
 from cprime.em.diverse_starts import PartitionStart
-from cprime.estimators import base
+from cprime.estimators import problems
 from cprime.estimators.fitted import centers_of
 
 pytestmark = [
@@ -215,13 +215,13 @@ def test_what_all_components_lack_is_no_collapse():
 
 
 def test_several_starts_are_of_different_kinds(monkeypatch):
-    kinds, place = [], base.place
+    kinds, place = [], problems.place
 
     def seen(data, n_components, init, *given):
         kinds.append(init)
         return place(data, n_components, init, *given)
 
-    monkeypatch.setattr(base, "place", seen)
+    monkeypatch.setattr(problems, "place", seen)
     X = clustered(300, 2, np.float64)
     GaussianMixture(4, n_init=5, random_state=0).fit(X)
     partitions = [PartitionStart("ward", "raw"), PartitionStart("ward", "columns")]

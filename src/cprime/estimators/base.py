@@ -1,8 +1,6 @@
 """Base class of estimators with an EM fit: it opens data, fits from several starts, and computes likelihood bounds."""
 
 import logging
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,29 +8,23 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.messages import warn
-from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.folders import opened_checkpoint, spilling
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import names_of, opened
+from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
 from cprime.estimators.stored import SavableEstimator
-from cprime.estimators.validation import resolve_init, unused_arguments
+from cprime.estimators.validation import unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadGaps, computing
 from cprime.model import Model
 from cprime.search import Full, Search
-from cprime.seeding import is_given, place
-from cprime.seeding.methods import name_of
 
 logger = logging.getLogger("cprime")
-
-Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown; None if no point has a label
-
-# Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
-FirstModel = Callable[[Data, NDArray, bool], Model]
 
 _ANY = Key(0)  # random key for calls that need one as an argument, but draw no random numbers here
 
@@ -55,7 +47,6 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     max_memory: Any
     callbacks: Any
     _size_name = "n_clusters"  # name of the argument with the number of components
-    _init_name = "init"  # name of the argument with the initialization
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
@@ -137,16 +128,6 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return what a fit of these data solves.    labels: known components of the points (N,), or None"""
         raise NotImplementedError
 
-    def _problem_from(
-        self, data: Data, plan: em.FitPlan, init: Any, first_model: FirstModel, has_short_runs: bool = False
-    ) -> em.Problem:
-        """Return the problem with these options, this initialization and function that makes starting parameters."""
-        init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
-        plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
-        n_starts = 1 if is_given(init) else self.n_init
-        centers = partial(self._centers, init)
-        return em.Problem(plan, init, centers, first_model, n_starts, self.certificate, has_short_runs)
-
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> Solution:
         """Return the parameters and other results of a fit that ends with the state `run`.
 
@@ -212,14 +193,6 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         record = FitRecord(run.history, run.end == em.End.CONVERGED)
         view._adopt(self._solution(replace(run, model=run.standing), n_active, record))
         return view
-
-    def _centers(self, init: Any, data: Data, key: Key) -> NDArray:
-        """Return the starting centers (C, D). Some initializations also store in `data` a near center of each point."""
-        if name_of(init) is None:  # `init` is a function, which may store its random state: it gets one of its own.
-            make_rng = partial(key.random_state, Purpose.START)
-            return place(data, self._n_components(), init, make_rng, self._init_name)
-        with key.drawing(Purpose.START) as rng:
-            return place(data, self._n_components(), init, lambda: rng, self._init_name)
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Compute free energy F, log-likelihood L, L − F and the entropy of the posteriors for the fitted parameters.

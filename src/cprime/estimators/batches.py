@@ -18,6 +18,7 @@ from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.constraints import refuse_labels
+from cprime.estimators.problems import KMeansOptions, first_kmeans, kmeans_problem, starting_centers
 from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
 from cprime.estimators.validation import (
     check_common,
@@ -181,14 +182,15 @@ def centers_jump(k_means: Any) -> bool:
 
 def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
     init = resolve_init(k_means.init, k_means.n_clusters, data, quick=True)
-    model: TiedSpherical = k_means._first_model(data, k_means._centers(init, data, key), True)
+    centers = starting_centers(k_means.n_clusters, "init", init, data, key)
+    model = first_kmeans(KMeansOptions.of(k_means), data, centers, True)
     data.begin(keep=False)
     return model
 
 
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
     """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return its results as `_Update`."""
-    problem = replace(k_means._problem(data), n_starts=1, n_certified=0)
+    problem = replace(kmeans_problem(KMeansOptions.of(k_means), data), n_starts=1, n_certified=0)
     run, found = em.solve(data, problem, key)
     assert run.counts is not None
     n_distances, exact = int(run.history["n_distances"].sum()), found["final_assignment"] == "exact"

@@ -97,7 +97,9 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
     return Labelled(labels)
 
 
-def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) -> KnownCenters | None:
+def known_centers(
+    estimator: Any, n_components: int, data: Data, labels: NDArray[np.int32] | None
+) -> KnownCenters | None:
     """Return the known centers of a fit, or None if there are none.
 
     These are the argument `fixed_centers`, and for other clusters the means of their labeled points of positive weight.
@@ -107,7 +109,7 @@ def known_centers(estimator: Any, data: Data, labels: NDArray[np.int32] | None) 
     fixed = check_fixed_centers(estimator, data)
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
-    found, n_fixed = data.each(SumLabeled(labels, estimator._n_components())), 0 if fixed is None else len(fixed)
+    found, n_fixed = data.each(SumLabeled(labels, n_components)), 0 if fixed is None else len(fixed)
     known = found.counts > 0
     if getattr(estimator, "metric", "") == "cosine":
         known = have_directions(np.linalg.norm(found.sums, axis=1), found.counts)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
 from cprime.estimators.opening import preparation_of
+from cprime.estimators.problems import kmeans_model
 from cprime.estimators.solutions import KMeansSolution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
@@ -147,7 +148,7 @@ def derived_k_means(
     mean_square: mean squared distance of points to their centers [data unit²], J/N if no values are missing
     """
     derived = clone(type(estimator)(**general_params(estimator) | {"n_clusters": len(centers)}))
-    model: Any = derived._model(centers, 1.0)
+    model: Any = kmeans_model(derived.metric, centers, 1.0)
     bound = em.hard_free_energy(model, mean_square, 1.0)
     variance = model.with_variance(mean_square).variance
     derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound, metric=derived.metric))

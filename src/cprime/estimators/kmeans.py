@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.messages import warn_if_few
-from cprime._utils.values import replace
 from cprime.estimators import size_bounds, sizes
 from cprime.estimators.approximate import approximate_search, certify, near_best
-from cprime.estimators.base import Clusterer, Labels
+from cprime.estimators.base import Clusterer
 from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import opened_within
-from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, partial_labels
-from cprime.estimators.gaps import first_of_gaps, impute, plan_of_gaps
+from cprime.estimators.constraints import partial_labels
+from cprime.estimators.gaps import impute
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
+from cprime.estimators.problems import KMeansOptions, Labels, kmeans_model, kmeans_plan, kmeans_problem
 from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.updating import update
 from cprime.estimators.validation import (
@@ -25,19 +25,14 @@ from cprime.estimators.validation import (
     check_common,
     check_flag,
     check_integer,
-    check_real,
-    resolve_exchange,
-    resolve_search,
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
-from cprime.kernels import Rows, as_rows, computing
+from cprime.kernels import Rows, computing
 from cprime.model import TiedSpherical
-from cprime.model.tied_spherical import variance_floor
-from cprime.model.unit import UnitCenters, unit_rows
+from cprime.model.unit import unit_rows
 from cprime.persistence import model_files
 from cprime.search import Search
-from cprime.seeding import is_given
 
 
 @model_files.register
@@ -315,9 +310,7 @@ class KMeans(NearestCenter, Clusterer):
         return self.fit(X, y, sample_weight).labels_
 
     def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
-        plan = self._plan(data, labels)
-        known = None if labels is None and self.fixed_centers is None else known_centers(self, data, labels)
-        return self._problem_from(data, plan, self.init, partial(self._first_model, known=known))
+        return kmeans_problem(KMeansOptions.of(self), data, labels)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> KMeansSolution:
         assert run.counts is not None
@@ -333,47 +326,15 @@ class KMeans(NearestCenter, Clusterer):
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
 
     def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        if labels is not None:
-            search = labelled_search(self, labels, data)
-        elif data.gaps:
-            return plan_of_gaps(self, data)
-        else:
-            search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        epsilon, final = check_real(self.epsilon, "epsilon", 0.0), self.final_assignment
-        exchange = resolve_exchange(self, search, epsilon, data.sparse)
-        lazy = epsilon > 0 and final == "found"
-        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self._least_shift, lazy)
-        jumps, regroups = exchange and search.exchanges, search.regroups(data)
-        stage, improved = (em.Exchange if jumps else em.Lloyd)(settings), exchange and not jumps
-        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=final, is_last_lazy=lazy)
+        return kmeans_plan(KMeansOptions.of(self), data, labels)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
         data = super()._opened(X, sample_weight, reset)
         return data.prepared(unit_rows) if self.metric == "cosine" else data
 
-    def _first_model(
-        self, data: Data, centers: NDArray, exact: bool, known: KnownCenters | None = None
-    ) -> TiedSpherical:
-        """Return a model with the starting centers, in which known centers (constraints of the fit) replace others.
-
-        Its variance σ² is computed in the first E-step.
-        """
-        if data.gaps:
-            return first_of_gaps(data, centers, exact)
-        if known is not None:
-            centers = known.placed(data, centers, is_given(self.init))
-        if self.metric == "cosine":
-            centers = unit_rows(as_rows(centers), "init").dense()
-        model = self._model(centers, 1.0)
-        return model if known is None else replace(model, n_fixed=known.n_fixed)
-
-    def _model(self, centers: NDArray, variance: float) -> TiedSpherical:
-        kind = UnitCenters if self.metric == "cosine" else TiedSpherical
-        return kind(centers, variance, variance_floor(centers))
-
     def _parameters(self) -> TiedSpherical:
-        return self._model(self.cluster_centers_, self.variance_)
+        return kmeans_model(self.metric, self.cluster_centers_, self.variance_)
 
     def _searched_by(self) -> tuple[str, ...]:
         return ("cluster_centers_",)

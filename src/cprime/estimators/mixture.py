@@ -15,7 +15,7 @@ from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
-from cprime.estimators.base import Clusterer, Labels
+from cprime.estimators.base import Clusterer
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import known_centers, labelled_search, partial_labels, refuse_labels
 from cprime.estimators.fitted_mixture import (
@@ -39,6 +39,7 @@ from cprime.estimators.mixture_parameters import (
     k_means_start,
     means_of_shares,
 )
+from cprime.estimators.problems import Labels, problem_of, starting_centers
 from cprime.estimators.solutions import FitRecord, MixtureSolution, history_of, implied, record_of_batch
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
@@ -92,7 +93,6 @@ class Mixture(DensityMixin, Clusterer):
     weights_init: Any
     means_init: Any
     _means_argument: ClassVar[str] = "means_init"
-    _init_name = "init_params"
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
@@ -152,7 +152,7 @@ class Mixture(DensityMixin, Clusterer):
             init = ONE_OF_EACH
         fixed = check_fixed_components(self)
         unknown = labels is None or self.means_init is not None or given.shares is not None
-        known = None if unknown else known_centers(self, data, labels)
+        known = None if unknown else known_centers(self, self.n_components, data, labels)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:
@@ -161,7 +161,9 @@ class Mixture(DensityMixin, Clusterer):
             return replace(model, fixed=fixed) if fixed else model
 
         make = first_model if fixed or known is not None else given.first_model
-        return self._problem_from(data, plan, init, make, has_short_runs=isinstance(init, str) and init == DIVERSE)
+        numbers = self.n_components, self.n_init, self.certificate
+        problem = problem_of(plan, data, init, self._centers, make, *numbers)
+        return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)
 
     def _warn_of(self, run: em.Run) -> None:
         n_singular = 0 if getattr(self, "reg_covar", None) else run.model.n_singular
@@ -334,7 +336,7 @@ class Mixture(DensityMixin, Clusterer):
             init = "random"
         if isinstance(init, str) and init == "kmeans":
             return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS)
-        return super()._centers(init, data, key)
+        return starting_centers(self.n_components, "init_params", init, data, key)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)

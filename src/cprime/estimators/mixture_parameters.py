@@ -13,7 +13,7 @@ from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.em.hard import SumLabeled
-from cprime.estimators.kmeans import KMeans
+from cprime.estimators.problems import KMeansOptions, kmeans_problem
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding import is_given
@@ -199,7 +199,7 @@ def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int) -> NDArr
     Afterwards the active set of each point in `data` is its nearest center.
     key: counter-based random key
     """
-    problem = KMeans(n_clusters, max_iter=max_iter)._problem(data)
+    problem = kmeans_problem(KMeansOptions(n_clusters, max_iter=max_iter), data)
     centers, plan = problem.centers(data, key), replace(problem.plan, title="start, k-means: ")
     run = em.run(data, partial(problem.first_model, data, centers, False), plan, key)
     data.begin(keep=True)

@@ -17,6 +17,7 @@ from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
 from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
+from cprime.estimators.problems import KMeansOptions, kmeans_model, kmeans_problem
 from cprime.estimators.size_bounds import Bounds, resolve_bounds
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
@@ -80,7 +81,7 @@ def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
     found = _balance(k_means, data, bounds, free.centers, free.record.measured, matches)
     weight = float(found.counts.sum())
     variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
-    model = k_means._model(found.centers, variance)
+    model = kmeans_model(k_means.metric, found.centers, variance)
     measured = {**free.record.measured, "labels": found.labels, "final_assignment": "bounded"}
     return replace(
         free,
@@ -177,7 +178,8 @@ def _starts(
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
-        centers = k_means._first_model(data, k_means._centers(k_means.init, data, Key(0)), True).centers
+        problem = kmeans_problem(KMeansOptions.of(k_means), data)
+        centers = problem.first_model(data, problem.centers(data, Key(0)), True).centers
         yield centers, (fine,)
         yield centers, (fine._replace(by_distances=True, tol=0),)
     elif whole is not None:

@@ -1,12 +1,14 @@
 """Soft k-means (MacKay): the isotropic Gaussian mixture with equal weights and a fixed variance."""
 
+from functools import partial
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from cprime import em
 from cprime.em import fuzzy
-from cprime.estimators.base import Clusterer, Labels
+from cprime.estimators.base import Clusterer
+from cprime.estimators.problems import Labels, problem_of, starting_centers
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
@@ -216,7 +218,9 @@ class SoftKMeans(Clusterer, FuzzyBase):
         def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
             return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
-        return self._problem_from(data, self._plan(data), self.init, first_model)
+        centers = partial(starting_centers, self.n_clusters, "init")
+        numbers = self.n_clusters, self.n_init, self.certificate
+        return problem_of(self._plan(data), data, self.init, centers, first_model, *numbers)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)

@@ -122,7 +122,7 @@ def test_photographs_are_assembled_of_overlapping_patches(rng):
             assembled(given, shape)
 
 
-def test_readers_of_downloads(tmp_path):
+def test_readers_separate_labels_from_features(tmp_path):
     """Small files of the formats of the two public data sets: labels are separated from features."""
     rng = np.random.default_rng(0)
     song = np.column_stack([rng.integers(1922, 2012, 5), rng.normal(size=(5, 90)).round(5)])

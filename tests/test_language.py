@@ -31,11 +31,11 @@ def language():
         ("class KeptIds:\n    pass", []),
     ],
 )
-def test_hits(language, code, rules):
+def test_phrases_are_found_in_code(language, code, rules):
     assert [hit.rule for hit in language.hits_of_code(Path("f.py"), code)] == rules
 
 
-def test_long_subjects(language, monkeypatch):
+def test_subjects_of_more_than_72_characters_are_found(language, monkeypatch):
     log = f"abc {'x' * 72}\ndef {'x' * 73}\n"
     monkeypatch.setattr(language.subprocess, "run", lambda *args, **options: type("Log", (), {"stdout": log}))
     assert [hit.place for hit in language.hits_of_commits("abc")] == ["def"]

@@ -62,7 +62,7 @@ def test_no_more_than_there_are_processors(monkeypatch):
     assert allowed_threads() <= 3
 
 
-def test_limits_of_threadpoolctl(monkeypatch):
+def test_limits_of_threadpoolctl_hold_unless_a_number_is_given(monkeypatch):
     pytest.importorskip("sklearn.cluster")
     _threads._pools.cache_clear()
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -37,7 +37,7 @@ def installed(name: str) -> Peer:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_adapter(name, points, elsewhere):
+def test_an_adapter_repeats_its_fit_and_returns_parameters_of_its_shapes(name, points, elsewhere):
     peer = installed(name)
     task = Task(points, C, random_start(points, C, 0), 0, 1)
     cheapest = peer.ladder((2, 8))[0]

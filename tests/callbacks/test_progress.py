@@ -150,7 +150,7 @@ def test_a_geometric_fall_is_foreseen():
         ([3.0, 2.0, 1.0], 100, None, None),  # the number of iterations cannot be estimated
     ],
 )
-def test_what_is_foreseen(changes, max_iter, tol, left):
+def test_iterations_left_follow_from_the_changes_so_far(changes, max_iter, tol, left):
     assert paced(changes, max_iter, tol).iterations_left == left
 
 

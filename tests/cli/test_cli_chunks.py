@@ -75,5 +75,5 @@ def test_scaled_data_and_rows_that_are_left_out(cprime, write, X, tmp_path):
     ("n", "text"),
     [(1023, "1023 bytes"), (1024, "1.0 KiB"), (128 * 2**20, "128.0 MiB"), (3 * 2**40, "3,072.0 GiB")],
 )
-def test_units(n, text):
+def test_bytes_are_shown_in_binary_units(n, text):
     assert shown_bytes(n) == text

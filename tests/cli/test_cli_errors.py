@@ -164,7 +164,7 @@ def test_csv_text_beyond_the_first_block(fit_fails, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x", "x.txt.gz", "x.safetensors"])
-def test_unknown_ending(name, fit_fails, tmp_path):
+def test_an_unknown_ending_is_refused_with_those_that_are_known(name, fit_fails, tmp_path):
     (tmp_path / name).write_text("1,2\n")
     line = fit_fails(tmp_path / name)
     assert "unknown ending" in line
@@ -251,7 +251,7 @@ def test_info_of_what_is_neither_a_model_nor_data(fails, tmp_path):
     assert "unknown ending '.txt'" in fails("info", tmp_path)
 
 
-def test_damaged_model(fails, model):
+def test_a_damaged_model_file_is_refused(fails, model):
     model.write_bytes(model.read_bytes()[:-1])
     assert "is damaged" in fails("info", model)
 
@@ -330,7 +330,7 @@ def test_a_defect_keeps_its_traceback(cprime, model, monkeypatch):
         cprime("info", model)
 
 
-def test_descriptions_of_errors():
+def test_errors_without_text_are_described_by_their_type():
     assert describe(FileNotFoundError(2, "No such file or directory", "x.npy")) == "x.npy: No such file or directory"
     assert describe(ValueError()) == "ValueError"
     assert describe(MemoryError()) == "not enough memory"

@@ -23,7 +23,7 @@ def test_json_is_one_object_with_the_figures(fit, write, X, tmp_path):
     assert set(figures["seconds"]) == {"read", "fit", "bounds"}
 
 
-def test_table_for_people(cprime, write, X, tmp_path):
+def test_a_table_has_the_figures_of_the_fit(cprime, write, X, tmp_path):
     outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-o", tmp_path / "m.safetensors")
     assert outcome.code == 0
     assert outcome.err.count("\n") == 1  # the note about chunks is the only line

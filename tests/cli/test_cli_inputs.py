@@ -65,7 +65,7 @@ def lines_of(X, separator=",", decimal="."):
         ("x.tsv.zst", "\t", ".", None),
     ],
 )
-def test_separated_values(name, separator, decimal, note, text, fitted, X, tmp_path):
+def test_separators_and_decimal_commas_are_recognized(name, separator, decimal, note, text, fitted, X, tmp_path):
     path = text(name, lines_of(X, separator, decimal))
     model = fitted(path, notes=[] if note is None else [f"{path} {note}"])
     np.testing.assert_array_equal(model.cluster_centers_, KMeans(9, random_state=0).fit(X).cluster_centers_)
@@ -79,14 +79,14 @@ def test_a_separator_that_is_given(text, fitted, X):
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "x.jsonl.gz"])
-def test_json_lines(name, text, fitted, X):
+def test_json_lines_are_read_as_columns(name, text, fitted, X):
     rows = [json.dumps({"id": f"n{i}", "a": a, "b": b, "ok": True}) for i, (a, b) in enumerate(X.tolist())]
     model = fitted(text(name, rows), "--columns", "a,b")
     np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "jsonl", "npy", "npy.gz", "parquet"])
-def test_standard_input(kind, text, write, fitted, X):
+def test_standard_input_is_read_in_every_format(kind, text, write, fitted, X):
     if kind in ("npy", "parquet"):
         content = write(f"x.{kind}", X).read_bytes()
     elif kind == "npy.gz":

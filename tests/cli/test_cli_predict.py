@@ -36,7 +36,7 @@ def test_labels_of_the_training_data_come_again(precision, cprime, write, X, tmp
     np.testing.assert_array_equal(np.load(tmp_path / "l.npy"), package.load(path).labels_)
 
 
-def test_info_as_json(cprime, model):
+def test_info_as_json_has_the_attributes_of_the_model(cprime, model):
     figures = cprime("info", model, "--json").json
     fitted = package.load(model)
     assert figures["model"] == "kmeans"
@@ -56,7 +56,7 @@ def test_info_says_the_shape_of_array_parameters(cprime, write, X, tmp_path):
     assert cprime("info", path, "--json").json["params"]["init"] == "array (9, 2)"
 
 
-def test_info_for_people(cprime, model):
+def test_info_shows_the_figures_of_the_model(cprime, model):
     outcome = cprime("info", model)
     assert outcome.code == 0
     for word in ("kmeans", "components C", "free energy F", "a, b", package.__version__):

@@ -27,7 +27,7 @@ def loaded(forked):
     return lambda *args: forked("from cprime.cli import main; main()", *args)
 
 
-def test_version_and_help():
+def test_version_and_help_are_printed():
     result = run("--version")
     assert (result.returncode, result.stdout) == (0, f"cprime {package.__version__}\n")
     result = run("--help")
@@ -48,7 +48,7 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.long
-def test_fit_and_predict(loaded, write, X, tmp_path):
+def test_predicted_labels_are_those_of_the_fit(loaded, write, X, tmp_path):
     source, model, labels = write("x.npy", X), tmp_path / "m.safetensors", tmp_path / "labels.npy"
     result = loaded("fit", source, "-k", 9, "-o", model, "--json")
     assert (result.returncode, result.stderr.count("\n")) == (0, 1)

@@ -94,7 +94,7 @@ def approved(name, text):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help(command, cprime, monkeypatch):
+def test_help_fits_into_80_columns_and_is_as_approved(command, cprime, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     outcome = cprime(*command.split(), "--help")
     assert outcome.code == 0
@@ -104,7 +104,7 @@ def test_help(command, cprime, monkeypatch):
     approved(f"help-{command or 'cprime'}.txt", outcome.out)
 
 
-def test_common_mistakes(cprime, folder):
+def test_common_mistakes_write_nothing_and_say_what_is_approved(cprime, folder):
     found = []
     for mistake in MISTAKES:
         before = sorted(Path.cwd().iterdir())

@@ -87,7 +87,7 @@ def test_labels_are_written_chunk_by_chunk(name, cprime, source, X, tmp_path):
         assert labels.dtype == np.int32
 
 
-def test_info_of_data(cprime, source):
+def test_info_describes_data_and_its_chunks(cprime, source):
     figures = cprime("info", source, "--chunk-rows", CHUNK, "--json").json
     data = open_data(source)
     assert (figures["n_samples"], figures["n_features"]) == (180, 2)

@@ -52,7 +52,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(n_kept, offset, C
 
 
 @shapes
-def test_identical_points(C, D):
+def test_identical_centers_are_nearest_in_order_of_index(C, D):
     X = np.full((C, D), 1.1, dtype=np.float32)
     kept, distances = native.nearest(X, X, 4)
     np.testing.assert_array_equal(kept, np.tile(np.arange(4), (C, 1)))

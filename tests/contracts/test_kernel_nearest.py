@@ -94,7 +94,7 @@ def test_packed_clusters_far_from_the_origin_in_float32(offset):
 
 @pytest.mark.parametrize("value", [0.0, 1.1, -1e8])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_identical_points(dtype, value, kernels):
+def test_identical_centers_are_nearest_in_order_of_index(dtype, value, kernels):
     X = np.full((70, 5), value, dtype=dtype)
     kept, distances = kernels.nearest(X, X[:33], 4)
     np.testing.assert_array_equal(kept, np.tile(np.arange(4), (70, 1)))

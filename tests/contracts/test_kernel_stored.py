@@ -112,7 +112,7 @@ def test_rows_are_chosen_as_those_of_arrays():
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
-def test_no_rows(dtype):
+def test_no_rows_have_empty_results(dtype):
     X, centers = StoredRows(np.ones((5, 3), dtype)), np.zeros((2, 3), np.float32)
     none = X[np.zeros(5, dtype=bool)]
     assert none.own_distances(centers, np.empty(0, dtype=np.int32)).shape == (0,)

@@ -45,7 +45,7 @@ def by_twins(monkeypatch, fit):
 
 @search_any
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_k_means(search, dtype, monkeypatch):
+def test_k_means_by_kernels_equals_that_by_twins(search, dtype, monkeypatch):
     X = points(dtype)
 
     def fit():
@@ -60,7 +60,7 @@ def test_k_means(search, dtype, monkeypatch):
 @search_any
 @pytest.mark.parametrize("family", ["tied_spherical", "spherical", "diag", "tied", "full"])
 @pytest.mark.parametrize("n_active", [1, 3])
-def test_mixtures(n_active, family, search, monkeypatch):
+def test_mixtures_by_kernels_equal_those_by_twins(n_active, family, search, monkeypatch):
     X = points(np.float64)
     n_active = 1 if isinstance(search, Bounded) else n_active
 

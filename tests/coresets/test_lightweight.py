@@ -162,7 +162,7 @@ def test_the_seed_decides():
         ({"X": [[0.0], [1.0]], "sample_weight": [1.0]}, ValueError, "sample_weight"),
     ],
 )
-def test_what_is_refused(arguments, error, words):
+def test_invalid_arguments_are_refused_by_name(arguments, error, words):
     with pytest.raises(error, match=words):
         lightweight(**({"X": np.arange(6.0).reshape(3, 2), "m": 2} | arguments))
 

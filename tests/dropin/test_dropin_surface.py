@@ -55,7 +55,7 @@ def test_signatures_are_scikit_learns(name):
 
 
 @every_class
-def test_what_it_is(name, X):
+def test_an_estimator_looks_like_scikit_learns(name, X):
     estimator = made(name)
     assert isinstance(estimator, THEIRS[name])
     assert isinstance(estimator, sklearn.base.BaseEstimator)
@@ -130,7 +130,7 @@ def test_weights_are_routed(name, X):
         assert np.isfinite(found["test_score"]).all()
 
 
-def test_searches_over_parameters(X):
+def test_a_grid_search_finds_the_number_of_components(X):
     folds = KFold(3, shuffle=True, random_state=0)
     choices = {"n_components": [1, 3], "covariance_type": ["full", "diag"]}
     search = GridSearchCV(made("GaussianMixture"), choices, cv=folds)

@@ -42,14 +42,14 @@ def test_lists_are_rows(lists):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_of_every_class(estimator):
+def test_every_class_takes_columns_of_lists(estimator):
     lists = LISTS["pandas series"]
     expected = estimator.fit(X).predict(X)
     np.testing.assert_array_equal(estimator.fit_predict(lists), expected)
     np.testing.assert_array_equal(estimator.predict(lists), expected)
 
 
-def test_functions_too():
+def test_functions_take_columns_of_lists():
     lists = LISTS["pandas series"]
     np.testing.assert_array_equal(
         dropin.kmeans_plusplus(lists, 4, random_state=0)[1], dropin.kmeans_plusplus(X, 4, random_state=0)[1]

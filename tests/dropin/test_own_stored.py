@@ -50,7 +50,7 @@ def test_fits_have_the_bits_of_the_wider_copy(fit, weighted, widened):
 
 
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES.keys())
-def test_types(dtype):
+def test_narrow_types_fit_as_float64(dtype):
     X = numbers(dtype)
     start = X[:3].astype(np.float64)
     ours = KMeans(3, init=start, n_init=1).fit(X)

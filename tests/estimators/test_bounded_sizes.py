@@ -98,7 +98,7 @@ def test_runs_from_given_centers_are_neither_shortened_nor_continued(monkeypatch
 @pytest.mark.parametrize(
     "X", [np.zeros((40, 2)), np.repeat([[0.0], [1.0], [1e6]], [36, 3, 1], axis=0)], ids=["equal", "far"]
 )
-def test_degenerate_data(X):
+def test_sizes_of_degenerate_data_are_within_the_bounds(X):
     for bounds in [{"size_max": "1x"}, {"size_min": "1x"}, {"size_max": 10, "size_min": 6}]:
         found = sizes(KMeans(4, random_state=0, **bounds).fit(X).labels_, 4)
         assert found.min() >= (10 if bounds != {"size_max": 10, "size_min": 6} else 6)

@@ -42,7 +42,7 @@ def assert_sound(estimator, X):
 @every_dtype
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e6, 3e-30])
 @pytest.mark.parametrize("C", [1, 3])
-def test_identical_points(make, dtype, value, C):
+def test_identical_points_get_centers_that_equal_them(make, dtype, value, C):
     X = np.full((20, 3), value, dtype=dtype)
     estimator = make(C, random_state=0).fit(X)
     assert_sound(estimator, X)
@@ -82,7 +82,7 @@ def test_a_component_for_every_point_without_a_least_variance(dtype, n_active):
 @every_estimator
 @every_dtype
 @pytest.mark.parametrize("D", [1, 3])
-def test_a_single_point(make, dtype, D):
+def test_a_single_point_is_its_center(make, dtype, D):
     X = np.full((1, D), 2.5, dtype=dtype)
     estimator = make(1, random_state=0).fit(X)
     assert_sound(estimator, X)

@@ -123,7 +123,7 @@ def test_values_without_weight_are_no_values():
 
 @DUPLICATES
 @pytest.mark.parametrize("value", [0.0, -1e6, 3e-30])
-def test_equal_points(value):
+def test_equal_points_are_one_cluster(value):
     km = KMeans1D(3).fit(np.full((20, 1), value))
     assert np.array_equal(km.cluster_centers_, np.full((3, 1), value))
     assert km.inertia_ == 0
@@ -157,7 +157,7 @@ def test_weights_that_sums_cannot_see_beside_others_are_refused():
         (KMeans1D(1, n_threads=0), [[0.0], [1.0]], ValueError, "n_threads"),
     ],
 )
-def test_what_is_refused(estimator, X, error, words):
+def test_invalid_arguments_are_refused_by_name(estimator, X, error, words):
     with pytest.raises(error, match=words):
         estimator.fit(X)
 

@@ -51,7 +51,7 @@ def chunks_of(monkeypatch):
         (np.int64(7), 7),
     ],
 )
-def test_amounts(value, n):
+def test_amounts_of_memory_are_read_from_texts(value, n):
     assert bytes_of(value, "max_memory") == n
 
 

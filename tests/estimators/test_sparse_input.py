@@ -69,7 +69,7 @@ def test_what_a_fitted_one_says_of_other_rows(metric):
 
 @pytest.mark.parametrize("exchange", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_batches(metric, exchange):
+def test_sparse_batches_fit_as_dense_ones(metric, exchange):
     X = documents()
     found, expected = (KMeans(10, metric=metric, exchange=exchange, random_state=0) for _ in range(2))
     for begin in range(0, 600, 100):

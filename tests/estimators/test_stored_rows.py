@@ -146,7 +146,7 @@ def test_medoids_are_of_numbers_that_are_computed_with():
 
 
 @pytest.mark.parametrize("made", ["Fortran", "strided", "pandas"])
-def test_layouts(made):
+def test_narrow_rows_of_every_layout_fit_as_float32(made):
     X = numbers(np.uint8)
     other = {
         "Fortran": lambda: np.asfortranarray(X),
@@ -213,7 +213,7 @@ sys.stdout.write(json.dumps([max(peak) - before, N * 12 + 16 * C * D]))
 
 
 @pytest.mark.parametrize("more", ["", 'metric="cosine", '], ids=["euclidean", "cosine"])
-def test_memory(more, forked):
+def test_narrow_rows_are_not_widened_in_memory(more, forked):
     """A fit of bytes, regrouped or not, needs less additional memory than a float32 copy of the rows."""
     run = forked(PROGRAM.format(dtype="np.uint8", more=more))
     assert run.returncode == 0, run.stderr
@@ -243,7 +243,7 @@ def by_file(tmp_path, X, kind):
 
 @pytest.mark.parametrize("kind", ["npy", "memmap", "bin", "lists", "columns"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16], ids=["uint8", "float16"])
-def test_files(kind, dtype, tmp_path, widened):
+def test_narrow_rows_of_files_fit_as_float32(kind, dtype, tmp_path, widened):
     X = numbers(dtype)
     source = open_data(by_file(tmp_path, X, kind), chunk_rows=400)
     assert source.stored == dtype

@@ -53,5 +53,5 @@ def test_an_argument_without_effect_is_named(name, caplog):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", USED, ids=str)
-def test_others_are_not(estimator, caplog):
+def test_arguments_with_effect_are_not_named(estimator, caplog):
     assert not lines(estimator, caplog)

@@ -95,7 +95,7 @@ def test_wrapped_indexes_and_other_quantizers(description, x, truth):
 
 
 @pytest.mark.long
-def test_residuals_refined(x, truth):
+def test_refined_residuals_find_as_many_neighbors(x, truth):
     found = []
     for train in (faiss.train_ivf, original.IndexIVFPQR.train):
         quantizer = original.IndexFlatL2(D)

@@ -95,7 +95,7 @@ def test_spherical_centroids_have_length_one_and_the_objective_is_of_inner_produ
     np.testing.assert_allclose(ours.obj[0], theirs.obj[0], rtol=1e-4)
 
 
-def test_integer_centroids(x):
+def test_integer_centroids_are_rounded(x):
     kmeans, objective = trained(10 * x, int_centroids=True)
     np.testing.assert_array_equal(kmeans.centroids, np.rint(kmeans.centroids))
     assert objective == pytest.approx(kmeans.assign(10 * x)[0].sum(), rel=1e-3)

@@ -79,7 +79,7 @@ def test_residuals_of_any_rows_in_any_order_are_the_same():
         np.testing.assert_allclose(job(as_rows(X[some]), "X", None, some).dense(), left[some], atol=1e-12)
 
 
-def test_types_of_codes():
+def test_codes_have_the_smallest_type():
     assert [code_type(C) for C in (1, 256, 257, 65537)] == [np.uint8, np.uint8, np.uint16, np.uint32]
 
 

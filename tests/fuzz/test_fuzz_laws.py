@@ -24,14 +24,14 @@ def folder(tmp_path_factory):
 
 
 @law_any
-def test_a_few_cases(law, folder):
+def test_a_few_cases_keep_each_law(law, folder):
     for number in range(6):
         assert run(law_case(Seeded(0, number), (law,)), folder) in ("fitted", "refused")
 
 
 @pytest.mark.long
 @law_any
-def test_many_cases(law, folder):
+def test_many_cases_keep_each_law(law, folder):
     @given(case=strategy(partial(law_case, laws=(law,))))
     @settings(max_examples=100)
     def holds(case):

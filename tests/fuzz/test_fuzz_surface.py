@@ -39,7 +39,7 @@ def test_a_few_generated_cases(case, folder):
 @pytest.mark.long
 @given(case=CASES)
 @settings(max_examples=300)
-def test_generated_cases(case, folder):
+def test_generated_cases_fit_or_are_refused(case, folder):
     assert run(case, folder) in ("fitted", "refused")
 
 

@@ -13,7 +13,7 @@ def test_zero_is_the_printed_one():
     assert repulsion(zero - 1e-9) > 0 > repulsion(zero + 1e-9)
 
 
-def test_ends():
+def test_repulsion_is_infinite_at_zero():
     assert repulsion(0.0) == np.inf
     assert repulsion(1.0) == repulsion(0.5) == pytest.approx(-1 / np.log(2))
     assert repulsion([[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)

@@ -97,7 +97,7 @@ def outcome(make: Callable[..., Any], C: int, rows: Any, weights: np.ndarray | N
 
 @every_case
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME.keys())
-def test_the_same_fit(make, rows, C, weights):
+def test_sparse_rows_have_the_fit_of_dense_ones(make, rows, C, weights):
     dense, sparse = (outcome(make, C, data, weights) for data in (rows, csr_array(rows)))
     if isinstance(dense, type):
         assert dense is sparse

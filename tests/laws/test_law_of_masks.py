@@ -41,7 +41,7 @@ def data_for(cls):
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[1]}.{cls.__name__}")
 @pytest.mark.parametrize("method", METHODS)
-def test_rows(method, cls):
+def test_masked_rows_are_refused(method, cls):
     if not hasattr(cls, method):
         pytest.skip(f"{cls.__name__} has no {method}")
     fit = made(cls) if "fit" in method else made(cls).fit(data_for(cls))
@@ -52,14 +52,14 @@ def test_rows(method, cls):
 @pytest.mark.parametrize(
     "cls", [cls for cls in CLASSES if cls is not drop_in.GaussianMixture], ids=lambda cls: cls.__module__ + cls.__name__
 )
-def test_weights(cls):
+def test_masked_weights_are_refused(cls):
     with pytest.raises(ValueError, match="sample_weight is a masked array"):
         made(cls).fit(data_for(cls), sample_weight=masked(np.ones(60)))
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__module__ + cls.__name__)
 @pytest.mark.parametrize("name", STARTS)
-def test_starts(name, cls):
+def test_masked_starts_are_refused(name, cls):
     if name not in cls().get_params() or cls in (cprime.KMedoids, drop_in.BisectingKMeans):
         pytest.skip(f"{cls.__name__} takes no numbers as {name}")
     with pytest.raises(ValueError, match=f"{name} is a masked array"):
@@ -108,7 +108,7 @@ def test_array_arguments_of_functions(name, type_):
         FUNCTIONS[name](array)
 
 
-def test_functions():
+def test_functions_refuse_masked_arrays():
     for call in (
         lambda: coresets.lightweight(X, 10, sample_weight=masked(np.ones(60))),
         lambda: seeding.random_rows(X, 3, sample_weight=masked(np.ones(60))),

@@ -32,7 +32,7 @@ dtype_any = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @dtype_any
 @pytest.mark.parametrize("family", ["tied_spherical", "spherical", "diag", "tied", "full"])
 @pytest.mark.parametrize("n_active", [None, 1])
-def test_mixtures(n_active, family, dtype, exponent, data):
+def test_units_do_not_change_mixtures(n_active, family, dtype, exponent, data):
     X, C = data[0].astype(dtype), data[1]
     unit = dtype(2.0**exponent)
     given = {"covariance_type": family, "reg_covar": 0, "n_active": n_active, "max_iter": 8, "tol": 1e-300}
@@ -54,7 +54,7 @@ def test_mixtures(n_active, family, dtype, exponent, data):
     ],
     ids=["k-means", "graph", "soft", "fuzzy", "medoids"],
 )
-def test_the_other_estimators(make, dtype, exponent, data):
+def test_units_do_not_change_the_other_estimators(make, dtype, exponent, data):
     X, C = data[0].astype(dtype), data[1]
     unit = dtype(2.0**exponent)
     one, other = (make(C).fit(rows) for rows in (X, X * unit))

@@ -43,7 +43,7 @@ def points(n, D, seed):
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("source", ["array", "chunks"])
-def test_k_means(source, where, start, search, size):
+def test_points_of_weight_zero_do_not_change_k_means(source, where, start, search, size):
     n, C = size
     if source == "chunks" and start in ("k-means++", "afk-mc2"):
         start = "two-level"
@@ -66,7 +66,7 @@ def test_k_means(source, where, start, search, size):
 @pytest.mark.parametrize("search", ["full", "graph", "estimated"])
 @pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
 @pytest.mark.parametrize("where", PLACES)
-def test_mixtures(where, assignment, search, family, size):
+def test_points_of_weight_zero_do_not_change_mixtures(where, assignment, search, family, size):
     n, C = size
     X = points(n, 3, 0)
     both, weights, at = with_others(X, where)
@@ -91,14 +91,14 @@ def test_mixtures(where, assignment, search, family, size):
     ],
     ids=["fuzzy", "soft", "medoids", "x-means", "g-means", "cosine", "lazy", "three starts"],
 )
-def test_the_other_estimators(make, where):
+def test_points_of_weight_zero_do_not_change_the_other_estimators(make, where):
     X = points(600, 3, 0) + 6 * np.random.default_rng(1).integers(0, 3, (600, 1))
     both, weights, at = with_others(X, where)
     check_weight_zero(make().fit(X, sample_weight=np.ones(600)), make().fit(both, sample_weight=weights), at)
 
 
 @pytest.mark.parametrize("n", [300, 4000])
-def test_a_few_points_by_their_numbers(n):
+def test_rows_are_found_by_their_numbers_among_those_of_weight(n):
     from cprime.execution import Local, rows_of
 
     both, weights, at = with_others(points(n, 2, 0), "among")

@@ -34,7 +34,7 @@ every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 some_columns = pytest.mark.parametrize("known", [[2], [3, 0, 1]])
 
 
-def test_the_known_answers():
+def test_conditional_moments_are_the_known_ones():
     gm = GaussianMixture(2)
     gm.weights_, gm.means_ = [0.5, 0.5], [[0, 1], [2, -1]]
     gm.covariances_ = np.array([[[0.5, -1], [-1, 5]], [[5, 1], [1, 0.5]]])

@@ -154,7 +154,7 @@ def test_where_nothing_is_missing_the_bits_are_those_of_complete_data(family):
     assert (found.score_samples(X) == expected.score_samples(X)).all()
 
 
-def test_batches():
+def test_batches_with_gaps_fit_better_than_one_component():
     X = with_gaps(clustered(500, 4))
     gm = mixture(n_active=2)
     for begin in (0, 500, 1000):
@@ -281,7 +281,7 @@ def test_a_precision_that_rounding_makes_indefinite():
     assert np.allclose(costs, np.log(1e-18) - 2 * np.log(2 * np.pi), rtol=1e-12)  # |P_mm| = (1 + e²) e², e = 1e-9
 
 
-def test_errors():
+def test_values_that_cannot_be_fitted_are_named():
     X = with_gaps(clustered(20, 3))
     with pytest.raises(ValueError, match=r'row 0, column 0\. Use GaussianMixture\(missing="marginal"\)'):
         GaussianMixture(2).fit(X)

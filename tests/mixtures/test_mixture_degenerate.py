@@ -67,7 +67,7 @@ CASES = {
 @every_assignment
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6])
 @pytest.mark.parametrize("name", CASES)
-def test_degenerate_data(name, family, weights, assignment, reg_covar):
+def test_mixtures_of_degenerate_data_are_sound(name, family, weights, assignment, reg_covar):
     X, C = CASES[name]
     for dtype in DTYPES:
         for n_active in (1, None) if C > 1 else (None,):

@@ -60,7 +60,7 @@ def test_all_that_a_fit_says(X, family, n_iter):
 
 @pytest.mark.parametrize("family", OF_SKLEARN)
 @pytest.mark.parametrize("C", [1, 2, 7])
-def test_number_of_parameters(X, family, C):
+def test_parameters_are_counted_as_by_scikit_learn(X, family, C):
     ours = mixture(C, family, n_active=None, max_iter=2).fit(X)
     theirs = SklearnMixture(C, covariance_type=family, max_iter=2, random_state=0).fit(X)
     assert ours._parameters().n_parameters == theirs._n_parameters()

@@ -133,7 +133,7 @@ def test_what_is_kept_never_gets_worse_and_costs_are_right(family, search):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("search", ["graph", "exact", "estimated"])
-def test_the_certificate(family, search):
+def test_the_certificate_of_all_points_is_exact(family, search):
     X = clustered(600, 2, n_clusters=40)
     gm = mixture(40, family, n_active=3, search=search, n_neighbors=3, n_explore=0, max_iter=2, certificate=10_000)
     gm.fit(X)

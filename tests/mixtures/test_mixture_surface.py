@@ -187,7 +187,7 @@ def test_warm_start_needs_covariances_of_the_family(X):
 
 
 @every_family
-def test_starts(X, family):
+def test_fits_from_every_start_converge(X, family):
     km = KMeans(C, random_state=0).fit(X)
     for init in ("kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level", km, X[:C]):
         gm = mixture(C, family, init_params=init, tol=1e-3, max_iter=300).fit(X)

@@ -110,7 +110,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         tm.predict(points(50, 2))
 
 
-def test_batches():
+def test_batches_reach_the_fit_of_all_rows():
     X = points(6000, 4)
     rows = np.random.default_rng(5).permutation(len(X))
     tm, whole = mixture(4), mixture(4).fit(X)
@@ -136,7 +136,7 @@ def test_a_warm_start_goes_on():
         fixed.set_params(dof=5.0).partial_fit(points(50, 2))
 
 
-def test_how_many_components():
+def test_a_sweep_finds_the_number_of_components():
     X = points(300, 3)
     found = sweep(mixture(tol=1e-3, reg_covar=1e-6, init_params="auto"), X, range(2, 5), n_init=1, random_state=0)
     assert found.best_n_components() == 3
@@ -167,7 +167,7 @@ def test_draws_are_as_the_data():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_degenerate_data(dtype):
+def test_t_mixtures_of_degenerate_data_are_finite(dtype):
     one = StudentTMixture().fit(np.array([[1.0, 2.0]], dtype=dtype))
     assert_array_equal(one.means_, [[1, 2]])
     equal = StudentTMixture(2, init_params="random", random_state=0).fit(np.ones((9, 2), dtype=dtype))

@@ -73,7 +73,7 @@ def test_what_has_been_made_of_parameters_does_not_travel(name):
     ("name", "covariances"),
     [("tied_spherical", 1), ("spherical", C), ("diag", C * D), ("tied", 6), ("full", 6 * C)],
 )
-def test_free_parameters(name, covariances):
+def test_free_parameters_are_counted(name, covariances):
     assert known(name).model.n_parameters == C * D + covariances
     assert known(name, True).model.n_parameters == C * D + covariances + C - 1
     assert FixedVariance(CENTERS, 1.0, 1e-9).n_parameters == C * D

@@ -93,7 +93,7 @@ def test_a_weight_is_a_repetition():
     np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-6, atol=1e-6)
 
 
-def test_batches():
+def test_batches_of_an_own_family_do_not_lower_its_score():
     X = points(4000)
     gm = laplace(max_iter=5)
     for batch in np.split(X, 8):
@@ -105,7 +105,7 @@ def test_batches():
     assert np.isfinite(gm.covariances_).all()
 
 
-def test_files_and_checkpoints(tmp_path):
+def test_an_own_family_is_stored_and_resumed(tmp_path):
     X = points()
     np.save(tmp_path / "X.npy", X)
     whole = laplace().fit(tmp_path / "X.npy")

@@ -173,7 +173,7 @@ def test_faster_ways_are_named(monkeypatch):
         (KMeans(2, max_memory="8 bits"), (10, 2), ValueError, ["max_memory", "8 bits"]),
     ],
 )
-def test_refusals(estimator, data, kind, words):
+def test_a_plan_refuses_what_a_fit_refuses(estimator, data, kind, words):
     with pytest.raises(kind) as caught:
         cprime.plan(estimator, data)
     assert all(word in str(caught.value) for word in words)

@@ -83,7 +83,7 @@ def test_the_sheet_has_few_empty_places():
     assert CodebookDisplay(tiles, (0, 1)).plot().image_.shape[:2] == (4 * 18 - 2, 8 * 18 - 2)
 
 
-def test_shapes_of_tiles(X):
+def test_tiles_of_another_shape_are_refused(X):
     km = KMeans(3, random_state=0).fit(X[:, :2])
     with pytest.raises(ValueError, match="image_shape must have as many values as there are features, 2; a square has"):
         CodebookDisplay.from_estimator(km)

@@ -49,7 +49,7 @@ def start(X):
     return X[np.random.default_rng(1).choice(len(X), C, replace=False)]
 
 
-def test_k_means(X):
+def test_k_means_is_the_published_algorithm(X):
     expected, counts = published.k_means(X, start(X), N_ITER)
     steps, km = recorded(KMeans(C, init=start(X), search="full"), X, ["cluster_centers_"])
     assert_equal(steps, [(centers,) for _, centers in expected[: len(steps)]], ["centers"])
@@ -59,7 +59,7 @@ def test_k_means(X):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3])
-def test_lazy_k_means(X, epsilon):
+def test_lazy_k_means_is_the_published_algorithm(X, epsilon):
     expected, counts = published.lazy_k_means(X, start(X), epsilon, N_ITER)
     steps, km = recorded(KMeans(C, init=start(X), search="full", epsilon=epsilon), X, ["cluster_centers_"])
     assert_equal(steps, [(centers,) for _, centers in expected[: len(steps)]], ["centers"])
@@ -108,7 +108,7 @@ def test_var_k_means_and_var_gmm(X, lists, n_active, n_neighbors, n_warmup, n_ex
     assert not getattr(fit, "n_relocated_", 0)
 
 
-def test_soft_k_means(X):
+def test_soft_k_means_is_the_published_algorithm(X):
     expected = published.soft_k_means(X, start(X), 0.4, N_ITER)
     soft = SoftKMeans(C, stiffness=0.4, init=start(X), search="full")
     steps, _ = recorded(soft, X, ["cluster_centers_"])
@@ -143,7 +143,7 @@ def test_online_k_means_with_a_rate_of_robbins_and_monro(X, kappa):
 
 
 @pytest.mark.parametrize("chain_length", [1, 7, 50])
-def test_afk_mc2(X, chain_length):
+def test_afk_mc2_is_the_published_algorithm(X, chain_length):
     centers, rows = afk_mc2(X, C, chain_length=chain_length, random_state=5)
     rng = np.random.RandomState(5)
     assert draw_first(len(X), None, rng) == rows[0]
@@ -154,7 +154,7 @@ def test_afk_mc2(X, chain_length):
 
 
 @pytest.mark.parametrize("metric", ["cityblock", "sqeuclidean"])
-def test_k_medoids(X, metric):
+def test_k_medoids_is_the_published_algorithm(X, metric):
     V, first = cdist(X, X, metric), list(range(5))
     expected = published.k_medoids(V, first, N_ITER)
     for n in (1, 2, 3, N_ITER):
@@ -192,7 +192,7 @@ def test_winner_takes_all_partition(weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_soft_partition(weighted):
+def test_the_soft_partition_is_the_published_one(weighted):
     mu, sd, alpha = Q.means[:, 0], np.sqrt(Q.covariances[:, 0, 0]), np.array([0.5, 0.5])
     fit = fit_assignment(
         Y, Q, assignment="soft", weights="free" if weighted else "equal", max_iter=N_ITER, reg_covar=0.0
@@ -208,7 +208,7 @@ def test_soft_partition(weighted):
         np.testing.assert_allclose(components.weights, alpha, atol=1e-9)
 
 
-def test_posterior_partition():
+def test_the_posterior_partition_is_the_published_one():
     """The posterior loss, eq. (45): every step of the descent lowers it, and no direction lowers it at the end."""
 
     def loss(mu, sd):

@@ -97,7 +97,7 @@ def test_keyboard_walks_over_the_map(visit, tables):
     assert page.locator("#ties path").count() == 0
 
 
-def test_zoom_and_back(visit, many):
+def test_buttons_zoom_in_and_back(visit, many):
     page = visit(many)
     whole = page.locator("#map").get_attribute("viewBox")
     page.get_by_role("button", name="Zoom in").click()

@@ -188,7 +188,7 @@ def test_names_without_end_are_shortened():
     assert "n" * 79 + "…" in html
 
 
-def test_colour_images():
+def test_colour_images_are_shown_in_place_of_fingerprints():
     image = load_sample_image("flower.jpg")[::2, ::2]
     patches = (
         np.lib.stride_tricks.sliding_window_view(image, (6, 6, 3))[::9, ::9, 0].reshape(-1, 108).astype(np.float32)

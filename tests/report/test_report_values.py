@@ -103,7 +103,7 @@ def test_course_is_the_history(X, km):
     np.testing.assert_allclose(found.evaluations, km.history_["n_distances"] / (len(X) * 25))
 
 
-def test_comparison(X, km):
+def test_a_comparison_counts_common_rows(X, km):
     other = KMeans(10, random_state=1).fit(X)
     found = km.report(X, compare=other).comparison
     assert found.rand == pytest.approx(adjusted_rand_score(km.labels_, other.labels_))

@@ -55,7 +55,7 @@ def points(dtype):
     [("tied_spherical", 16, np.float64), ("tied_spherical", 30, np.float32), ("diag", 16, np.float32)],
 )
 @pytest.mark.long
-def test_of_a_mixture(family, n_neighbors, dtype):
+def test_evidence_of_a_mixture_takes_bounded_memory(family, n_neighbors, dtype):
     gm = GaussianMixture(
         C,
         covariance_type=family,
@@ -74,7 +74,7 @@ def test_of_a_mixture(family, n_neighbors, dtype):
 
 
 @pytest.mark.parametrize("n_neighbors", [16, 100])
-def test_of_k_means(n_neighbors):
+def test_evidence_of_k_means_takes_bounded_memory(n_neighbors):
     km = KMeans(C, search="estimated", n_neighbors=n_neighbors, init="random", max_iter=2, random_state=0, n_threads=2)
     taken = most_taken(km, points(np.float64))
     assert taken < MOST

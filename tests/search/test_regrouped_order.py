@@ -32,7 +32,7 @@ def assert_same_fit(plain, regrouped):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("given", [{}, {"epsilon": 0.05}, {"metric": "cosine"}, {"n_init": 2}], ids=str)
-def test_k_means(given, weighted):
+def test_k_means_of_regrouped_rows_is_the_same(given, weighted):
     plain, regrouped = both(
         lambda search: KMeans(C, search=search, random_state=0, n_threads=1, **given),
         random_weights(len(X)) if weighted else None,
@@ -54,7 +54,7 @@ def test_k_means_whose_lists_are_audited():
 
 @pytest.mark.parametrize("assignment", ["posterior", "soft", "hard"])
 @pytest.mark.parametrize("family", ["tied_spherical", "diag", "tied"])
-def test_mixtures(family, assignment):
+def test_mixtures_of_regrouped_rows_are_the_same(family, assignment):
     plain, regrouped = both(
         lambda search: GaussianMixture(
             C,

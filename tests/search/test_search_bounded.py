@@ -79,7 +79,7 @@ def test_with_laziness_and_several_starts(given):
 
 
 @not_converged
-def test_stopped_early():
+def test_fits_stopped_early_are_the_same():
     X = clustered(2000, 3, np.float32, spread=1.5)
     for max_iter in (1, 2, 5, 9):
         assert_same_fit(X, 30, init="random", max_iter=max_iter, tol=0)

@@ -248,7 +248,7 @@ def test_an_approximate_prediction_mostly_agrees(search, C):
         (2**20 // 128, 128, 128, False),
     ],
 )
-def test_the_automatic_search(n, C, n_active, partial):
+def test_many_components_are_searched_by_a_graph(n, C, n_active, partial):
     estimator = KMeans(C) if n_active == 1 else mixture(C, "auto")
     assert resolve_search(estimator, C, n_active, n) == (Graph() if partial else Full())
 

@@ -117,7 +117,7 @@ def test_random_lists_are_others(C, G):
     assert np.abs(counts - counts.mean()).max() < 5 * np.sqrt(counts.mean())
 
 
-def test_table():
+def test_a_table_lists_the_members_of_each_group():
     np.testing.assert_array_equal(table(np.array([2, 0, 2, 0, 2]), 4), [[1, 3, -1], [-1] * 3, [0, 2, 4], [-1] * 3])
     assert table(np.array([], dtype=int), 2).shape == (2, 1)
 
@@ -157,7 +157,7 @@ def test_cells_find_a_near_component(C, dtype):
 
 
 @pytest.mark.parametrize("n_distinct", [1, 3, 60])
-def test_cells_over_duplicates(n_distinct):
+def test_cells_find_duplicates_of_centers(n_distinct):
     centers = np.repeat(clustered(n_distinct, 2), 10, axis=0)
     X = np.repeat(centers, 3, axis=0)
     labels, distances = Cells(centers).find(as_rows(X))

@@ -94,7 +94,7 @@ def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
 @settings(max_examples=100)
 @given(problem=problems(), n_active=st.sampled_from([1, 2, 5]))
 @pytest.mark.long
-def test_mixture(problem, n_active):
+def test_the_bound_of_a_mixture_never_falls(problem, n_active):
     X, weight, C, init, arguments = problem
     n_active = min(n_active, C - 1)
     fit = mixture(C, n_active=n_active, init_params=init, reg_covar=LEAST_VARIANCE, **(arguments | {"max_iter": 15}))
@@ -112,7 +112,7 @@ def test_mixture(problem, n_active):
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("search", PARTIAL)
-def test_lazy_k_means(search, epsilon):
+def test_lazy_k_means_never_raises_its_objective(search, epsilon):
     for seed in range(5):
         X = clustered(300, 2, seed=seed)
         fit = kmeans(25, search, n_neighbors=5, epsilon=epsilon, tol=0, init="random", random_state=seed).fit(X)

@@ -55,7 +55,7 @@ def afresh(value):
 
 
 @each_value
-def test_equal_by_value(value):
+def test_searches_are_equal_by_value(value):
     other = afresh(value)
     assert other is not value
     assert other == value
@@ -95,7 +95,7 @@ def test_parameters_are_those_of_the_constructor(value):
         assert getattr(value, name) == value.get_params()[name]
 
 
-def test_the_defaults():
+def test_searches_have_these_defaults():
     assert Graph().get_params() == {"n_neighbors": None, "exchange": None, "regroup": None}
     assert Full().get_params() == Bounded().get_params() == {}
     given = {"lists": "exact", "n_neighbors": 16, "n_explore": 1, "start": "two-level", "n_warmup": None}
@@ -151,7 +151,7 @@ def test_parameters_that_a_search_does_not_have(make):
 
 @each_value
 @pytest.mark.parametrize("make", [kmeans, mixture])
-def test_clones_of_estimators(make, value):
+def test_clones_of_estimators_have_equal_searches(make, value):
     other = clone(make(value))
     assert other.search == value
     assert other.get_params() == make(value).get_params()

@@ -117,7 +117,7 @@ def test_limits_are_kept(make):
 
 
 @BOTH
-def test_equal_points(make):
+def test_equal_points_are_one_cluster(make):
     assert make().fit(np.ones((30, 2))).n_clusters_ == 1
     assert make().fit([[1.0, 2.0]]).n_clusters_ == 1
 

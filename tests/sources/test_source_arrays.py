@@ -62,7 +62,7 @@ def test_maps_that_are_in_no_file_are_arrays(tmp_path, rng):
     assert is_source_like(changed)
 
 
-def test_fortran_order(tmp_path, rng):
+def test_columns_first_are_read_as_rows(tmp_path, rng):
     X = rng.normal(size=(40, 6))
     np.save(tmp_path / "x.npy", np.asfortranarray(X))
     for source in (open_data(tmp_path / "x.npy"), open_data(np.asfortranarray(X))):

@@ -35,7 +35,7 @@ def source(data):
     return open_data(data, chunk_rows=23)
 
 
-def test_shape_and_chunks(name, source, X):
+def test_a_source_knows_its_shape_and_chunks(name, source, X):
     assert isinstance(source, Source)
     assert source.shape == (N, 3)
     assert len(source) == source.n_rows
@@ -107,7 +107,7 @@ def test_columns_are_chosen_and_ordered(data, X):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_either_precision(source, X, dtype):
+def test_rows_are_read_in_either_precision(source, X, dtype):
     other = source.as_type(dtype)
     assert other.dtype == dtype
     for block in (other.read(20, 70), other.take(np.arange(20, 70)), next(ahead(other, [(20, 70)]))):

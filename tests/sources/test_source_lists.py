@@ -185,7 +185,7 @@ def test_lists_stand_alone(X):
 
 
 @pytest.mark.parametrize("kind", ["fixed", "list"])
-def test_what_is_missing(tmp_path, X, kind):
+def test_missing_lists_are_rows_of_nan(tmp_path, X, kind):
     from pyarrow import parquet
 
     rows = [None if n == 7 else row.tolist() for n, row in enumerate(X)]
@@ -206,7 +206,7 @@ def test_what_is_missing(tmp_path, X, kind):
         open_data(pa.table({"embedding": pa.array([[], []], pa.list_(pa.float32()))}))
 
 
-def test_no_rows(X):
+def test_lists_without_rows_are_refused(X):
     for given in (table(X[:0], "list"), table(X[:0], "list").to_pandas()):
         with pytest.raises(ValueError, match=r"at least one row, got none|0 sample\(s\)"):
             KMeans(3).fit(given[["embedding"]] if hasattr(given, "loc") else given)
@@ -253,7 +253,7 @@ def test_lists_of_no_numbers_are_named(name):
             use(make())
 
 
-def test_views_of_lists(X):
+def test_views_of_lists_are_rows(X):
     if not hasattr(pa, "list_view"):
         pytest.skip("an older pyarrow")
     views = pa.table({"embedding": pa.array(X.tolist(), pa.list_view(pa.float32()))})

@@ -323,7 +323,7 @@ def test_iris_is_certified(n_clusters):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("separation", "most"), [(4, 0.03), (2, 1.0)])
-def test_gaussian_groups(separation, most):
+def test_bounds_of_separate_groups_are_close(separation, most):
     X = groups(10_000, 10, 10, separation, np.random.default_rng(0))
     found = lower_bound(X, 10, random_state=0, n_threads=2, time_limit=20)
     assert found.gap <= most
@@ -343,7 +343,7 @@ def test_fitted_model_shows_the_bound_until_it_is_fitted_again(tmp_path):
     assert not hasattr(km, "objective_bound_")
 
 
-def test_file_of_rows(tmp_path):
+def test_rows_of_a_file_have_the_same_bound(tmp_path):
     X = groups(20, 2, 2, 9, np.random.default_rng(0))
     np.save(tmp_path / "X.npy", X)
     assert lower_bound(tmp_path / "X.npy", 2, random_state=0) == lower_bound(X, 2, random_state=0)

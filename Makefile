@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp)
 
 # Tests start many processes, and pytest rewrites their modules: what Python compiles is kept, whatever is set around.
 export PYTHONDONTWRITEBYTECODE :=
@@ -112,7 +112,7 @@ FUZZ_avx512 := $(FUZZ_avx512f) -mavx512vnni
 FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512F -DCPRIME_HAS_AVX512
 
 FUZZ_SOURCE_avx512 := cpp/coarse_kernels.cpp
-$(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*)
+$(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*.h cpp/*.cpp)
 	@test -n "$(FUZZ_CXX)" || { echo "make fuzz-core needs clang++, with libFuzzer" >&2; exit 1; }
 	@mkdir -p build/fuzz
 	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_$*) -DCPRIME_ISA=$* -fsanitize=fuzzer-no-link,address,undefined -c $(or $(FUZZ_SOURCE_$*),cpp/kernels.cpp) -o $@

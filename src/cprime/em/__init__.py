@@ -1,6 +1,22 @@
 """Truncated variational EM, in which each point has an active set of C′ components.
 
-The package contains the EM loop, its E-steps, and its stages: the phases of a fit, such as Lloyd's steps of k-means.
+The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, and its stages: the phases of a fit.
+
+- `problem.py`, `solving.py`: what a fit needs to know; all starts of a fit, with callbacks and checkpoints.
+- `loop.py`: `run` repeats `iterate`, which is the algorithm in readable form. `Run` is its state.
+- `stages.py`: the protocol `Stage`; `Warmup`, E-steps before the first M-step; `Final`, the last pass.
+- `k_means.py`: `Exchange`, then `Lloyd`, with the E-step of `hard.py`. σ² follows from J in the E-step. The centers of
+  empty clusters move to distant points (`relocate_empty`). An exchange step multiplies distances by Hartigan's factors,
+  which account for the shift of both centers when a point is reassigned; it is rejected if J does not fall. Between
+  iterations, centers jump to other clusters if this certainly lowers J (`jumps.py`). Sums are updated from the
+  reassigned points, and are recomputed after points of large weight have left a cluster.
+- `mixture.py`: `EM`, and `Momentum`, whose E-steps use extrapolated parameters; a pass that lowers F is rejected, and
+  the last step of a fit is a plain EM step.
+- `expectation.py`: the E-steps `EStep` and `ExactEStep`, other jobs over the data, and the assignments.
+- `certificate.py`: how much a partial search has missed. `diverse_starts.py`: starts of mixtures with `n_init` above 1.
+- `online.py`, `batch_jumps.py`: steps of `partial_fit`, and jumps of centers between batches.
+- `fuzzy.py`, `medoids.py`, `residuals.py`: algorithms that are not a combination of model, truncation, search and
+  assignment.
 """
 
 from cprime.em.batch_jumps import jump_between_batches

@@ -1,4 +1,20 @@
-"""Estimators with scikit-learn's interface: they check arguments and set fitted attributes, but contain no numerics."""
+"""Estimators with scikit-learn's interface: they check arguments and set fitted attributes.
+
+`KMeans` has two base classes beside `SavableEstimator` (`stored.py`: copies, model files, reports): `Clusterer`
+(`base.py`: fits, bounds) and `NearestCenter` (labels, distances and J from centers, also for other estimators).
+Mixtures have one class `Mixture` (`mixture.py`) between `Clusterer` and the public classes. Other methods are functions
+that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center.py`, `approximate.py` (`certify`),
+`gaps.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
+
+- `opening.py`: data of any type become `execution.Data`; `as_prepared` is the one place that fills and scales rows.
+- `validation.py`, `constraints.py`: checks of arguments. `problems.py`: the problem of a k-means as a value.
+- `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
+- `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
+  checkpoints.
+- `sizes.py`: means alternate with the assignment of points to clusters of bounded size (`kernels/transport.py`).
+- `many.py`: many small k-means problems by kernels that make whole fits, with the bits of `KMeans`.
+- `memory.py`: the memory of a fit by formulas, for `planning` and for `budget.py` (`max_memory`).
+"""
 
 from cprime.estimators.categorical_mixture import CategoricalMixture
 from cprime.estimators.conditional_mixtures import ConditionalMixtures

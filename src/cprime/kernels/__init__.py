@@ -1,8 +1,19 @@
 """Compiled kernels (the hot loops), and classes of data rows whose methods call them.
 
-Each kernel has a twin: a slow NumPy version that passes the same contract tests. `Rows` is the base class of data rows.
-`Dense` is for rows of float arrays, `StoredRows` for narrow types (uint8, float16), `SparseRows` for sparse rows, and
-`Reference` calls the twins instead of compiled kernels. Kernels that read no data rows are plain functions.
+Each kernel has a twin: a slow NumPy version that passes the same contract tests. Each operation is defined in the file
+of its concept: `distances.py` (exact search and distances), `partial.py` (search among few candidates), `sums.py`, and
+so on. It checks its arguments once (`arguments.py`) and calls the compiled kernel or its twin in the same file.
+
+`Rows` (`rows.py`) is the base class of data rows. Callers use only its methods, not the representation:
+
+- `Dense`: rows of a float array.
+- `SparseRows` (`sparse.py`): mostly zeros.
+- `StoredRows` (`stored.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
+- `Masked` (`masked.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
+  `diagonal_marginals.py`); distances to centers use filled values.
+- `Reference` (`reference.py`): rows of an array, whose methods call the twins.
+
+`compute.py` converts arrays to the class of their rows. Kernels that read no data rows are plain functions.
 """
 
 from cprime.kernels.bounds import DistanceBounds, Moves

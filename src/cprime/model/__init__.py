@@ -1,4 +1,33 @@
-"""Mixture models: densities of components, and M-steps that compute parameters from moments."""
+"""Mixture models: densities of components, and M-steps that compute parameters from moments.
+
+`interface.py` has the protocol `Model`, `base.py` the base classes. Families, with their costs of a component for a
+point, from which log p(c, x) = `log_scale` + `scale` · cost:
+
+- `tied_spherical.py`: one σ² for all, as in the papers; squared distances.
+- `tied.py`: one covariance matrix for all; squared distances of whitened points (`embed`). `Embedded` in `base.py`, and
+  `scatter.py` for M-steps, are common code of these two.
+- `own_covariance.py`: diagonal, spherical or full covariances; −2 log p(c, x), eq. 31.
+- `pooled.py`: the tied families for rows with missing values (`Model.with_gaps`); marginal densities.
+- `factors.py`: factor analyzers, and "ppca" with one noise variance per component; the same costs from low-rank
+  matrices (`factor_costs.py`). `factor_gaps.py`: for rows with missing values.
+- `linear.py`: base of families whose log-density is linear in a transformed row, by products with natural parameters:
+  `poisson.py` for counts, and `categorical.py` for categories, which are read as zeros and ones.
+- `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
+  q. `student_t_tied.py`: with one Σ for all.
+
+A family implements everything that is specific to it: moments of its own type and the M-step (`summarise`, `maximise`,
+`pseudo_moments`), and a pass over the data that its M-steps may need (`prior`); the fitted attributes (`attributes`,
+`from_attributes`, `shape`, `starting`); values for plots, reports and `theory` (`covariances_along`, `variances`,
+`distances`, `noise`, `least_variances`); `marginal` and `conditional` (`conditional.py`). It is `register`ed under its
+name, and no code outside this package depends on that name. An exact E-step and extrapolation are optional (`exact`,
+`accelerates`). `tests/model/laplace.py` is a family in one file of plain NumPy that works with everything else.
+
+Searches use a model only through `neighbors/components.py`. `Components` implements all operations from costs alone,
+slowly. `Centers` and `GaussianCosts` use kernels, and describe their properties by flags (`squared_distances`,
+`steady`). For models with squared distances, free weights are one more coordinate of the centers, which is 0 for all
+points. `covariance.py` factors covariances and repairs singular ones. scikit-learn's `reg_covar` is added to variances,
+so F may fall slightly if variances are of this size. For `tied_spherical` it is the least variance, and F never falls.
+"""
 
 from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical

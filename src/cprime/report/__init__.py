@@ -1,8 +1,10 @@
 """Report of a fitted model as one HTML page to view, mail and print: `estimator.report(X).save("report.html")`.
 
-`evidence.py` reads the rows. One file for each section of the page computes plain values from the rows. `drawing`
-converts the values to SVG and pictures. `page.py` fills the HTML template. Needs Jinja2 and Pillow:
-``pip install cprime[report]``.
+`evidence.py` reads the rows, a random sample if there are many, and compares them with all components. One file for
+each section of the page computes frozen values from this, without HTML. `layout.py` places the clusters on the map.
+`drawing` converts numbers and names to SVG and pictures, and escapes names. `page.py` fills `templates` and returns one
+page, with style and script, that loads nothing from elsewhere. This is the only package that is imported from below:
+the estimators' method imports it when it is called. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
 """
 
 try:

@@ -20,6 +20,7 @@ from forks import PACKAGE, forks
 from pairwise import left_out
 
 ROOT = Path(__file__).parents[1]
+LONG_FOLDERS = ("benchmarks", "reproduction")  # Their tests are long: they run measurements and whole experiments.
 CONTRACTS = ROOT / "tests" / "contracts"
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # to import the folder `reliability`, which is not part of the package
@@ -31,6 +32,11 @@ settings.load_profile("cprime")
 def pytest_addoption(parser):
     what = "of which tests all cases of three or more parameters are run, and not as many as hold every pair of values"
     parser.addoption("--full-products", choices=("none", "kernels", "all"), default="none", help=what)
+
+
+def pytest_itemcollected(item):
+    if item.path.parent.name in LONG_FOLDERS:
+        item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(trylast=True)

@@ -176,20 +176,8 @@ mixture = together(
         otherwise="euclidean",
         help="kmeans: distance.",
     ),
-    option(
-        "--size-max",
-        panel="Model",
-        type=SizeBound(),
-        metavar="N|1.2x",
-        help="kmeans: most points of a cluster.",
-    ),
-    option(
-        "--size-min",
-        panel="Model",
-        type=SizeBound(),
-        metavar="N|0.5x",
-        help="kmeans: fewest points of a cluster.",
-    ),
+    option("--size-max", panel="Model", type=SizeBound(), metavar="N|1.2x", help="kmeans: most points of a cluster."),
+    option("--size-min", panel="Model", type=SizeBound(), metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
     option(
         "--n-active",
         panel="Model",

@@ -40,7 +40,7 @@ from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
-from cprime.em.problem import Problem
+from cprime.em.problem import FirstModel, Problem
 from cprime.em.solving import Runs, solve
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
@@ -57,6 +57,7 @@ __all__ = [
     "ExactEStep",
     "Exchange",
     "Final",
+    "FirstModel",
     "FitPlan",
     "HardEStep",
     "Label",

@@ -14,6 +14,9 @@ from cprime.execution import Data
 from cprime.model import Model
 from cprime.seeding.jumps import improved_by_jumps
 
+# Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
+FirstModel = Callable[[Data, NDArray, bool], Model]
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -22,8 +25,7 @@ class Problem:
     plan: options of each run of the EM loop
     init: initialization of the centers: a name, an object, a function, or the centers
     centers: function that returns the starting centers (C, D) for the data and a random key
-    first_model: function that returns the starting parameters. Its arguments are the data, starting centers (C, D), and
-    whether the search is exact.
+    first_model: function that returns the starting parameters
     n_starts: number of starts, of which the best one counts
     n_certified: number of points for which a partial search is compared with an exact one; 0 omits this
     has_short_runs: whether later starts are each the best of several short runs
@@ -32,7 +34,7 @@ class Problem:
     plan: FitPlan
     init: Any
     centers: Callable[[Data, Key], NDArray]
-    first_model: Callable[[Data, NDArray, bool], Model]
+    first_model: FirstModel
     n_starts: int = 1
     n_certified: int = 0
     has_short_runs: bool = False

@@ -12,7 +12,6 @@ from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.execution import Data
 from cprime.search import Graph
 from cprime.sources import is_source_like
-from cprime.sources.kinds import library_of
 
 _BYTES_OF_SMALL = 1024  # more than a fit needs for each pair of a row or parameter and a feature or component
 LEAST_CHUNK = 1024  # Chunks are not made smaller than this number of rows to save memory.
@@ -34,8 +33,9 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
         less memory.
     """
     given = estimator.max_memory
-    planned = given is not None or "max_memory" in vars(estimator)  # mixtures of counts and categories have no plan
-    limit = None if not planned else container_memory() if given is None else bytes_of(given, "max_memory")
+    limit = None if given is None else bytes_of(given, "max_memory")
+    if given is None and "max_memory" in vars(estimator):  # mixtures of counts and categories have no plan
+        limit = container_memory()
     from_source = is_source_like(X)
     if limit is not None and from_source:
         rows = lying_within(estimator, PlannedRows.from_data(estimator, X), limit)
@@ -44,8 +44,7 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
     if limit is None or (given is None and not from_source and _is_small(estimator, data, limit)):
         return data
     if not from_source:
-        rows = PlannedRows(data, 0, False, data.is_local) if library_of(X) == "dask" else PlannedRows.in_memory(data, X)
-        rows = lying_within(estimator, rows, limit)
+        rows = lying_within(estimator, PlannedRows.opened(data, X), limit)
     data.copies = rows.data.copies
     n_bytes = sum(needed(estimator, rows).values())
     if n_bytes > limit:

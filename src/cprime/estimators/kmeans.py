@@ -20,12 +20,7 @@ from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_lab
 from cprime.estimators.problems import KMeansOptions, Labels, kmeans_model, kmeans_plan, kmeans_problem
 from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.updating import update
-from cprime.estimators.validation import (
-    check_choice,
-    check_common,
-    check_flag,
-    check_integer,
-)
+from cprime.estimators.validation import check_choice, check_common, check_flag, check_integer
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.kernels import Rows, computing

@@ -97,17 +97,18 @@ class PlannedRows:
         if library_of(X) == "dask":
             from cprime.execution.dask_collections import collected
 
-            data = collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None)
-            return cls(data, 0, False, data.is_local)
+            return cls.opened(collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None), X)
         if not is_source_like(X):
-            return cls.in_memory(unfitted_copy(estimator)._opened(X, None, reset=True), X)
+            return cls.opened(unfitted_copy(estimator)._opened(X, None, reset=True), X)
         source = open_data(X)
         resident = isinstance(source, ArraySource)
         return cls(Local(source), _n_bytes_stored(source) if resident and source is not X else 0, resident)
 
     @classmethod
-    def in_memory(cls, data: Data, X: Any) -> Self:
-        """Return `PlannedRows` of data that are held in memory, as opened from X."""
+    def opened(cls, data: Data, X: Any) -> Self:
+        """Return `PlannedRows` of data that were opened from X: data in memory, or a Dask collection."""
+        if library_of(X) == "dask":
+            return cls(data, 0, False, data.is_local)
         assert isinstance(data, Local)
         if isinstance(data.source, SparseSource):
             as_it_is = getattr(X, "format", "") == "csr" and X.dtype == data.dtype

@@ -160,9 +160,7 @@ class Mixture(DensityMixin, Clusterer):
             model: Model = given.first_model(data, centers, exact)
             return replace(model, fixed=fixed) if fixed else model
 
-        make = first_model if fixed or known is not None else given.first_model
-        numbers = self.n_components, self.n_init, self.certificate
-        problem = problem_of(plan, data, init, self._centers, make, *numbers)
+        problem = problem_of(self, self.n_components, plan, data, init, self._centers, first_model)
         return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)
 
     def _warn_of(self, run: em.Run) -> None:

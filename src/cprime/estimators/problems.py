@@ -16,7 +16,7 @@ from cprime.estimators.gaps import first_of_gaps, plan_of_gaps
 from cprime.estimators.validation import check_real, resolve_exchange, resolve_init, resolve_search
 from cprime.execution import Data
 from cprime.kernels import as_rows
-from cprime.model import Model, TiedSpherical
+from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.search import Search
@@ -24,9 +24,6 @@ from cprime.seeding import is_given, place
 from cprime.seeding.methods import name_of
 
 Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown; None if no point has a label
-
-# Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
-FirstModel = Callable[[Data, NDArray, bool], Model]
 
 
 @dataclass(frozen=True)
@@ -71,29 +68,28 @@ def kmeans_problem(options: KMeansOptions, data: Data, labels: Labels = None) ->
     known = known_centers(options, options.n_clusters, data, labels)
     centers = partial(starting_centers, options.n_clusters, "init")
     first_model = partial(first_kmeans, options, known=known)
-    numbers = options.n_clusters, options.n_init, options.certificate
-    return problem_of(plan, data, options.init, centers, first_model, *numbers)
+    return problem_of(options, options.n_clusters, plan, data, options.init, centers, first_model)
 
 
 def problem_of(
+    options: Any,
+    n_clusters: int,
     plan: em.FitPlan,
     data: Data,
     init: Any,
     centers: Callable[[Any, Data, Key], NDArray],
-    first_model: FirstModel,
-    n_clusters: int,
-    n_init: int,
-    n_certified: int,
+    first_model: em.FirstModel,
 ) -> em.Problem:
     """Return the problem of a fit whose argument for the initialization of the centers is `init`.
 
+    options: estimator or options with `n_init`, the number of starts unless the user gives the centers, and
+    `certificate`    n_clusters: number of components C    plan, first_model: as in `em.Problem`
     centers: function that returns starting centers; its arguments are the initialization, the data and a random key
-    n_clusters: number of components C    n_init: number of starts unless the user gives the centers
-    plan, first_model, n_certified: as in `em.Problem`
     """
     init = resolve_init(init, n_clusters, data, plan.jumps, plan.improved)
     plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
-    return em.Problem(plan, init, partial(centers, init), first_model, 1 if is_given(init) else n_init, n_certified)
+    n_starts = 1 if is_given(init) else options.n_init
+    return em.Problem(plan, init, partial(centers, init), first_model, n_starts, options.certificate)
 
 
 def starting_centers(n_clusters: int, argument: str, init: Any, data: Data, key: Key) -> NDArray:

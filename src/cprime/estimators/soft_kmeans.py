@@ -219,8 +219,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
             return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
         centers = partial(starting_centers, self.n_clusters, "init")
-        numbers = self.n_clusters, self.n_init, self.certificate
-        return problem_of(self._plan(data), data, self.init, centers, first_model, *numbers)
+        return problem_of(self, self.n_clusters, self._plan(data), data, self.init, centers, first_model)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)

@@ -8,7 +8,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp)
+CPP := $(wildcard cpp/*.h cpp/*.cpp)
+COMPILED := pyproject.toml CMakeLists.txt $(CPP)
 
 # Tests start many processes, and pytest rewrites their modules: what Python compiles is kept, whatever is set around.
 export PYTHONDONTWRITEBYTECODE :=
@@ -112,7 +113,7 @@ FUZZ_avx512 := $(FUZZ_avx512f) -mavx512vnni
 FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512F -DCPRIME_HAS_AVX512
 
 FUZZ_SOURCE_avx512 := cpp/coarse_kernels.cpp
-$(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*.h cpp/*.cpp)
+$(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(CPP)
 	@test -n "$(FUZZ_CXX)" || { echo "make fuzz-core needs clang++, with libFuzzer" >&2; exit 1; }
 	@mkdir -p build/fuzz
 	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_$*) -DCPRIME_ISA=$* -fsanitize=fuzzer-no-link,address,undefined -c $(or $(FUZZ_SOURCE_$*),cpp/kernels.cpp) -o $@
@@ -139,13 +140,13 @@ lint: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python tools/language.py
-	$(BIN)/clang-format --dry-run --Werror cpp/*
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/zizmor --offline --quiet --strict-collection .github
 
 format: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i cpp/*
+	$(BIN)/clang-format -i $(CPP)
 
 examples: $(STAMPS)/package $(STAMPS)/dev
 	for script in examples/*.py examples/recipes/*.py; do MPLBACKEND=agg $(BIN)/python -W ignore:FigureCanvasAgg $$script || exit 1; done

@@ -53,7 +53,7 @@ def main() -> int:
     if given.list:
         return 0
     python = [path for path in changed if path.suffix in (".py", ".pyi") and (ROOT / path).exists()]
-    compiled = [path for path in changed if path.parts[0] == "cpp" and (ROOT / path).exists()]
+    compiled = [path for path in changed if path.match("cpp/*") and path.suffix != ".md" and (ROOT / path).exists()]
     steps = [
         (python, "ruff", "check"),
         (python, "ruff", "format", "--check"),

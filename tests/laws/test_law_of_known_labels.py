@@ -153,16 +153,17 @@ def test_fixed_center_without_points_is_not_moved():
     assert (fitted.counts_[1:] > 0).all()
 
 
+@pytest.mark.parametrize("n_components", [5, 20])
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
-def test_fixed_components_stay(covariance_type):
+def test_fixed_components_stay(covariance_type, n_components):
     X = clusters(2000, 5, 3, random_state=0).data
-    known = GaussianMixture(5, covariance_type=covariance_type, max_iter=300, random_state=0).fit(X)
+    known = GaussianMixture(n_components, covariance_type=covariance_type, max_iter=300, random_state=0).fit(X)
     moved = known.means_.copy()
     moved[2:] += 1.0
     again = GaussianMixture(
-        5,
+        n_components,
         covariance_type=covariance_type,
-        fixed=[0, 1],
+        fixed=np.array([0, 1]),
         means_init=moved,
         precisions_init=known.precisions_,
         max_iter=500,

@@ -7,6 +7,9 @@ import pytest
 
 from cprime import GaussianMixture, em
 from cprime.em import Momentum
+from cprime.estimators.problems import options_of
+from cprime.execution import local
+from cprime.kernels import as_rows
 from cprime.model import FAMILIES
 
 C = 24
@@ -49,26 +52,8 @@ def test_auto_is_for_many_components_of_soft_assignment(X):
         ({"n_components": 17, "assignment": "hard"}, False),
         ({"n_components": 17, "assignment": "posterior"}, False),
     ):
-        estimator = GaussianMixture(**params)
-        (rule,) = rules_of(estimator, X[:300])
-        assert isinstance(rule, Momentum) is expected, params
-
-
-def rules_of(estimator, X):
-    """Return, in a list, the update rule (EM or momentum) that a fit of this estimator uses."""
-    found = []
-    plan = estimator._plan
-    estimator._plan = lambda *given: found.append(plan(*given)) or found[0]
-    estimator.set_params(max_iter=1)
-    with pytest.warns(UserWarning, match="did not converge") if estimator.assignment != "posterior" else nothing():
-        estimator.fit(X)
-    return [found[0].stage]
-
-
-def nothing():
-    import contextlib
-
-    return contextlib.nullcontext()
+        plan = options_of(GaussianMixture(**params)).plan(local(as_rows(X[:300])))
+        assert isinstance(plan.stage, Momentum) is expected, params
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import cprime
 from cprime import GaussianMixture, KMeans, KMedoids, StudentTMixture, em, open_data
 from cprime.estimators.memory import PlannedRows, _measured, needed, sizes_of
 from cprime.estimators.planning import probe
+from cprime.estimators.problems import options_of
 from cprime.search import Graph
 
 MB = 10**6
@@ -211,5 +212,5 @@ def test_dask_collections_are_planned(X):
 )
 def test_small_fits_use_momentum_if_the_whole_fit_does(estimator, momentum):
     rows = PlannedRows.of_shape((2000, 2), "float32")
-    assert isinstance(estimator._plan(rows.data).stage, em.Momentum) == momentum
+    assert isinstance(options_of(estimator).plan(rows.data).stage, em.Momentum) == momentum
     assert probe._scaled(estimator, rows, 2).momentum == momentum

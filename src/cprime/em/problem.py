@@ -50,6 +50,10 @@ class Problem:
             return best_of_short_runs(data, single, self.plan, key)
         return single(key)
 
+    def plain_start(self, data: Data, key: Key) -> Model:
+        """Return starting parameters without improvements of the centers, from a search of all of them."""
+        return self.first_model(data, self.centers(data, key), True)
+
     def _single(self, data: Data, key: Key) -> Model:
         centers = self.centers(data, key)
         if self.plan.improved:

@@ -120,12 +120,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
         return data.read_by(ReadGaps(mean), gaps=True)
 
-    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        """Return the options of a fit of these data: search, size C′ of active sets, tolerance, limits and others."""
-        raise NotImplementedError
-
-    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
-        """Return what a fit of these data solves.    labels: known components of the points (N,), or None"""
+    def _options(self) -> Any:
+        """Return the options of a fit as a value, whose method `problem` returns what the fit of some data solves."""
         raise NotImplementedError
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> Solution:
@@ -158,7 +154,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         labels: known components of the points (N,), or None
         """
         key = Key(seed_of(self.random_state))
-        problem = self._problem(data, labels)
+        problem = self._options().problem(data, labels)
         plan = problem.plan
         if logger.isEnabledFor(logging.INFO):
             for line in unused_arguments(self, plan.search, problem.init):

@@ -18,14 +18,13 @@ from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.constraints import refuse_labels
-from cprime.estimators.problems import KMeansOptions, first_kmeans, kmeans_problem, starting_centers
+from cprime.estimators.problems import options_of
 from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
 from cprime.estimators.validation import (
     check_common,
     check_decay,
     check_flag_or_auto,
     check_integer,
-    resolve_init,
     resolve_search,
 )
 from cprime.estimators.watching import restore_on_error
@@ -119,7 +118,11 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
         step = _fitted(k_means, data, key)
     else:
         counts = np.zeros(C) if first else k_means.counts_
-        model = _initial_model(k_means, data, key) if first else k_means._parameters()
+        if first:
+            model = options_of(k_means).problem(data, quick=True).plain_start(data, key)
+            data.begin(keep=False)
+        else:
+            model = k_means._parameters()
         cells = online_cells(k_means, data, model.centers)
         look: Look = em.ALL if cells is None else CellIndexLookup(cells.near)
         model, counts, won = em.k_means_step(model, counts, data, decay, look)
@@ -180,17 +183,9 @@ def centers_jump(k_means: Any) -> bool:
     return wanted
 
 
-def _initial_model(k_means: Any, data: Data, key: Key) -> TiedSpherical:
-    init = resolve_init(k_means.init, k_means.n_clusters, data, quick=True)
-    centers = starting_centers(k_means.n_clusters, "init", init, data, key)
-    model = first_kmeans(KMeansOptions.of(k_means), data, centers, True)
-    data.begin(keep=False)
-    return model
-
-
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
     """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return its results as `_Update`."""
-    problem = replace(kmeans_problem(KMeansOptions.of(k_means), data), n_starts=1, n_certified=0)
+    problem = replace(options_of(k_means).problem(data), n_starts=1, n_certified=0)
     run, found = em.solve(data, problem, key)
     assert run.counts is not None
     n_distances, exact = int(run.history["n_distances"].sum()), found["final_assignment"] == "exact"

@@ -9,6 +9,7 @@ import numpy as np
 from cprime._utils.container import container_memory
 from cprime._utils.messages import bytes_of, shown_bytes, warn
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
+from cprime.estimators.problems import options_of
 from cprime.execution import Data
 from cprime.search import Graph
 from cprime.sources import is_source_like
@@ -141,7 +142,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         )
     if estimator.spill is None and rows.here:
         yield 'spill="folder", for the active sets of the points', changed(estimator, spill="."), rows
-    plan = estimator._plan(rows.data)
+    plan = options_of(estimator).plan(rows.data)
     if plan.regroup:
         yield (
             "search=Graph(regroup=False)",

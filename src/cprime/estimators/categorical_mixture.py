@@ -115,7 +115,6 @@ class CategoricalMixture(DiscreteMixture):
     _families: ClassVar[Mapping[str, Any]] = CATEGORICAL
     categories_: list[NDArray] = implied(lambda m: [np.arange(k) for k in m.n_categories_], "n_categories_")
     covariance_type = "categorical"
-    _starts = ("auto",)  # k-means of such rows ends at worse likelihoods than single rows do
 
     def __init__(
         self,

@@ -63,7 +63,6 @@ class DiscreteMixture(Mixture):
     reg_covar = 0.0
     momentum: bool | str = False
     max_memory = None
-    _has_diverse_starts = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import partial_labels
 from cprime.estimators.gaps import impute
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
-from cprime.estimators.problems import KMeansOptions, Labels, kmeans_model, kmeans_plan, kmeans_problem
+from cprime.estimators.problems import KMeansOptions, kmeans_model
 from cprime.estimators.solutions import FitRecord, KMeansSolution
 from cprime.estimators.updating import update
 from cprime.estimators.validation import check_choice, check_common, check_flag, check_integer
@@ -304,8 +304,8 @@ class KMeans(NearestCenter, Clusterer):
         """Compute the centers and return the labels of the training points: `fit(X, y).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
-        return kmeans_problem(KMeansOptions.of(self), data, labels)
+    def _options(self) -> KMeansOptions:
+        return KMeansOptions.of(self, least_shift=self._least_shift)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> KMeansSolution:
         assert run.counts is not None
@@ -319,9 +319,6 @@ class KMeans(NearestCenter, Clusterer):
 
     def _warn_of(self, run: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
-
-    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        return kmeans_plan(KMeansOptions.of(self), data, labels)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))

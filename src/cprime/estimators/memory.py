@@ -20,6 +20,7 @@ from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
 from cprime.estimators.opening import is_plain
+from cprime.estimators.problems import options_of
 from cprime.estimators.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
@@ -202,7 +203,7 @@ def needed(
     regroup: whether a graph search copies each chunk with its rows sorted by component; None is the fit's own choice
     """
     data = rows.data
-    plan: em.FitPlan = estimator._plan(data)
+    plan: em.FitPlan = options_of(estimator).plan(data)
     regroup = plan.regroup if regroup is None else regroup
     N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
     narrow = rows.stored.itemsize < s and not data.gaps
@@ -301,7 +302,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
         setattr(view, view._size_name, C)
         X = np.random.default_rng(0).standard_normal((C * (n_features + 2), n_features)).astype(dtype)
         data, centers = local(X), X[:C].copy()
-        model = view._problem(data).first_model(data, centers, True)
+        model = options_of(view).problem(data).first_model(data, centers, True)
         components = model.components()
         data.each(em.CostPass(model, Full().look(None, components, Key(0)), 1))
         data.commit()

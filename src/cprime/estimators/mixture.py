@@ -17,7 +17,7 @@ from cprime._utils.values import replace
 from cprime.estimators.approximate import certify
 from cprime.estimators.base import Clusterer
 from cprime.estimators.budget import opened_within
-from cprime.estimators.constraints import known_centers, labelled_search, partial_labels, refuse_labels
+from cprime.estimators.constraints import partial_labels, refuse_labels
 from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
@@ -29,34 +29,19 @@ from cprime.estimators.fitted_mixture import (
     score,
     score_samples,
 )
-from cprime.estimators.mixture_parameters import (
-    DIVERSE,
-    ONE_OF_EACH,
-    GivenParameters,
-    check_fixed_components,
-    check_means_init,
-    given_shares,
-    k_means_start,
-    means_of_shares,
-)
-from cprime.estimators.problems import Labels, problem_of, starting_centers
+from cprime.estimators.mixture_problems import MixtureOptions
 from cprime.estimators.solutions import FitRecord, MixtureSolution, history_of, implied, record_of_batch
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
-    are_many,
     check_decay,
     check_mixture,
-    resolve_init,
-    resolve_momentum,
     resolve_n_active,
-    resolve_search,
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.model import FAMILIES, Model
 from cprime.persistence import checkpoints
 from cprime.search import Full
-from cprime.seeding import is_given
 
 _KMEANS_ITERATIONS = 30  # Maximum number of iterations of the k-means that initializes a mixture.
 
@@ -96,12 +81,6 @@ class Mixture(DensityMixin, Clusterer):
     precisions_init: Any
     learning_decay: float
     _size_name = "n_components"
-    # Whether init_params="auto" may use partitions of rows whose columns were scaled to equal variance.
-    _has_diverse_starts: ClassVar[bool] = True
-    # Whether F is often so flat that momentum="auto" is True also for few components.
-    _is_flat: ClassVar[bool] = False
-    # Initializations of successive starts of init_params="auto" if they are not as diverse.
-    _starts: ClassVar[tuple[str, ...]] = ("kmeans", "auto", "random")
 
     predict = predict
     nearest = nearest
@@ -145,23 +124,17 @@ class Mixture(DensityMixin, Clusterer):
         labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
-    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
-        plan = self._plan(data, labels)
-        init, given = self._start(data)
-        if labels is not None and isinstance(init, str) and init == DIVERSE:
-            init = ONE_OF_EACH
-        fixed = check_fixed_components(self)
-        unknown = labels is None or self.means_init is not None or given.shares is not None
-        known = None if unknown else known_centers(self, self.n_components, data, labels)
-
-        def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
-            if known is not None:
-                centers = known.placed(data, centers, is_given(init))
-            model: Model = given.first_model(data, centers, exact)
-            return replace(model, fixed=fixed) if fixed else model
-
-        problem = problem_of(self, self.n_components, plan, data, init, self._centers, first_model)
-        return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)
+    def _options(self) -> MixtureOptions:
+        family = self._families[self.covariance_type]
+        given = {name: getattr(self, name) for name in family.options}
+        others: dict[str, Any] = {}
+        if self.warm_start and hasattr(self, "means_"):
+            self._check_goes_on("warm_start")
+            others["continued"] = partial(self._parameters, self.reg_covar)
+            others["bound_before"] = self.lower_bounds_[-1] if hasattr(self, "lower_bounds_") else np.inf
+        return MixtureOptions.of(
+            self, family=family, family_options=given, means_argument=self._means_argument, **others
+        )
 
     def _warn_of(self, run: em.Run) -> None:
         n_singular = 0 if getattr(self, "reg_covar", None) else run.model.n_singular
@@ -178,35 +151,6 @@ class Mixture(DensityMixin, Clusterer):
                 "them, a larger tol, or check for degenerate data.",
                 ConvergenceWarning,
             )
-
-    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
-        if labels is None:
-            search = resolve_search(self, self.n_components, n_active, data.n_weighted)
-        else:
-            search = labelled_search(self, labels, data)
-        if getattr(search, "exchange", None):
-            raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
-        finds_variance = (
-            self._families[self.covariance_type].finds_variance
-            and not data.gaps
-            and self.weights == "equal"
-            and self.precisions_init is None
-            and not (self.warm_start and hasattr(self, "means_"))
-            and given_shares(self, data) is None
-        )
-        momentum = resolve_momentum(self, n_active, search) and not getattr(self, "fixed", None)
-        settles = self._families[self.covariance_type].settles and not data.gaps
-        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles, labels is not None)
-        stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
-        return em.FitPlan(
-            n_active,
-            search,
-            stage,
-            search.regroups(data),
-            finds_variance=finds_variance,
-            final=self.final_assignment,
-        )
 
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -296,45 +240,9 @@ class Mixture(DensityMixin, Clusterer):
 
     def _first_batch(self, data: Data, key: Key) -> Model:
         """Return the model that the first call of `partial_fit` updates, initialized from its batch `data`."""
-        init, given = self._start(data)
-        init = resolve_init(init, self.n_components, data, quick=True)
-        model = given.first_model(data, self._centers(init, data, key), True)
-        return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
-
-    def _start(self, data: Data) -> tuple[Any, GivenParameters]:
-        """Return how a fit starts, as a pair.
-
-        The first item is the initialization of the means (a name, an object, a function or an array). The second item,
-        `GivenParameters`, contains the initial parameters that the user gives.
-        """
-        C, D = self.n_components, data.n_features
-        if self.warm_start and hasattr(self, "means_"):
-            self._check_goes_on("warm_start")
-            if self.means_.shape != (C, D):
-                raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            return self.means_, GivenParameters.like(self._model_of(data, self.reg_covar))
-        given = GivenParameters.from_estimator(self, data)
-        init = self.init_params
-        if self.means_init is not None:
-            init = check_means_init(self.means_init, data, C, self._means_argument)
-        elif given.shares is not None:
-            init = means_of_shares(given.shares, data, C)
-        if isinstance(init, str) and init == "auto":
-            few = data.in_memory and not are_many(C, data.n_weighted)
-            init = DIVERSE if few and self._has_diverse_starts and not data.gaps else ONE_OF_EACH
-        return init, given
-
-    def _centers(self, init: Any, data: Data, key: Key) -> NDArray:
-        name = init if isinstance(init, str) else None
-        if name == DIVERSE:
-            init = em.diverse_start(key.run)
-        elif name == ONE_OF_EACH:
-            init = resolve_init(self._starts[key.run % len(self._starts)], self.n_components, data, quick=True)
-        elif name == "random_from_data":
-            init = "random"
-        if isinstance(init, str) and init == "kmeans":
-            return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS)
-        return starting_centers(self.n_components, "init_params", init, data, key)
+        problem = self._options().problem(data, quick=True)
+        plan = replace(problem.plan, search=Full(), regroup=False)
+        return em.begin(data, problem.plain_start(data, key), plan, key).model
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
@@ -388,13 +296,6 @@ class Mixture(DensityMixin, Clusterer):
         Options that are "auto" in the constructor are left out, because "auto" is compatible with every value.
         """
         return {}
-
-    def _bound_before(self) -> float:
-        """Return the free energy F with which the F of the first iteration is compared to detect convergence.
-
-        It is that of the last iteration of the earlier fit that is continued; ∞ if there is none.
-        """
-        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _continued(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):

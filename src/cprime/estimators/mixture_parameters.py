@@ -13,7 +13,7 @@ from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.em.hard import SumLabeled
-from cprime.estimators.problems import KMeansOptions, kmeans_problem
+from cprime.estimators.problems import KMeansOptions
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding import is_given
@@ -39,14 +39,14 @@ def check_means_init(means_init: Any, data: Data, C: int, name: str) -> NDArray:
     return means
 
 
-def given_shares(mixture: Any, data: Data) -> NDArray | None:
-    """Return labels (N,) int32 or responsibilities (N, C) that are the argument `init_params`; None for anything else.
+def given_shares(options: Any, data: Data) -> NDArray | None:
+    """Return labels (N,) int32 or responsibilities (N, C) that are the option `init_params`; None for anything else.
 
     An array (C, D) contains means, also if N = C = D. Raises ValueError for an array of another shape than these three,
     or if its values are not labels or responsibilities.
     """
-    init, N, C, D = mixture.init_params, data.n_points, mixture.n_components, data.n_features
-    if mixture.means_init is not None or not is_given(init) or is_estimator(init):
+    init, N, C, D = options.init_params, data.n_points, options.n_components, data.n_features
+    if options.means_init is not None or not is_given(init) or is_estimator(init):
         return None
     values = array_of(init, "init_params")
     if values.shape == (C, D):
@@ -97,23 +97,22 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
     return given
 
 
-def check_fixed_components(mixture: Any) -> tuple[int, ...]:
-    """Return a tuple of the ids of components that a fit must not change: the mixture's argument `fixed`.
+def check_fixed_components(options: Any) -> tuple[int, ...]:
+    """Return a tuple of the ids of components that a fit must not change: the option `fixed`, () for None.
 
-    The tuple is empty if there is no such argument. Raises ValueError if they are invalid.
+    Raises ValueError if they are invalid.
     """
-    if getattr(mixture, "fixed", None) is None:
+    if options.fixed is None:
         return ()
-    C, kinds = mixture.n_components, ("full", "diag", "spherical")
-    ids = array_of(mixture.fixed, "fixed")
+    C, kinds, kind = options.n_components, ("full", "diag", "spherical"), options.family.covariance_type
+    ids = array_of(options.fixed, "fixed")
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
-        raise ValueError(f"fixed must be a list of different ids of components, got {mixture.fixed!r}.")
+        raise ValueError(f"fixed must be a list of different ids of components, got {options.fixed!r}.")
     if ids.size and not (ids.min() >= 0 and ids.max() < C):
-        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {mixture.fixed!r}.")
-    if mixture.covariance_type not in kinds:
-        raise ValueError(f"fixed needs covariance_type in {kinds}, got {mixture.covariance_type!r}.")
-    continues = mixture.warm_start and hasattr(mixture, "means_")
-    if ids.size and not continues and (mixture.means_init is None or mixture.precisions_init is None):
+        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {options.fixed!r}.")
+    if kind not in kinds:
+        raise ValueError(f"fixed needs covariance_type in {kinds}, got {kind!r}.")
+    if ids.size and options.continued is None and (options.means_init is None or options.precisions_init is None):
         raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")
     return tuple(int(i) for i in ids)
 
@@ -149,19 +148,16 @@ class GivenParameters:
         )
 
     @classmethod
-    def from_estimator(cls, mixture: Any, data: Data) -> Self:
-        """Return `GivenParameters` with the initial parameters that are arguments of the estimator `mixture`.
+    def of(cls, options: Any, data: Data) -> Self:
+        """Return `GivenParameters` with the initial parameters that are options of the fit of a mixture.
 
         Raises ValueError if they are invalid, for example weights that do not sum to 1.
         """
-        C, free = mixture.n_components, mixture.weights == "free"
-        weights = check_weights_init(mixture.weights_init, mixture.weights, C)
-        family = mixture._families[mixture.covariance_type]
-        precisions = mixture.precisions_init
+        C, free, family = options.n_components, options.weights == "free", options.family
+        weights, precisions = check_weights_init(options.weights_init, options.weights, C), options.precisions_init
         if precisions is not None:
             precisions = array_of(precisions, "precisions_init", np.float64)
-        given = {"reg_covar": mixture.reg_covar, "precisions": precisions}
-        given |= {name: getattr(mixture, name) for name in family.options}
+        given = {"reg_covar": options.reg_covar, "precisions": precisions, **options.family_options}
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             model = family.starting(centers, weights, **given)
@@ -169,8 +165,8 @@ class GivenParameters:
 
         if precisions is not None or family.options or data.gaps:
             shaped(np.zeros((C, data.n_features)), None)
-        shares = given_shares(mixture, data)
-        means = mixture.means_init is not None or (shares is None and is_given(mixture.init_params))
+        shares = given_shares(options, data)
+        means = options.means_init is not None or (shares is None and is_given(options.init_params))
         return cls(shaped, means, weights if free else None, precisions is not None, free, shares)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
@@ -199,7 +195,7 @@ def k_means_start(data: Data, n_clusters: int, key: Key, max_iter: int) -> NDArr
     Afterwards the active set of each point in `data` is its nearest center.
     key: counter-based random key
     """
-    problem = kmeans_problem(KMeansOptions(n_clusters, max_iter=max_iter), data)
+    problem = KMeansOptions(n_clusters, max_iter=max_iter).problem(data)
     centers, plan = problem.centers(data, key), replace(problem.plan, title="start, k-means: ")
     run = em.run(data, partial(problem.first_model, data, centers, False), plan, key)
     data.begin(keep=True)

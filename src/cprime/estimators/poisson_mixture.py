@@ -86,7 +86,6 @@ class PoissonMixture(DiscreteMixture):
     _families: ClassVar[Mapping[str, Any]] = POISSON
     covariance_type = "poisson"
     momentum = "auto"
-    _is_flat: ClassVar[bool] = True
 
     def __init__(
         self,

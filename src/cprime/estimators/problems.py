@@ -1,4 +1,4 @@
-"""Problems of fits as values: `kmeans_problem` makes that of a k-means from options and data, without an estimator."""
+"""Problem of a fit as a value: `KMeansOptions` makes that of a k-means from data, without an estimator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -26,8 +26,26 @@ from cprime.seeding.methods import name_of
 Labels = NDArray[np.int32] | None  # known components of the points (N,), −1 if unknown; None if no point has a label
 
 
+class Options:
+    """Base class of the options of a fit, frozen dataclasses with a method that makes the problem for some data."""
+
+    @classmethod
+    def of(cls, estimator: Any, **others: Any) -> Self:
+        """Return the options of an estimator: its arguments that are fields of this class.
+
+        others: further fields, by name
+        """
+        names = [each.name for each in fields(cls) if hasattr(estimator, each.name)]  # type: ignore[arg-type]
+        return cls(**{name: getattr(estimator, name) for name in names} | others)
+
+
+def options_of(estimator: Any) -> Any:
+    """Return the options of a fit of the estimator."""
+    return estimator._options()
+
+
 @dataclass(frozen=True)
-class KMeansOptions:
+class KMeansOptions(Options):
     """Options of a k-means fit: the arguments of `KMeans` of these names, with its defaults.
 
     least_shift: sum of the squared shifts of all centers [data unit²] at which the fit has converged, or None
@@ -51,24 +69,37 @@ class KMeansOptions:
     checkpoint: Any = None
     least_shift: float | None = None
 
-    @classmethod
-    def of(cls, k_means: Any) -> Self:
-        """Return the options of an estimator."""
-        names = [field.name for field in fields(cls) if field.name != "least_shift"]
-        return cls(**{name: getattr(k_means, name) for name in names}, least_shift=k_means._least_shift)
+    def plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
+        """Return the options of each run of the loop: search, tolerance, limits and others.
 
+        labels: known clusters of the points (N,), −1 if unknown, or None
+        """
+        if labels is not None:
+            search = labelled_search(self, labels, data)
+        elif data.gaps:
+            return plan_of_gaps(self, data)
+        else:
+            search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
+        epsilon, final = check_real(self.epsilon, "epsilon", 0.0), self.final_assignment
+        exchange = resolve_exchange(self, search, epsilon, data.sparse)
+        lazy = epsilon > 0 and final == "found"
+        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self.least_shift, lazy)
+        jumps, regroups = exchange and search.exchanges, search.regroups(data)
+        stage, improved = (em.Exchange if jumps else em.Lloyd)(settings), exchange and not jumps
+        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=final, is_last_lazy=lazy)
 
-def kmeans_problem(options: KMeansOptions, data: Data, labels: Labels = None) -> em.Problem:
-    """Return the problem of a k-means fit.
+    def problem(self, data: Data, labels: Labels = None, quick: bool = False) -> em.Problem:
+        """Return the problem of a fit.
 
-    labels: known clusters of the points (N,), −1 if unknown, or None
-    Raises ValueError or TypeError if an option is invalid, or does not go with others or with the data.
-    """
-    plan = kmeans_plan(options, data, labels)
-    known = known_centers(options, options.n_clusters, data, labels)
-    centers = partial(starting_centers, options.n_clusters, "init")
-    first_model = partial(first_kmeans, options, known=known)
-    return problem_of(options, options.n_clusters, plan, data, options.init, centers, first_model)
+        labels: known clusters of the points (N,), −1 if unknown, or None
+        quick: whether a faster initialization suffices, because the data are only a batch
+        Raises ValueError or TypeError if an option is invalid, or does not go with others or with the data.
+        """
+        plan = self.plan(data, labels)
+        known = known_centers(self, self.n_clusters, data, labels)
+        centers = partial(starting_centers, self.n_clusters, "init")
+        first_model = partial(_first_kmeans, self, known=known)
+        return problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model, quick)
 
 
 def problem_of(
@@ -79,14 +110,16 @@ def problem_of(
     init: Any,
     centers: Callable[[Any, Data, Key], NDArray],
     first_model: em.FirstModel,
+    quick: bool = False,
 ) -> em.Problem:
     """Return the problem of a fit whose argument for the initialization of the centers is `init`.
 
     options: estimator or options with `n_init`, the number of starts unless the user gives the centers, and
     `certificate`    n_clusters: number of components C    plan, first_model: as in `em.Problem`
     centers: function that returns starting centers; its arguments are the initialization, the data and a random key
+    quick: whether a faster initialization suffices, because the data are only a batch
     """
-    init = resolve_init(init, n_clusters, data, plan.jumps, plan.improved)
+    init = resolve_init(init, n_clusters, data, quick or plan.jumps, plan.improved)
     plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
     n_starts = 1 if is_given(init) else options.n_init
     return em.Problem(plan, init, partial(centers, init), first_model, n_starts, options.certificate)
@@ -103,27 +136,7 @@ def starting_centers(n_clusters: int, argument: str, init: Any, data: Data, key:
         return place(data, n_clusters, init, lambda: rng, argument)
 
 
-def kmeans_plan(options: KMeansOptions, data: Data, labels: Labels = None) -> em.FitPlan:
-    """Return the options of each run of a k-means fit: search, tolerance, limits and others.
-
-    labels: known clusters of the points (N,), −1 if unknown, or None
-    """
-    if labels is not None:
-        search = labelled_search(options, labels, data)
-    elif data.gaps:
-        return plan_of_gaps(options, data)
-    else:
-        search = resolve_search(options, options.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-    epsilon, final = check_real(options.epsilon, "epsilon", 0.0), options.final_assignment
-    exchange = resolve_exchange(options, search, epsilon, data.sparse)
-    lazy = epsilon > 0 and final == "found"
-    settings = em.Settings(options.max_iter, options.tol, epsilon, search.incremental, options.least_shift, lazy)
-    jumps, regroups = exchange and search.exchanges, search.regroups(data)
-    stage, improved = (em.Exchange if jumps else em.Lloyd)(settings), exchange and not jumps
-    return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=final, is_last_lazy=lazy)
-
-
-def first_kmeans(
+def _first_kmeans(
     options: KMeansOptions, data: Data, centers: NDArray, exact: bool, known: KnownCenters | None = None
 ) -> TiedSpherical:
     """Return a model with the starting centers, in which known centers (constraints of the fit) replace others.

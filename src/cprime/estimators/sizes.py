@@ -17,7 +17,7 @@ from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.values import replace
 from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
-from cprime.estimators.problems import KMeansOptions, kmeans_model, kmeans_problem
+from cprime.estimators.problems import kmeans_model, options_of
 from cprime.estimators.size_bounds import Bounds, resolve_bounds
 from cprime.estimators.solutions import KMeansSolution
 from cprime.execution import Data, local
@@ -178,8 +178,7 @@ def _starts(
     """
     whole, C = data.whole(), k_means.n_clusters
     if is_given(k_means.init):
-        problem = kmeans_problem(KMeansOptions.of(k_means), data)
-        centers = problem.first_model(data, problem.centers(data, Key(0)), True).centers
+        centers = options_of(k_means).problem(data).plain_start(data, Key(0)).centers
         yield centers, (fine,)
         yield centers, (fine._replace(by_distances=True, tol=0),)
     elif whole is not None:

@@ -1,5 +1,6 @@
 """Soft k-means (MacKay): the isotropic Gaussian mixture with equal weights and a fixed variance."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer
-from cprime.estimators.problems import Labels, problem_of, starting_centers
+from cprime.estimators.problems import Labels, Options, problem_of, starting_centers
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
@@ -23,6 +24,43 @@ from cprime.execution import Data
 from cprime.model.tied_spherical import FixedVariance, variance_floor
 from cprime.persistence import model_files
 from cprime.search import Search
+
+
+@dataclass(frozen=True)
+class SoftKMeansOptions(Options):
+    """Options of the fit of a soft k-means: the arguments of `SoftKMeans` of these names, with its defaults."""
+
+    n_clusters: int
+    stiffness: float | str = "auto"
+    n_active: int | None = None
+    search: str | Search = "auto"
+    n_neighbors: int | str = "auto"
+    init: Any = "auto"
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-4
+    certificate: int = 1000
+    final_assignment: str = "auto"
+
+    def problem(self, data: Data, labels: Labels = None) -> em.Problem:
+        """Return the problem of a fit.    labels: None, because clusters of points cannot be given"""
+        n_active = check_n_active(self.n_active, self.n_clusters)
+        search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
+        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
+        plan = em.FitPlan(
+            n_active,
+            search,
+            em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)),
+            search.regroups(data),
+            finds_variance=stiffness is None,
+            final=self.final_assignment,
+        )
+
+        def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
+            return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
+
+        centers = partial(starting_centers, self.n_clusters, "init")
+        return problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model)
 
 
 @model_files.register
@@ -200,26 +238,8 @@ class SoftKMeans(Clusterer, FuzzyBase):
         check_auto_or_positive(self.stiffness, "stiffness")
         return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
 
-    def _plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
-        n_active = check_n_active(self.n_active, self.n_clusters)
-        search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
-        return em.FitPlan(
-            n_active,
-            search,
-            em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)),
-            search.regroups(data),
-            finds_variance=self.stiffness == "auto",
-            final=self.final_assignment,
-        )
-
-    def _problem(self, data: Data, labels: Labels = None) -> em.Problem:
-        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
-
-        def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
-            return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
-
-        centers = partial(starting_centers, self.n_clusters, "init")
-        return problem_of(self, self.n_clusters, self._plan(data), data, self.init, centers, first_model)
+    def _options(self) -> SoftKMeansOptions:
+        return SoftKMeansOptions.of(self)
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)

@@ -172,21 +172,21 @@ def check_mixture(estimator: Any) -> None:
             )
 
 
-def resolve_momentum(mixture: Any, n_active: int, search: Search) -> bool:
-    """Return whether the fit of a mixture extrapolates parameters between EM steps, for its argument `momentum`.
+def resolve_momentum(options: Any, n_active: int, search: Search) -> bool:
+    """Return whether the fit of a mixture extrapolates parameters between EM steps, for its option `momentum`.
 
     "auto" is False unless assignment="soft", for the searches "exact" and "estimated", and for families that cannot be
     extrapolated. Otherwise it is True if the degrees of freedom of t distributions are estimated, or if C′ > 1 and
     there are more than 16 components.
     n_active: C′, the size of active sets
     """
-    if not isinstance(mixture.momentum, str):
-        return bool(mixture.momentum)
-    accelerates = mixture._families[mixture.covariance_type].accelerates
-    if not ASSIGNMENTS[mixture.assignment].is_posterior or search.published or not accelerates:
+    if not isinstance(options.momentum, str):
+        return bool(options.momentum)
+    family = options.family
+    if not ASSIGNMENTS[options.assignment].is_posterior or search.published or not family.accelerates:
         return False
-    is_flat = mixture._is_flat or mixture.n_components > EXACT_AUTO
-    return getattr(mixture, "dof", None) == "estimate" or (n_active > 1 and is_flat)
+    is_flat = family.is_flat or options.n_components > EXACT_AUTO
+    return options.family_options.get("dof") == "estimate" or (n_active > 1 and is_flat)
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:

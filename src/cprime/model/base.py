@@ -61,6 +61,9 @@ class Family:
     has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False
     finds_variance: ClassVar[bool] = False
+    is_flat: ClassVar[bool] = False
+    starts: ClassVar[tuple[str, ...]] = ("kmeans", "auto", "random")
+    has_diverse_starts: ClassVar[bool] = True
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_")
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()

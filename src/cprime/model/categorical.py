@@ -38,6 +38,7 @@ class Categorical(Linear):
     covariance_type: ClassVar[str] = "categorical"
     attribute_names: ClassVar[tuple[str, ...]] = ("probabilities_", "n_categories_")
     options: ClassVar[tuple[str, ...]] = ("n_categories_",)
+    starts: ClassVar[tuple[str, ...]] = ("auto",)  # k-means ends at worse likelihoods here than single rows do
 
     @property
     def n_parameters(self) -> int:

@@ -72,6 +72,12 @@ class Model(Protocol):
     full: ClassVar[bool]
     # Whether, for equal weights, `with_variance` computes the first σ² from costs.
     finds_variance: ClassVar[bool]
+    # Whether F is often so flat that momentum="auto" is True also for few components.
+    is_flat: ClassVar[bool]
+    # Initializations of successive starts of init_params="auto".
+    starts: ClassVar[tuple[str, ...]]
+    # Whether they may instead be partitions of rows whose columns were scaled to equal variance.
+    has_diverse_starts: ClassVar[bool]
     # Keys of the dictionary that `attributes` returns.
     attribute_names: ClassVar[tuple[str, ...]]
     # Argument `covariance_type` of the scikit-learn mixture for these parameters.

@@ -95,6 +95,7 @@ class Linear(Family, ABC):
     weights: Weights = None
 
     scale_free: ClassVar[bool] = True
+    has_diverse_starts: ClassVar[bool] = False
 
     @property
     @abstractmethod

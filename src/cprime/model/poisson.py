@@ -28,6 +28,7 @@ class Poisson(Linear):
     covariance_type: ClassVar[str] = "poisson"
     attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
     accelerates: ClassVar[bool] = True
+    is_flat: ClassVar[bool] = True
 
     @property
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

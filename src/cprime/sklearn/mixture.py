@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import cprime
 from cprime._utils.messages import warn
 from cprime.estimators.fitted_mixture import best_of
-from cprime.estimators.mixture_parameters import GivenParameters
+from cprime.estimators.mixture_problems import MixtureOptions
 from cprime.estimators.opening import check_numbers, taken
 from cprime.estimators.stored import documented
 from cprime.execution import Data, local
@@ -61,13 +61,9 @@ class _OneStart(cprime.GaussianMixture):
     _before: float = np.inf
     _from: Model | None = None
 
-    def _bound_before(self) -> float:
-        return self._before
-
-    def _start(self, data: Data) -> tuple[Any, GivenParameters]:
-        if self._from is None:
-            return super()._start(data)
-        return self._from.centers, GivenParameters.like(self._from)
+    def _options(self) -> MixtureOptions:
+        model, options = self._from, super()._options()
+        return options if model is None else replace(options, continued=lambda: model, bound_before=self._before)
 
     def _warn_of(self, run: Any) -> None:
         pass

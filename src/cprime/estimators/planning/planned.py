@@ -9,6 +9,7 @@ from cprime._utils.number_types import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.estimators.planning.probe import CostEstimate, foreseen
+from cprime.estimators.problems import options_of
 from cprime.estimators.validation import check_choice, check_common, check_integer, check_mixture
 
 _PARTS = {
@@ -192,7 +193,7 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
 
     rows: description of the data    course: predicted cost of the fit
     """
-    plan, C = estimator._plan(rows.data), estimator._n_components()
+    plan, C = options_of(estimator).plan(rows.data), estimator._n_components()
     found: list[str] = []
     if course.seconds < 1:
         return found

@@ -19,6 +19,7 @@ import numpy as np
 from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
 from cprime.estimators.memory import PlannedRows, ShapeSource
+from cprime.estimators.problems import options_of
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
 from cprime.kernels import computing
 from cprime.neighbors import EXACT_LISTS
@@ -105,7 +106,7 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
     rows: description of the data of the whole fit    reading: seconds to read all its rows once
     """
-    plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
+    plan, N, C = options_of(estimator).plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
     counted = last if last.whole else before
     full = plan.search.exact and not plan.search.stores_bounds
@@ -179,7 +180,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
 
     Arguments with the value "auto" are replaced by the values that the fit of all rows would choose.
     """
-    plan, C = estimator._plan(rows.data), estimator._n_components()
+    plan, C = options_of(estimator).plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
     given: dict[str, Any] = {
@@ -204,7 +205,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
         given["init"] = init if name_of(init) is not None else "random"
     if hasattr(estimator, "momentum"):
-        given["momentum"] = resolve_momentum(estimator, plan.n_kept, plan.search)
+        given["momentum"] = resolve_momentum(options_of(estimator), plan.n_kept, plan.search)
         given["init_params"] = estimator.init_params if name_of(estimator.init_params) is not None else "random"
     return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
 

@@ -7,8 +7,8 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 `gaps.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
 
 - `opening.py`: data of any type become `execution.Data`; `as_prepared` is the one place that fills and scales rows.
-- `validation.py`, `constraints.py`: checks of arguments. `problems.py`, `mixture_problems.py`: options of fits as values
-  that make the problem for some data.
+- `validation.py`, `constraints.py`: checks of arguments. `problems.py`, `mixture_problems.py`: options of
+  fits, values that make the problem for some data.
 - `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
 - `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
   checkpoints.

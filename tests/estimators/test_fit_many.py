@@ -37,15 +37,15 @@ def assert_same_bits(many, fits):
 
 
 @pytest.fixture
-def no_estimator(monkeypatch):
+def none_solved_alone(monkeypatch):
     """Let fits by `KMeans` fail, so that a test fails unless all problems take the fast path."""
-    monkeypatch.setattr("cprime.estimators.many._Fits._by_estimator", None)
+    monkeypatch.setattr("cprime.estimators.many._Fits._solved", None)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.float16, np.int64])
 @pytest.mark.parametrize("C", [1, 2, 40])
 @pytest.mark.parametrize("weights", ["none", "integers", "real"])
-def test_results_are_the_bits_of_a_loop(weights, C, dtype, no_estimator):
+def test_results_are_the_bits_of_a_loop(weights, C, dtype, none_solved_alone):
     X, rng = data().astype(dtype), np.random.default_rng(1)
     w = {"none": None, "integers": rng.integers(0, 3, (4, 150)), "real": rng.random((4, 150))}[weights]
     with warnings.catch_warnings():
@@ -58,7 +58,7 @@ def test_results_are_the_bits_of_a_loop(weights, C, dtype, no_estimator):
 
 @pytest.mark.parametrize("seed", [0, 123, 2**31])
 @pytest.mark.parametrize("params", [{"max_iter": 1}, {"max_iter": 4, "tol": 0}, {"tol": 0.1}])
-def test_other_seeds_and_ends_of_iterations(seed, params, no_estimator):
+def test_other_seeds_and_ends_of_iterations(seed, params, none_solved_alone):
     X = data()
     assert_same_bits(cprime.fit_many(X, 9, random_state=seed, **params), loop(X, 9, random_state=seed, **params))
 
@@ -68,7 +68,7 @@ def test_other_seeds_and_ends_of_iterations(seed, params, no_estimator):
     [KMeansPlusPlus(greedy=False), KMeansPlusPlus(n_local_trials=9), data()[:, 3:8], data()[2, :5].tolist()],
     ids=["not greedy", "more trials", "centers of each", "centers of all"],
 )
-def test_initializations_on_the_fast_path(init, no_estimator):
+def test_initializations_on_the_fast_path(init, none_solved_alone):
     X = data()
     assert_same_bits(cprime.fit_many(X, 5, init=init, random_state=0), loop(X, 5, init))
 
@@ -100,8 +100,8 @@ def test_as_many_clusters_as_rows():
 
 def test_problems_that_are_not_small_and_lists_of_several_sizes(monkeypatch):
     monkeypatch.setattr("cprime.estimators.many._ROWS", 300)
-    by_estimator, called = _Fits._by_estimator, []
-    monkeypatch.setattr(_Fits, "_by_estimator", lambda self, b: called.append(b) or by_estimator(self, b))
+    solved, called = _Fits._solved, []
+    monkeypatch.setattr(_Fits, "_solved", lambda self, b: called.append(b) or solved(self, b))
     X = [data(1, n, 3)[0] for n in (5, 17, 301, 300, 80)]
     many = cprime.fit_many(X, 4, random_state=3, n_threads=1)
     assert called == [2]

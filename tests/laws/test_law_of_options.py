@@ -24,6 +24,7 @@ from cprime.search import Graph
 pytestmark = [*POOR_FITS_PASS, pytest.mark.filterwarnings("ignore:The fit")]
 
 SIZES = {"few": (90, 5), "many": (1200, 40)}  # rows, C: full search and one step; graph search and jumps
+SWEPT = 5  # number of components that a sweep tries
 
 
 def points(size: str, cls: type) -> Any:
@@ -65,7 +66,7 @@ def combine(estimator: Any, X: Any, y: Any) -> Any:
 
 
 def sweep(estimator: Any, X: Any, y: Any) -> Any:
-    return selection.sweep(estimator, X, [5], holdout=None, n_init=1, random_state=0).best()
+    return selection.sweep(estimator, X, [SWEPT], holdout=None, n_init=1, random_state=0).best()
 
 
 WAYS = {way.__name__: way for way in (fit, fit_predict, partial_fit, update, combine, sweep)}
@@ -255,7 +256,7 @@ def test_every_option_has_a_case():
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("cls", "name"), CASES)
 def test_an_option_acts_or_is_refused_by_name(cls, name, way, size):
-    option, C = ESTIMATORS[cls][name], SIZES[size][1]
+    option, C = ESTIMATORS[cls][name], SWEPT if way == "sweep" else SIZES[size][1]
     if way not in option.only or (way == "combine" and cls not in (cprime.KMeans, cprime.GaussianMixture)):
         return
     if name in UNUSED.get(way, ()):

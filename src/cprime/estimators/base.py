@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.folders import opened_checkpoint, spilling
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.problems import Labels
-from cprime.estimators.quality import Bounds, SearchQualityWarning, advice, certificate_text, remarks
+from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
 from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import unused_arguments
@@ -175,9 +174,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             measured = {**measured, "final_assignment": "labeled"}
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
         self._adopt(self._solution(run, plan.n_kept, record, data))
-        poor = advice(self)
-        if poor is not None:
-            warn(f"{certificate_text(self.certificate_)}: {poor}", SearchQualityWarning)
+        warn_if_poor(measured["certificate"], measured["neighbors"])
         self._warn_of(run)
         if checkpoint is not None:
             checkpoint.end(self.save)

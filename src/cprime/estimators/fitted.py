@@ -40,9 +40,12 @@ def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
     raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
 
 
-def model_of(estimator: Any) -> Model:
-    """Return the fitted parameters of an estimator of this library as a model, whose methods compute costs of rows."""
-    model: Model = estimator._parameters()
+def model_of(estimator: Any, data: Data | None = None) -> Model:
+    """Return the fitted parameters of an estimator of this library as a model, whose methods compute costs of rows.
+
+    data: rows whose costs are computed, which may have missing values; None is complete rows
+    """
+    model: Model = estimator._parameters() if data is None else estimator._model_of(data)
     return model
 
 

@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime import em
 from cprime._utils.arguments import naming
+from cprime._utils.messages import warn_if_few
 from cprime._utils.number_types import check_largest, check_spread, check_total_weight
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime._utils.threads import by_pieces, resolve_threads
-from cprime.estimators.kmeans import KMeans
+from cprime.estimators.problems import KMeansOptions
+from cprime.estimators.quality import warn_if_poor
 from cprime.estimators.validation import check_integer, check_real, resolve_search
+from cprime.execution import local
 from cprime.execution.block import Block
-from cprime.kernels import Dense, Floats, computing, lloyd_many
+from cprime.kernels import Dense, Floats, as_rows, computing, lloyd_many
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus, is_given
 from cprime.seeding.kmeans_plusplus import choose_in_problems, most_rows
@@ -253,9 +257,8 @@ class _Fits:
                     # J is summed in the same order as in `KMeans`, so that it is bit-identical.
                     errors[b] = block.weighted_sum(squares[own])
             for b in np.flatnonzero(n_iter < 0).tolist():
-                fit = self._by_estimator(begin + b)
-                centers[b], labels[offsets[b] : offsets[b + 1]] = fit.cluster_centers_, fit.labels_
-                errors[b], n_iter[b] = fit.inertia_, fit.n_iter_
+                run, labels[offsets[b] : offsets[b + 1]] = self._solved(begin + b)
+                centers[b], errors[b], n_iter[b] = run.model.centers, run.error, len(run.rows)
         return centers, labels, errors, n_iter
 
     @cached_property
@@ -268,7 +271,7 @@ class _Fits:
         if not isinstance(self.init, np.ndarray | KMeansPlusPlus):
             return np.zeros(len(sizes), dtype=bool)
         numbers, places = np.unique(self.problems.n_weighted, return_inverse=True)
-        searches = [resolve_search(KMeans(self.C), self.C, 1, int(n), array.shape[1]) for n in numbers]
+        searches = [resolve_search(KMeansOptions(self.C), self.C, 1, int(n), array.shape[1]) for n in numbers]
         are_full = np.array([search == Full() for search in searches])
         most = min(_ROWS, most_rows(self.C, array.itemsize, self._n_trials))
         return are_full[places] & (sizes <= most)
@@ -303,19 +306,18 @@ class _Fits:
         chosen[omitted] = 0
         return X.array[chosen + offsets[:-1, np.newaxis]], omitted
 
-    def _by_estimator(self, b: int) -> KMeans:
-        """Fit a `KMeans` to problem b and return it."""
+    def _solved(self, b: int) -> tuple[em.Run, NDArray[np.int32]]:
+        """Fit problem b as `KMeans` does, with all threads; return the final state of its run, and its labels (n,)."""
         rows, weights = self.problems.rows(b, b + 1)
         init = self.init[b] if isinstance(self.init, np.ndarray) else self.init
-        fit = KMeans(
-            self.C,
-            init=init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_threads=self.n_threads,
-            random_state=self.seed + b,
-        )
-        return fit.fit(rows, sample_weight=weights)
+        options = KMeansOptions(self.C, init=init, max_iter=self.max_iter, tol=self.tol)
+        with computing(self.n_threads):
+            data = local(as_rows(rows), weights)
+            run, found = em.solve(data, options.problem(data), Key(seed_of(self.seed + b)))
+        assert run.counts is not None
+        warn_if_few(int(np.count_nonzero(run.counts)), self.C)
+        warn_if_poor(found["certificate"], found["neighbors"])
+        return run, found["labels"]
 
 
 def _checked_weights(sample_weight: Any, offsets: NDArray[np.int64]) -> NDArray[np.float64] | None:

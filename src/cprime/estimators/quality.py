@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+
+from cprime._utils.messages import warn
 
 # A partial search is poor, and a warning is issued, if its quality is beyond one of the three limits that follow.
 LEAST_AGREEMENT = 0.9  # A search is poor if it finds the best component of less than this share of points.
@@ -150,7 +153,20 @@ def advice(estimator: Any) -> str | None:
 
     The search was poor if, for a quality value in `certificate_`, the whole 95 % interval is beyond the limit.
     """
-    found = getattr(estimator, "certificate_", None)
+    return _advice(getattr(estimator, "certificate_", None), getattr(estimator, "neighbors_", None))
+
+
+def warn_if_poor(certificate: dict[str, Any] | None, neighbors: NDArray | None) -> None:
+    """Issue a `SearchQualityWarning` if the partial search of a fit was poor.
+
+    certificate: its measured quality, or None    neighbors: its neighbor lists, or None
+    """
+    poor = _advice(certificate, neighbors)
+    if poor is not None:
+        warn(f"{certificate_text(certificate)}: {poor}", SearchQualityWarning)
+
+
+def _advice(found: dict[str, Any] | None, lists: NDArray | None) -> str | None:
     if not found:
         return None
     missed = found["agreement_interval"][1] < LEAST_AGREEMENT
@@ -158,9 +174,7 @@ def advice(estimator: Any) -> str | None:
     short = found.get("shortfall_interval", (0.0,))[0] > MOST_SHORTFALL
     if not (missed or excess or short):
         return None
-    lists = getattr(estimator, "neighbors_", None)
-    G = None if lists is None else lists.shape[1]
-    longer = "" if G is None else f"a larger n_neighbors (it was {G}), or "
+    longer = "" if lists is None else f"a larger n_neighbors (it was {lists.shape[1]}), or "
     return f"the partial search missed much: try {longer}search='full', which compares points with all components"
 
 

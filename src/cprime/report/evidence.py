@@ -152,7 +152,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
     if model is not None:
-        model = estimator._model_of(data)
+        model = model_of(estimator, data)
         best = _best(model, taken.X, estimator.n_active_ + _MORE)
         labels = best.ids[:, 0]
     else:

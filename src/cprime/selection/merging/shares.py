@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime.em.joins import sums_by
 from cprime.estimators.base import Clusterer
-from cprime.estimators.fitted import data_for
+from cprime.estimators.fitted import data_for, model_of
 from cprime.estimators.validation import check_weights
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import computing, posterior
@@ -80,7 +80,7 @@ def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components
     if has_model(fitted):
         data = data_for(fitted, X, sample_weight)
         with computing(fitted.n_threads):
-            return _together(data.each(SeenShares(fitted._model_of(data), n_kept)))
+            return _together(data.each(SeenShares(model_of(fitted, data), n_kept)))
     return _together(list(_by_probabilities(fitted, X, sample_weight, n_kept, n_components)))
 
 

@@ -39,7 +39,7 @@ print(km)
 # the bound shows how much is missing. Without labels, the function looks for the best
 # clustering itself, and the solution of the relaxation often leads to it.
 
-one_start = KMeans(10, init="random", exchange=False, random_state=2).fit(iris)
+one_start = KMeans(10, init="random", jumps=False, random_state=2).fit(iris)
 for name, labels in (("one start", one_start.labels_), ("search", None)):
     found = lower_bound(iris, 10, labels=labels, time_limit=10, random_state=0)
     print(f"{name:<9} J = {found.inertia:.3f}, J* >= {found.value:.3f}")

@@ -109,8 +109,8 @@ def _of_arguments(case: Case, X: NDArray) -> list[Refusal]:
     if n < C:
         found.append(Refusal(r"n_samples=\d+ should be >= (n_clusters|n_components|min_clusters)=\d+", True))
     search = params.get("search")
-    if params.get("exchange"):
-        found.append(Refusal(r"exchange=True", bool(params.get("epsilon"))))
+    if params.get("jumps"):
+        found.append(Refusal(r"jumps=True", bool(params.get("epsilon"))))
     if search in ("bounded", "full", None) or C == 1:
         return found
     if case.estimator != "KMeans" and _n_active(case, C) == C:

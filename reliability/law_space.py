@@ -114,7 +114,7 @@ def _searched(draw: Draw, estimator: str, C: int) -> dict[str, Any]:
     if estimator in MIXTURES:
         params |= {
             "covariance_type": draw.choice(tuple(FAMILIES if estimator == "GaussianMixture" else STUDENT_T)),
-            "assignment": draw.choice(("soft", "soft", "hard", "posterior")),
+            "assignment": draw.choice(("soft", "soft", "hard", "sampled")),
             "weights": draw.choice(("free", "equal")),
             "reg_covar": draw.choice((1e-6, 1e-3)),
         }

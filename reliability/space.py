@@ -222,7 +222,7 @@ def _k_means(draw: Draw, points: Points) -> dict[str, Any]:
     params = {"n_clusters": _n_clusters(draw, points.n), **_loop(draw)}
     _search(draw, params, bounded=True)
     if "Graph" in params.get("search", ()) and rarely(draw, 30):
-        params["exchange"] = draw.choice((True, False))
+        params["jumps"] = draw.choice((True, False))
     _start(draw, "init", params, STARTS)
     if rarely(draw, 12):
         params["metric"] = "cosine"
@@ -246,7 +246,7 @@ def _mixture(draw: Draw, points: Points) -> dict[str, Any]:
     if rarely(draw, 40):
         params["weights"] = "equal"
     if rarely(draw, 30):
-        params["assignment"] = draw.choice(("hard", "posterior"))
+        params["assignment"] = draw.choice(("hard", "sampled"))
     if rarely(draw, 50):
         params["reg_covar"] = draw.choice((0.0, 0.0, 1e-3, 1.0, 1e-12))
     if rarely(draw, 10):

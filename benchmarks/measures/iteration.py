@@ -39,7 +39,7 @@ _PEERS = {
 }
 # Options of partial searches besides the number of iterations: C′ = 1 and 3 with G = 15, and var-GMM-S with C′ = 5.
 _PARTIAL: dict[str, Settings] = {
-    "cprime-graph": {"n_neighbors": 15, "exchange": False},
+    "cprime-graph": {"n_neighbors": 15, "jumps": False},
     "cprime-mixture-3": {"search": "graph", "n_neighbors": 15},
     "cprime-mixture-5": {"search": "estimated", "n_neighbors": 5},
 }

@@ -2,7 +2,7 @@
 
 The rows are drawn from C Gaussians of unit variance whose means have the deviation `--spread`, and are read once in
 batches. With `--drift` the first half of the rows comes from other Gaussians than the second half, and J is of the last
-quarter of the rows, relative to a fit of these. Compared are the default, plain online k-means (`exchange=False`),
+quarter of the rows, relative to a fit of these. Compared are the default, plain online k-means (`jumps=False`),
 scikit-learn's `MiniBatchKMeans`, and a fit of the first batch only.
 """
 
@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         chosen = {"random_state": seed, "n_threads": options.threads, "learning_decay": options.decay}
         makers: dict[str, Callable[[], Any]] = {
             "cprime": lambda chosen=chosen: KMeans(C, **chosen),
-            "cprime, exchange=False": lambda chosen=chosen: KMeans(C, exchange=False, **chosen),
+            "cprime, jumps=False": lambda chosen=chosen: KMeans(C, jumps=False, **chosen),
             "sklearn": lambda seed=seed: MiniBatchKMeans(C, random_state=seed, n_init=1),
         }
         for name, make in makers.items():

@@ -28,7 +28,7 @@ TITLE = "Optima of few clusters"
 _BASE = "sklearn-default (default)"  # the unit of time is one start of this peer
 _RUNS: tuple[Run, ...] = (
     ("cprime", {}),
-    ("cprime", {"exchange": False}),
+    ("cprime", {"jumps": False}),
     ("sklearn-default", {}),
     ("sklearn-default", {"n_init": 10}),
     ("faiss", {"niter": 25}),

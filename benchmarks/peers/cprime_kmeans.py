@@ -27,10 +27,10 @@ def lloyd(task: Task, **settings: Any) -> Fitted:
     return fit(task, init=task.start, search="full", **settings)
 
 
-def graph(task: Task, n_neighbors: int | None = None, exchange: bool | str = "auto", **settings: Any) -> Fitted:
+def graph(task: Task, n_neighbors: int | None = None, jumps: bool | str = "auto", **settings: Any) -> Fitted:
     from cprime.search import Graph
 
-    return fit(task, init=task.start, search=Graph(n_neighbors), exchange=exchange, **settings)
+    return fit(task, init=task.start, search=Graph(n_neighbors), jumps=jumps, **settings)
 
 
 def _steps(n: int) -> Settings:

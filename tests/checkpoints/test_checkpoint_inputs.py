@@ -59,7 +59,7 @@ def test_data_that_cannot_be_opened_again_must_be_given(tmp_path):
         open_data(X.astype("i4")),
     )
     for i, given in enumerate(forms):
-        make = {"n_clusters": 6, "exchange": False, "random_state": 1, "init": "random", "tol": 0}
+        make = {"n_clusters": 6, "jumps": False, "random_state": 1, "init": "random", "tol": 0}
         assert died(KMeans(**make, checkpoint=tmp_path / str(i)), 3, given)
         with pytest.raises(ValueError, match="cannot be resumed without X"):
             cprime.resume(tmp_path / str(i))
@@ -73,7 +73,7 @@ def test_weights_of_a_column_and_chosen_columns_come_back(tmp_path):
     source = open_data(tmp_path / "X.parquet", columns=["c", "a"]).with_weights("w")
 
     def make(checkpoint=None):
-        return KMeans(6, exchange=False, random_state=1, init="random", tol=0, max_iter=6, checkpoint=checkpoint)
+        return KMeans(6, jumps=False, random_state=1, init="random", tol=0, max_iter=6, checkpoint=checkpoint)
 
     expected = make().fit(source)
     assert died(make(tmp_path / "folder"), 3, source)
@@ -83,8 +83,8 @@ def test_weights_of_a_column_and_chosen_columns_come_back(tmp_path):
 
 def test_names_of_the_columns_of_a_table_survive(tmp_path):
     table = pd.DataFrame(clustered(), columns=["a", "b", "c"])
-    expected = KMeans(6, exchange=False, random_state=1, tol=0).fit(table)
-    assert died(KMeans(6, exchange=False, random_state=1, tol=0, checkpoint=tmp_path / "folder"), 3, table)
+    expected = KMeans(6, jumps=False, random_state=1, tol=0).fit(table)
+    assert died(KMeans(6, jumps=False, random_state=1, tol=0, checkpoint=tmp_path / "folder"), 3, table)
     found = cprime.resume(tmp_path / "folder")
     assert_same(found, expected)
     assert cprime.load(tmp_path / "folder" / "model.safetensors").feature_names_in_.tolist() == ["a", "b", "c"]
@@ -92,7 +92,7 @@ def test_names_of_the_columns_of_a_table_survive(tmp_path):
 
 def test_a_moved_file_is_given_anew(tmp_path):
     np.save(tmp_path / "X.npy", clustered())
-    make = {"n_clusters": 6, "exchange": False, "random_state": 1, "tol": 0, "init": "random"}
+    make = {"n_clusters": 6, "jumps": False, "random_state": 1, "tol": 0, "init": "random"}
     expected = KMeans(**make).fit(tmp_path / "X.npy")
     assert died(KMeans(**make, checkpoint=tmp_path / "folder"), 3, tmp_path / "X.npy")
     (tmp_path / "elsewhere").mkdir()
@@ -106,7 +106,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     X = clustered()
     np.save(tmp_path / "X.npy", X)
     assert died(
-        KMeans(6, exchange=False, random_state=1, tol=0, init="random", checkpoint=tmp_path / "folder"),
+        KMeans(6, jumps=False, random_state=1, tol=0, init="random", checkpoint=tmp_path / "folder"),
         3,
         tmp_path / "X.npy",
     )
@@ -124,17 +124,17 @@ def test_without_a_seed_the_drawn_one_is_kept(passes, tmp_path, monkeypatch):
         return seeds[-1]
 
     monkeypatch.setattr("cprime.estimators.base.seed_of", drawn)
-    assert died(KMeans(6, exchange=False, init="random", tol=0, checkpoint=tmp_path / "folder"), passes, X)
+    assert died(KMeans(6, jumps=False, init="random", tol=0, checkpoint=tmp_path / "folder"), passes, X)
     found = cprime.resume(tmp_path / "folder")
     monkeypatch.setattr("cprime.estimators.base.seed_of", lambda random_state: seeds[0])
     assert len(set(seeds)) == 2
-    assert_same(found, KMeans(6, exchange=False, init="random", tol=0).fit(X))
+    assert_same(found, KMeans(6, jumps=False, init="random", tol=0).fit(X))
 
 
 def test_a_generator_is_gone_on_with_by_its_first_seed(tmp_path):
     X, rng = clustered(), np.random.RandomState(7)
-    expected = KMeans(6, exchange=False, init="random", tol=0, random_state=np.random.RandomState(7)).fit(X)
-    estimator = KMeans(6, exchange=False, init="random", tol=0, random_state=rng, checkpoint=tmp_path / "folder")
+    expected = KMeans(6, jumps=False, init="random", tol=0, random_state=np.random.RandomState(7)).fit(X)
+    estimator = KMeans(6, jumps=False, init="random", tol=0, random_state=rng, checkpoint=tmp_path / "folder")
     assert died(estimator, 3, X)
     assert_same(estimator.fit(X), expected)  # the generator has advanced meanwhile
 
@@ -144,7 +144,7 @@ def first_rows(X, n_clusters, random_state):
 
 
 def test_a_function_as_start(tmp_path, caplog):
-    X, make = clustered(), {"n_clusters": 6, "exchange": False, "init": first_rows, "tol": 0, "random_state": 0}
+    X, make = clustered(), {"n_clusters": 6, "jumps": False, "init": first_rows, "tol": 0, "random_state": 0}
     expected = KMeans(**make).fit(X)
     assert died(KMeans(**make, checkpoint=tmp_path / "a"), 3, X)
     assert_same(cprime.resume(tmp_path / "a"), expected)  # the function is not called again
@@ -159,20 +159,18 @@ def test_given_centers_come_back(init, tmp_path):
     X = clustered()
     start = {
         "list": X[:6].tolist(),
-        "estimator": KMeans(6, exchange=False, random_state=5).fit(X),
+        "estimator": KMeans(6, jumps=False, random_state=5).fit(X),
         "float32": X[:6].astype("f4"),
     }[init]
-    expected = KMeans(6, exchange=False, init=start, tol=0, max_iter=4).fit(X)
+    expected = KMeans(6, jumps=False, init=start, tol=0, max_iter=4).fit(X)
     for passes in range(1, expected.n_iter_ + 1):
-        assert died(
-            KMeans(6, exchange=False, init=start, tol=0, max_iter=4, checkpoint=tmp_path / str(passes)), passes, X
-        )
+        assert died(KMeans(6, jumps=False, init=start, tol=0, max_iter=4, checkpoint=tmp_path / str(passes)), passes, X)
         assert_same(cprime.resume(tmp_path / str(passes)), expected)
 
 
 def test_parameters_of_numpy_are_numbers(tmp_path):
     X = clustered()
-    make = {"n_clusters": np.int64(6), "exchange": False, "tol": np.float64(0), "random_state": np.int32(4)}
+    make = {"n_clusters": np.int64(6), "jumps": False, "tol": np.float64(0), "random_state": np.int32(4)}
     expected = KMeans(**make).fit(X)
     assert died(KMeans(**make, checkpoint=tmp_path / "folder"), 2, X)
     assert_same(cprime.resume(tmp_path / "folder"), expected)
@@ -208,7 +206,7 @@ def test_starting_parameters_of_a_mixture_come_back(tmp_path):
 
 def test_arrays_that_were_not_written_in_time_are_written_then(tmp_path):
     X, folder = clustered(), tmp_path / "folder"
-    make = {"n_clusters": 6, "exchange": False, "init": "random", "tol": 0, "random_state": 0}
+    make = {"n_clusters": 6, "jumps": False, "init": "random", "tol": 0, "random_state": 0}
     assert died(KMeans(**make, checkpoint=folder), 3, X)
     (folder / "data.npy").rename(folder / "data.npy.part")  # as if the process was killed while it wrote this file
     with pytest.raises(ValueError, match="without X"):
@@ -220,6 +218,6 @@ def test_arrays_that_were_not_written_in_time_are_written_then(tmp_path):
 
 def test_sample_weight_alone_is_refused(tmp_path):
     X = clustered()
-    assert died(KMeans(6, exchange=False, random_state=0, checkpoint=tmp_path / "folder"), 1, X)
+    assert died(KMeans(6, jumps=False, random_state=0, checkpoint=tmp_path / "folder"), 1, X)
     with pytest.raises(ValueError, match="sample_weight"):
         cprime.resume(tmp_path / "folder", sample_weight=np.ones(len(X)))

@@ -11,6 +11,7 @@ import pytest
 import cprime
 from cprime import SoftKMeans
 from cprime._utils import storable as _storable
+from cprime.persistence.model_files import present_params
 from cprime.search import Papers
 
 FILES = sorted((Path(__file__).parents[1] / "data").glob("release-*.tar.xz"))
@@ -92,6 +93,21 @@ def test_checkpoints_continue(release, tmp_path):
     for folder in sorted(path for path in release.iterdir() if path.is_dir()):
         fitted = cprime.resume(shutil.copytree(folder, tmp_path / folder.name))
         assert fitted.score(data_of(release, folder.name)) == pytest.approx(expected[folder.name][0], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ({"exchange": True}, {"jumps": True}),
+        ({"search": {"object": {"class": "search.Graph", "fields": {"exchange": False}}}}, {"jumps": False}),
+        ({"assignment": "posterior"}, {"assignment": "sampled"}),
+        ({"semi_supervised": "auto"}, {"semi_supervised": False}),
+    ],
+)
+def test_former_parameters_are_read_with_their_present_names_and_values(former, present):
+    found = present_params(former)
+    assert found.items() >= present.items()
+    assert "exchange" not in str(found)
 
 
 def data_of(release, name):

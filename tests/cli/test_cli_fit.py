@@ -70,7 +70,7 @@ def test_the_error_of_a_mixture_is_said_where_it_is_known(cprime, write, X, tmp_
     assert cprime("info", path, "--json").json["quantization_error"] is None
 
 
-@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_mixtures_of_every_shape_and_assignment(covariance_type, assignment, fit, write, X):
     options = ("--covariance-type", covariance_type, "--assignment", assignment, "--tol", 1.0)

@@ -18,10 +18,10 @@ X = (RNG.normal(size=(8, 2)) * 6)[RNG.integers(8, size=90)] + RNG.normal(size=(9
 GAPS = X.copy()
 GAPS[::5, 1] = np.nan
 FITS = {
-    "k-means-full": KMeans(4, search=Full(), exchange=False),
+    "k-means-full": KMeans(4, search=Full(), jumps=False),
     "k-means-bounded": KMeans(4, search=Bounded()),
     "k-means-graph": KMeans(6, search=Graph(4)),
-    "k-means-exchange": KMeans(6, search=Graph(4), exchange=True),
+    "k-means-exchange": KMeans(6, search=Graph(4), jumps=True),
     "k-means-papers": KMeans(6, search=Papers("exact", n_neighbors=3)),
     "k-means-estimated": KMeans(6, search=Papers("estimated", n_neighbors=3)),
     "k-means-cosine": KMeans(4, metric="cosine"),
@@ -38,7 +38,7 @@ FITS = {
     "gaussian-missing": GaussianMixture(3, covariance_type="tied", missing="marginal"),
     "gaussian-missing-variance": GaussianMixture(3, covariance_type="tied_spherical", missing="marginal"),
     "gaussian-hard": GaussianMixture(3, assignment="hard"),
-    "gaussian-posterior": GaussianMixture(3, assignment="posterior", max_iter=8),
+    "gaussian-posterior": GaussianMixture(3, assignment="sampled", max_iter=8),
     **{
         f"student-{family}": StudentTMixture(3, covariance_type=family)
         for family in ("full", "tied", "diag", "spherical", "tied_spherical")

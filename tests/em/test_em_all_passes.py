@@ -10,7 +10,7 @@ from cprime.em.k_means import Lloyd
 def fitted(X, w, seen, **arguments):
     """Return a fit whose passes are made in one call, or one by one if a callback sees them."""
     callback = (lambda row, estimator: seen.append(row["n_moved"])) if seen is not None else None
-    arguments = {"search": "full", "exchange": False, "random_state": 0, **arguments}
+    arguments = {"search": "full", "jumps": False, "random_state": 0, **arguments}
     return KMeans(callbacks=callback, **arguments).fit(X, sample_weight=w)
 
 
@@ -29,7 +29,7 @@ def rows(n, D, dtype):
         {"n_clusters": 9},
         {"n_clusters": 9, "max_iter": 2},
         {"n_clusters": 9, "tol": 0.5, "n_init": 3},
-        {"n_clusters": 5, "init": "random", "exchange": True},
+        {"n_clusters": 5, "init": "random", "jumps": True},
     ],
 )
 @pytest.mark.parametrize(("n", "D"), [(12, 1), (700, 20)])
@@ -57,7 +57,7 @@ def test_empty_clusters_fixed_centers_and_cosine_are_left_to_single_passes():
     X = rows(300, 3, np.float64)
     far = np.vstack([X[:3], np.full((1, 3), 1e4)])
     for arguments in (
-        {"n_clusters": 4, "init": far, "exchange": False},
+        {"n_clusters": 4, "init": far, "jumps": False},
         {"n_clusters": 4, "fixed_centers": X[:2]},
         {"n_clusters": 4, "metric": "cosine"},
         {"n_clusters": 4, "epsilon": 0.1},

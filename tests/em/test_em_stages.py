@@ -352,7 +352,7 @@ def test_a_stage_of_a_mixture_has_the_prior_that_its_m_step_asks_for():
         ("hard", 1.0, 1, 3, False),
         ("hard", 1.0, 0, 0, False),
         ("hard", 0.9e-3, 5, 3, True),
-        ("posterior", 0.9e-3, 0, 3, False),
+        ("sampled", 0.9e-3, 0, 3, False),
     ],
 )
 def test_a_mixture_ends_on_f_or_where_nothing_moves_but_draws_go_on(assignment, change, n_moved, n_steps, converged):
@@ -373,12 +373,12 @@ def test_what_a_pass_of_a_mixture_is():
     assert kinds[2].assignment == soft_assignment
     one = TiedSpherical(points(1), 1.0, 1e-20)
     assert isinstance(em(1).propose(one, one.components(), LOOK, KEY), EStep)
-    assert isinstance(proposed(em(C, assignment="posterior")), DrawFromAll)
+    assert isinstance(proposed(em(C, assignment="sampled")), DrawFromAll)
     assert proposed(em(assignment="hard")).assignment == hard_assignment
 
 
 def test_the_loss_of_a_mixture_is_in_f_of_the_components_that_the_assignment_uses():
-    for name in ("soft", "posterior", "hard"):
+    for name in ("soft", "sampled", "hard"):
         loss = em(3, assignment=name).loss(model())
         assert (loss.scale, loss.only_best) == (model().scale, name == "hard")
 

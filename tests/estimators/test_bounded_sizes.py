@@ -150,7 +150,7 @@ def test_every_cluster_has_bounds_of_its_own(n, C, search, given):
     upper = 1 + rng.multinomial(2 * n, np.full(C, 1 / C))
     lower = rng.permutation(upper // 3)
     lower = np.minimum(lower, upper)
-    options = {"init": X[:C], "exchange": False} if given else {}
+    options = {"init": X[:C], "jumps": False} if given else {}
     km = KMeans(C, search=search, size_max=upper, size_min=lower.tolist(), random_state=0, **options).fit(X)
     found = sizes(km.labels_, C)
     assert (lower <= found).all()

@@ -111,8 +111,8 @@ def test_exchanges_and_jumps_end_lower(sparse, weighted):
     search, found = Graph(65 if sparse else 17), []
     for seed in range(3):
         fits = [
-            KMeans(200, metric="cosine", search=search, exchange=exchange, random_state=seed).fit(X, sample_weight=w)
-            for exchange in (False, True)
+            KMeans(200, metric="cosine", search=search, jumps=jumps, random_state=seed).fit(X, sample_weight=w)
+            for jumps in (False, True)
         ]
         assert np.diff(fits[1].lower_bounds_).min() > -1e-9
         assert np.allclose(np.linalg.norm(fits[1].cluster_centers_, axis=1), 1)

@@ -124,7 +124,7 @@ def test_init_may_be_a_fitted_estimator_or_a_function():
 
     of_function = KMeans(6, init=init, random_state=3, n_init=2).fit(X)
     assert seen == [((300, 3), 6)] * 2
-    assert of_function.inertia_ == KMeans(6, random_state=3, n_init=2, exchange=False).fit(X).inertia_
+    assert of_function.inertia_ == KMeans(6, random_state=3, n_init=2, jumps=False).fit(X).inertia_
 
 
 def test_few_clusters_are_found_from_any_start_by_default():
@@ -134,12 +134,12 @@ def test_few_clusters_are_found_from_any_start_by_default():
     best = KMeans(49, init=places, search="full").fit(X).inertia_
     for options in (
         {},
-        {"init": "random", "exchange": True},
-        {"search": "full", "exchange": True},
-        {"init": X[:49], "exchange": True},
+        {"init": "random", "jumps": True},
+        {"search": "full", "jumps": True},
+        {"init": X[:49], "jumps": True},
     ):
         assert KMeans(49, random_state=0, **options).fit(X).inertia_ == pytest.approx(best, rel=1e-4)
-    for options in ({"search": "full"}, {"exchange": False}, {"init": X[:49]}, {"init": "random"}):
+    for options in ({"search": "full"}, {"jumps": False}, {"init": X[:49]}, {"init": "random"}):
         assert KMeans(49, random_state=0, **options).fit(X).inertia_ > 1.05 * best
 
 
@@ -178,9 +178,9 @@ def test_every_start_finds_clusters_that_are_plain_to_see(init):
         ({"search": "full"}, "k-means++"),
         ({"search": "bounded"}, "k-means++"),
         ({"epsilon": 0.1}, "k-means++"),
-        ({"search": Graph(), "exchange": False}, "k-means++"),
+        ({"search": Graph(), "jumps": False}, "k-means++"),
         ({"n_clusters": 127}, "jumps"),
-        ({"n_clusters": 127, "exchange": False}, "k-means++"),
+        ({"n_clusters": 127, "jumps": False}, "k-means++"),
     ],
 )
 def test_the_start_is_in_two_levels_where_jumps_mend_it(given, start):

@@ -72,7 +72,7 @@ def test_gaps_take_the_place_of_their_center(tmp_path):
         ({"search": "bounded"}, "another search than 'bounded'"),
         ({"metric": "cosine"}, "needs metric='euclidean'"),
         ({"epsilon": 0.1}, "needs epsilon=0"),
-        ({"exchange": True}, "needs exchange='auto' or False"),
+        ({"jumps": True}, "needs jumps='auto' or False"),
     ],
 )
 def test_what_goes_by_whole_rows_is_refused(more, message):

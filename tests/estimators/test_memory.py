@@ -54,7 +54,7 @@ WORK = {
     },
     "diag, hard": "GaussianMixture(c, assignment='hard', **general('diag'), **common).fit(X[:n])",
     "full, one of all drawn": (
-        "GaussianMixture(c, assignment='posterior', n_active=None, **general('full'), **common).fit(X[:n])"
+        "GaussianMixture(c, assignment='sampled', n_active=None, **general('full'), **common).fit(X[:n])"
     ),
     "diag, graph search": (
         "GaussianMixture(c, n_active=5, **(general('diag') | dict(search='graph')), **common).fit(X[:n])"

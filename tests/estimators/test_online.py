@@ -110,7 +110,7 @@ def test_batches_of_k_means_go_on_only_from_a_model_of_their_kind(begin, name, v
 def test_sparse_and_dense_batches_follow_each_other():
     batches = [clustered(30, seed=seed).astype(np.float64) for seed in range(6)]
     kinds = csr_array, np.asarray
-    dense, mixed, other = (KMeans(5, exchange=True, random_state=0) for _ in range(3))
+    dense, mixed, other = (KMeans(5, jumps=True, random_state=0) for _ in range(3))
     for i, batch in enumerate(batches):
         dense.partial_fit(batch)
         mixed.partial_fit(kinds[i % 2](batch))
@@ -156,7 +156,7 @@ def test_stepwise_em_ends_near_em(covariance_type):
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_truncated_and_hard_batches(n_active):
     X = clustered(900)
-    for assignment in ("soft", "hard", "posterior"):
+    for assignment in ("soft", "hard", "sampled"):
         gm = GaussianMixture(5, n_active=n_active, assignment=assignment, random_state=0)
         for batch in np.array_split(X, 3):
             gm.partial_fit(batch)

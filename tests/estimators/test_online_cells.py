@@ -148,7 +148,7 @@ def test_a_fit_forgets_the_structure_and_batches_go_on_from_it():
 
 
 def test_sparse_rows_are_compared_with_all_centers(built):
-    graph, full = (KMeans(C, search=search, exchange=False, random_state=0) for search in ("graph", "full"))
+    graph, full = (KMeans(C, search=search, jumps=False, random_state=0) for search in ("graph", "full"))
     for i in range(3):
         X = csr_array(np.maximum(batch(i), 0))
         graph.partial_fit(X)

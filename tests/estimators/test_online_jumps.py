@@ -33,10 +33,10 @@ def test_batches_end_near_a_fit_of_all_rows(C, D, N, rows):
     assert -km.score(X) < 1.03 * fit.inertia_
     assert km.counts_.sum() == N
     if C > 4:
-        assert -online(X, C, rows, exchange=False).score(X) > 1.035 * fit.inertia_
+        assert -online(X, C, rows, jumps=False).score(X) > 1.035 * fit.inertia_
 
 
-@pytest.mark.parametrize("given", [{"metric": "cosine"}, {"exchange": True, "init": "random"}])
+@pytest.mark.parametrize("given", [{"metric": "cosine"}, {"jumps": True, "init": "random"}])
 def test_other_metrics_and_starts(given):
     X = groups(40, 8000).astype(np.float32)
     km, fit = online(X, 40, 500, **given), KMeans(40, random_state=0, metric=given.get("metric", "euclidean")).fit(X)
@@ -51,12 +51,12 @@ def test_new_groups_get_centers(rows):
     best = KMeans(50, random_state=0).fit(last).inertia_
     forgetting = online(X, 50, rows, learning_decay=0.7)
     assert -forgetting.score(last) < 1.05 * best
-    assert -online(X, 50, rows, learning_decay=0.7, exchange=False).score(last) > 3 * best
-    equal, plain = online(X, 50, rows), online(X, 50, rows, exchange=False)
+    assert -online(X, 50, rows, learning_decay=0.7, jumps=False).score(last) > 3 * best
+    equal, plain = online(X, 50, rows), online(X, 50, rows, jumps=False)
     assert -equal.score(X) < -0.9 * plain.score(X)
 
 
-@pytest.mark.parametrize("given", [{"exchange": False}, {"search": "full"}, {"init": "k-means++"}])
+@pytest.mark.parametrize("given", [{"jumps": False}, {"search": "full"}, {"init": "k-means++"}])
 def test_algorithms_chosen_by_name_are_not_altered(given):
     X = groups(10, 1000)
     km = KMeans(10, random_state=0, **given).partial_fit(X[:500])
@@ -133,7 +133,7 @@ def test_sparse_rows_end_near_a_fit():
     rng = np.random.default_rng(0)
     places = rng.exponential(size=(40, 100)) * (rng.random((40, 100)) < 0.1)
     X = csr_array(places[rng.integers(40, size=6000)] * (rng.random((6000, 100)) < 0.9))
-    km, fit = online(X, 40, 200, exchange=True), KMeans(40, random_state=0, exchange=True).fit(X)
+    km, fit = online(X, 40, 200, jumps=True), KMeans(40, random_state=0, jumps=True).fit(X)
     assert -km.score(X) < 1.05 * fit.inertia_
 
 

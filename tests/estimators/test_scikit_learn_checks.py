@@ -51,7 +51,7 @@ class FirstColumn(cprime.KMeans1D):
         GaussianMixture(n_components=2, covariance_type="diag", assignment="hard"),
         GaussianMixture(n_components=2, covariance_type="tied"),
         # posteriors are so sharp that the single draw of a point of weight 2 equals the two draws of two equal points
-        GaussianMixture(n_components=2, covariance_type="diag", weights="equal", assignment="posterior"),
+        GaussianMixture(n_components=2, covariance_type="diag", weights="equal", assignment="sampled"),
         MixtureKeepsTwo(n_components=3, n_active=2, covariance_type="full"),
         StudentTMixture(n_components=2),
         cprime.SoftKMeans(),

@@ -67,11 +67,11 @@ def test_what_a_fitted_one_says_of_other_rows(metric):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(km)).predict(rows), km.predict(rows))
 
 
-@pytest.mark.parametrize("exchange", [False, True])
+@pytest.mark.parametrize("jumps", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_sparse_batches_fit_as_dense_ones(metric, exchange):
+def test_sparse_batches_fit_as_dense_ones(metric, jumps):
     X = documents()
-    found, expected = (KMeans(10, metric=metric, exchange=exchange, random_state=0) for _ in range(2))
+    found, expected = (KMeans(10, metric=metric, jumps=jumps, random_state=0) for _ in range(2))
     for begin in range(0, 600, 100):
         found.partial_fit(csr_array(X[begin : begin + 100]))
         expected.partial_fit(X[begin : begin + 100])

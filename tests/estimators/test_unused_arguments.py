@@ -16,7 +16,7 @@ UNUSED = {
     ),
     "lists of one cluster": (KMeans(1, n_neighbors=3), "n_neighbors=3 .*there is one component"),
     "runs from a given start": (KMeans(3, init=X[:3], n_init=4), "n_init=4 .*the start is given, so there is one run"),
-    "exchange of one cluster": (KMeans(1, exchange=True), "exchange=True .*there is one cluster"),
+    "jumps of one cluster": (KMeans(1, jumps=True), "jumps=True .*there is one cluster"),
     "runs from given means": (GaussianMixture(3, means_init=X[:3], n_init=4), "n_init=4 .*so there is one run"),
     "start beside given means": (
         GaussianMixture(3, means_init=X[:3], init_params="random"),
@@ -29,8 +29,8 @@ UNUSED = {
     ),
 }
 USED = [
-    KMeans(4, n_neighbors=3, search="graph", exchange=True, n_init=2),
-    KMeans(4, search="full", exchange=True),
+    KMeans(4, n_neighbors=3, search="graph", jumps=True, n_init=2),
+    KMeans(4, search="full", jumps=True),
     GaussianMixture(2, covariance_type="factors", n_factors=1, init_params="random", n_init=2),
     StudentTMixture(2, shared_dof=True),
     SoftKMeans(3),

@@ -23,7 +23,7 @@ FITS = {
     "mixture, full covariances": mixture(covariance_type="full"),
     "mixture, tied": mixture(covariance_type="tied"),
     "mixture, C'=C": mixture(n_active=None),
-    "mixture, drawn": mixture(assignment="posterior"),
+    "mixture, drawn": mixture(assignment="sampled"),
     "mixture, hard": mixture(assignment="hard"),
     "papers' mixture": mixture(covariance_type="tied_spherical", weights="equal", search="exact"),
     "mixture, graph": mixture(covariance_type="tied_spherical", search="graph"),

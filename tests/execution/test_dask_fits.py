@@ -125,9 +125,7 @@ def test_exchange_steps_and_regrouped_chunks(regroup, client):
     from cprime.search import Graph
 
     X = clustered(900, 8, n_clusters=30)
-    estimator = KMeans(
-        30, search=Graph(5, regroup=regroup), exchange=True, random_state=0, init="two-level", max_iter=8
-    )
+    estimator = KMeans(30, search=Graph(5, regroup=regroup), jumps=True, random_state=0, init="two-level", max_iter=8)
     assert_same(clone(estimator).fit(on_dask(X)), clone(estimator).fit(in_memory(X)))
 
 

@@ -28,7 +28,7 @@ def source(tmp_path):
     ("estimator", "more"),
     [
         (KMeans(30, search="full", max_iter=4, tol=0), 0),
-        (KMeans(30, search=Graph(9), exchange=False, max_iter=4, tol=0), 0),
+        (KMeans(30, search=Graph(9), jumps=False, max_iter=4, tol=0), 0),
         (KMeans(30, search=Papers("estimated", n_neighbors=5), max_iter=4, tol=0), 0),
         # Two more reads compute the sums of the hard assignment to the initial means, and the first active sets.
         (GaussianMixture(30, covariance_type="diag", search="graph", n_active=3, max_iter=4, tol=0), 2),

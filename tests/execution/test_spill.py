@@ -85,7 +85,7 @@ def test_files_of_any_length(n_bytes, folder, spilled, monkeypatch):
         lambda **more: kmeans(SEARCHES["graph"], tol=0, init="random", **more),
         lambda **more: mixture(SEARCHES["graph"], max_iter=60, tol=1e-9, **more),
     ],
-    ids=["exchange", "momentum"],
+    ids=["jumps", "momentum"],
 )
 def test_passes_that_are_taken_back(make, folder, undone):
     source = open_data(clustered(N if make().get_params().get("init") else 2000, D, seed=9), chunk_rows=ROWS)

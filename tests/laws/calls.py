@@ -51,7 +51,7 @@ KINDS = {
     "size or None": "n_active n_warmup",
     "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
-    "flag": "semi_supervised shared_dof warm_start sample approximate sparse return_std greedy exchange momentum "
+    "flag": "semi_supervised shared_dof warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header",
     "choice": "metric missing final_assignment covariance_type assignment method regularizer criterion unit "
     "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",

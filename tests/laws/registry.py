@@ -37,7 +37,7 @@ SEARCHES = {
     "estimated": Papers("estimated"),
 }
 USUAL = ("full", "bounded", "graph", "exact", "estimated")
-ASSIGNMENTS = ("soft", "hard", "posterior")
+ASSIGNMENTS = ("soft", "hard", "sampled")
 ACTIVE = ("one", "some", "all")
 ROWS = ("float32", "float64", "uint8")
 EXECUTIONS = ("array", "chunks", "dask")
@@ -88,11 +88,11 @@ class Configuration:
             return False
         if self.rows == "missing" and self.size == "many" and self.estimator.endswith(MATRICES):
             return False  # slow: marginal densities of each set of columns for all components
-        if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "posterior"):
+        if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "sampled"):
             return False
         if self.active == "all" and self.search not in ("full", ""):
             return False
-        return not (self.assignment in ("hard", "posterior") and self.active == "one")
+        return not (self.assignment in ("hard", "sampled") and self.active == "one")
 
 
 def k_means(*rows: str, searches: tuple[str, ...] = USUAL, **options: Any) -> Options:

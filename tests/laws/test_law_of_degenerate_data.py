@@ -65,7 +65,7 @@ DATA: dict[str, tuple[np.ndarray, int, np.ndarray | None]] = {
 }
 # By default, centers jump (leave local optima) for dense arrays but not for sparse arrays.
 SAME: dict[str, Callable[..., Any]] = {
-    f"{search}, {init}": partial(KMeans, search=search, init=init, exchange=False, random_state=0)
+    f"{search}, {init}": partial(KMeans, search=search, init=init, jumps=False, random_state=0)
     for search, init in [
         *(("full", init) for init in ("k-means++", "k-means||", "random", "afk-mc2", "two-level")),
         ("bounded", "k-means++"),

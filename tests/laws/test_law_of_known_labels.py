@@ -28,7 +28,7 @@ def labelled(size, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
-    "options", [{}, {"init": "random"}, {"metric": "cosine"}, {"exchange": True}, {"search": "full"}, {"n_init": 2}]
+    "options", [{}, {"init": "random"}, {"metric": "cosine"}, {"jumps": True}, {"search": "full"}, {"n_init": 2}]
 )
 def test_points_with_labels_keep_their_cluster(options, size, seed):
     X, C, y = labelled(size)
@@ -116,13 +116,6 @@ def test_fit_predict_uses_labels_as_fit_does(cls, size):
     assert (estimator.fit_predict(X, y) == expected).all()
     assert (expected[y >= 0] == y[y >= 0]).all()
     assert (clone(estimator).fit(X).labels_[y >= 0] != y[y >= 0]).any()
-
-
-def test_files_in_which_semi_supervised_is_auto_are_read_as_false(tmp_path):
-    X, C, _ = labelled("few")
-    former = KMeans(C, random_state=0).fit(X).set_params(semi_supervised="auto")
-    former.save(tmp_path / "model.safetensors")
-    assert cprime.load(tmp_path / "model.safetensors").semi_supervised is False
 
 
 @pytest.mark.parametrize(
@@ -217,7 +210,7 @@ def test_bad_input_names_argument_value_and_expectation():
             r"fixed_centers must have shape \(m, 4\), with 1 to n_clusters=3",
         ),
         (lambda: KMeans(3, fixed_centers=X[:1] * np.nan), None, "fixed_centers contains NaN"),
-        (lambda: KMeans(3, fixed_centers=X[:1], exchange=True), None, "exchange=True needs fixed_centers=None"),
+        (lambda: KMeans(3, fixed_centers=X[:1], jumps=True), None, "jumps=True needs fixed_centers=None"),
         (lambda: KMeans(3, fixed_centers=X[:1], size_max=20), None, "fixed_centers needs size_max=None"),
         (
             lambda: GaussianMixture(3, fixed=[3], **mixture),

@@ -14,7 +14,7 @@ pytestmark = POOR_FITS_PASS
 
 def is_monotone(each: Configuration) -> bool:
     """Return whether the fit has such a sequence."""
-    return each.assignment != "posterior" and each.estimator not in ("KMeans1D", "XMeans", "GMeans", "ResidualKMeans")
+    return each.assignment != "sampled" and each.estimator not in ("KMeans1D", "XMeans", "GMeans", "ResidualKMeans")
 
 
 def sequences(fit):

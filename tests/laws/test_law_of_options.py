@@ -129,7 +129,7 @@ class Recorder:
 
 
 PARTIAL, FEW_ACTIVE = {"search": Graph(3)}, {"n_active": 2}
-RANDOM = {"init": "random", "exchange": False}
+RANDOM = {"init": "random", "jumps": False}
 # Options that have no effect in a way to fit, because it makes one step, takes fitted models, or sets them itself.
 OF_FITS = {"search", "n_neighbors", "n_init", "max_iter", "tol", "momentum", "certificate", "final_assignment"}
 OF_FITS |= {"callbacks"}
@@ -155,7 +155,7 @@ K_MEANS = COMMON | {
     "n_init": Option(always(30), given=RANDOM),
     "metric": Option(always("cosine"), lambda fit, value: np.allclose(np.linalg.norm(fit.cluster_centers_, axis=1), 1)),
     "epsilon": Option(always(10.0)),
-    "exchange": Option(always(True), given={"init": "random"}),
+    "jumps": Option(always(True), given={"init": "random"}),
     "size_max": Option(lambda X, C: len(X) // C + 1, lambda fit, value: counts(fit).max() <= value),
     "size_min": Option(lambda X, C: len(X) // C - 1, lambda fit, value: counts(fit).min() >= value),
     "fixed_centers": Option(lambda X, C: X[:2], lambda fit, value: np.array_equal(fit.cluster_centers_[:2], value)),

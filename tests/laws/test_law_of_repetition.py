@@ -31,7 +31,7 @@ pytestmark = POOR_FITS_PASS
 
 def is_determined(each: Configuration) -> bool:
     """Return whether a fit from given parameters draws nothing that depends on the number of rows."""
-    if each.estimator in ("XMeans", "GMeans", "ResidualKMeans") or each.assignment == "posterior":
+    if each.estimator in ("XMeans", "GMeans", "ResidualKMeans") or each.assignment == "sampled":
         return False
     if each.search == "random lists":
         return False

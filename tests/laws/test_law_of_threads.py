@@ -52,7 +52,7 @@ BATCHES = {
     **{
         f"{family}, {assignment}": GaussianMixture(20, covariance_type=family, assignment=assignment, n_active=3)
         for family in ("tied_spherical", "spherical", "diag", "tied", "full")
-        for assignment in ("soft", "hard", "posterior")
+        for assignment in ("soft", "hard", "sampled")
     },
 }
 

@@ -48,7 +48,7 @@ def test_points_that_stay_keep_their_ids(make, size):
 @pytest.mark.parametrize("size", SIZES)
 def test_update_on_the_same_data_changes_nothing_of_a_converged_fit(size):
     X, C = data(size)
-    fitted = KMeans(C, search="full", exchange=False, tol=0.0, max_iter=1000, random_state=0).fit(X)
+    fitted = KMeans(C, search="full", jumps=False, tol=0.0, max_iter=1000, random_state=0).fit(X)
     centers, labels, n_iter = fitted.cluster_centers_, fitted.labels_, fitted.n_iter_
     fitted.update(X)
     np.testing.assert_allclose(fitted.cluster_centers_, centers, rtol=1e-5, atol=1e-5)
@@ -101,11 +101,11 @@ def test_number_of_clusters_changes(make, change):
 
 
 @pytest.mark.parametrize("change", [-2, 0, 3])
-@pytest.mark.parametrize("exchange", ["auto", False])
-def test_fixed_centers_stay_in_an_update(exchange, change):
+@pytest.mark.parametrize("jumps", ["auto", False])
+def test_fixed_centers_stay_in_an_update(jumps, change):
     X, C = data("few")
     fixed = X[:2] + 0.5
-    fitted = KMeans(C, fixed_centers=fixed, exchange=exchange, random_state=0).fit(X)
+    fitted = KMeans(C, fixed_centers=fixed, jumps=jumps, random_state=0).fit(X)
     rng = np.random.RandomState(0)
     fitted.update(X + 5 * rng.standard_normal(X.shape).astype(X.dtype), C + change)  # J rises
     np.testing.assert_allclose(fitted.cluster_centers_[:2], fixed, rtol=1e-6)

@@ -64,7 +64,7 @@ def test_points_of_weight_zero_do_not_change_k_means(source, where, start, searc
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
 @pytest.mark.parametrize("family", ["tied_spherical", "spherical", "diag", "tied", "full"])
 @pytest.mark.parametrize("search", ["full", "graph", "estimated"])
-@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 @pytest.mark.parametrize("where", PLACES)
 def test_points_of_weight_zero_do_not_change_mixtures(where, assignment, search, family, size):
     n, C = size

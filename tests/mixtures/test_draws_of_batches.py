@@ -18,7 +18,7 @@ def shares_of_batches(family, n_components, n_active, random_state):
         covariance_type=family,
         weights="equal",
         n_active=n_active,
-        assignment="posterior",
+        assignment="sampled",
         means_init=np.zeros((n_components, 2)),
         random_state=random_state,
     )

@@ -78,7 +78,7 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
     X, w = clustered(N, D), random_weights(N)
     model = model_of(X, family, "free")
     soft, n_draws = expected(X, model, n_active, w), 400
-    draws = [expected(X, model, n_active, w, "posterior", iteration) for iteration in range(n_draws)]
+    draws = [expected(X, model, n_active, w, "sampled", iteration) for iteration in range(n_draws)]
     for name in ("counts", "sums", *([SECOND[family]] if family != "tied" else [])):  # tied uses the scatter instead
         values = np.array([getattr(draw, name) for draw in draws])
         error = 5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-9 * np.abs(getattr(soft, name)).max()
@@ -100,11 +100,11 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
 def test_stochastic_em_runs_on_is_repeatable_and_near_em(family, n_active):
     X = clustered(N, D)
     given = {"n_active": n_active, "max_iter": 30, **start_of(X, C, family)}
-    fits = [mixture(C, family, assignment="posterior", n_threads=t, **given).fit(X) for t in THREADS]
+    fits = [mixture(C, family, assignment="sampled", n_threads=t, **given).fit(X) for t in THREADS]
     assert fits[0].n_iter_ == 30
     assert not fits[0].converged_
     assert len({tuple(outcome(fit).items()) for fit in fits}) == 1
-    other = mixture(C, family, assignment="posterior", **(given | {"random_state": 1})).fit(X)
+    other = mixture(C, family, assignment="sampled", **(given | {"random_state": 1})).fit(X)
     assert outcome(other)["means_"] != outcome(fits[0])["means_"]
     soft = mixture(C, family, **given).fit(X)
     assert fits[0].score(X) > soft.score(X) - 0.4

@@ -21,7 +21,7 @@ pytestmark = [
 every_family = pytest.mark.parametrize("family", FAMILIES)
 factors_too = pytest.mark.parametrize("family", [*FAMILIES, "factors", "ppca"])
 every_weights = pytest.mark.parametrize("weights", WEIGHTS)
-every_assignment = pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+every_assignment = pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 
 
 def assert_sound(gm, X):

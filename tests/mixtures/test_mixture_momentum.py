@@ -50,7 +50,7 @@ def test_auto_is_for_many_components_of_soft_assignment(X):
         ({"n_components": 17}, True),
         ({"n_components": 17, "search": "estimated"}, False),
         ({"n_components": 17, "assignment": "hard"}, False),
-        ({"n_components": 17, "assignment": "posterior"}, False),
+        ({"n_components": 17, "assignment": "sampled"}, False),
     ):
         plan = options_of(GaussianMixture(**params)).plan(local(as_rows(X[:300])))
         assert isinstance(plan.stage, Momentum) is expected, params

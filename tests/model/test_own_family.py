@@ -47,13 +47,13 @@ def laplace(n_active=3, **given):
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
 @pytest.mark.parametrize("n_active", [1, 3])
-@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_search_and_assignment(dtype, assignment, n_active, search):
     X, w = points(dtype=dtype), np.random.default_rng(1).integers(0, 3, 1500)
     gm = laplace(n_active, search=search, assignment=assignment).fit(X, sample_weight=w)
     assert np.isfinite(gm.lower_bounds_).all()
-    if assignment != "posterior":
+    if assignment != "sampled":
         assert (np.diff(gm.lower_bounds_) >= -1e-6).all()
     assert gm.means_.dtype == dtype
     assert gm.score(X, sample_weight=w) >= gm.lower_bound_ - 1e-5

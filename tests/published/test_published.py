@@ -96,7 +96,7 @@ def test_var_k_means_and_var_gmm(X, lists, n_active, n_neighbors, n_warmup, n_ex
     )
     common = {"search": search, "random_state": 3, "final_assignment": "found", "certificate": 0}
     if n_active == 1:
-        fit, names = KMeans(C, init=start(X), exchange=False, **common), ["cluster_centers_"]
+        fit, names = KMeans(C, init=start(X), jumps=False, **common), ["cluster_centers_"]
     else:
         given = {"means_init": start(X), "precisions_init": 1 / SIGMA2}
         fit, names = GaussianMixture(C, **PAPER, n_active=n_active, **given, **common), ["means_", "variance_"]

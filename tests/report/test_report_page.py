@@ -79,7 +79,7 @@ MAKERS = {
     "full": lambda: GaussianMixture(8, n_active=3, random_state=0),
     "tied": lambda: GaussianMixture(8, covariance_type="tied", random_state=0),
     "hard": lambda: GaussianMixture(8, assignment="hard", random_state=0),
-    "posterior": lambda: GaussianMixture(4, assignment="posterior", max_iter=3, random_state=0),
+    "sampled": lambda: GaussianMixture(4, assignment="sampled", max_iter=3, random_state=0),
 }
 
 

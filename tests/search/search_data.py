@@ -32,7 +32,7 @@ def kmeans(C, search, **changes):
     """Return an unfitted k-means estimator with a search; options of other searches are ignored."""
     changes = {"n_threads": 1, "random_state": 0, "final_assignment": "found"} | changes
     if search != "graph":
-        changes.pop("exchange", None)
+        changes.pop("jumps", None)
     return KMeans(C, search=search_of(search, changes), **changes)
 
 

@@ -52,7 +52,7 @@ def test_k_means_whose_lists_are_audited():
     assert_same_fit(plain, regrouped)
 
 
-@pytest.mark.parametrize("assignment", ["posterior", "soft", "hard"])
+@pytest.mark.parametrize("assignment", ["sampled", "soft", "hard"])
 @pytest.mark.parametrize("family", ["tied_spherical", "diag", "tied"])
 def test_mixtures_of_regrouped_rows_are_the_same(family, assignment):
     plain, regrouped = both(

@@ -22,7 +22,7 @@ duplicates = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 
 def plain(make, C, search, **changes):
     """Return an estimator without exchange steps, because not all searches have them."""
-    return make(C, search, **(({"exchange": False} if make is kmeans else {}) | changes))
+    return make(C, search, **(({"jumps": False} if make is kmeans else {}) | changes))
 
 
 @make_any
@@ -154,7 +154,7 @@ def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkey
     monkeypatch.setattr("cprime.search.graph._active", lambda *_: None)  # every component is visited
     X = clustered(900, 3)
     given = {"n_neighbors": 5, "tol": 0, "start": "random", "n_warmup": 0, "certificate": 0}
-    given |= {start_of(make(30, search)): X[:30], **({"exchange": False} if make is kmeans else {})}
+    given |= {start_of(make(30, search)): X[:30], **({"jumps": False} if make is kmeans else {})}
     asked, recorded = [], []
     for n in (2, 3):
         fit = make(30, search, max_iter=n, **given)
@@ -182,8 +182,8 @@ def test_exchange_ends_in_better_optima_on_average():
     for seed in range(12):
         X = clustered(1000, 2, seed=seed, n_clusters=40)
         given = {"init": "random", "random_state": seed, "n_neighbors": 40}
-        plain_fit = kmeans(40, "graph", exchange=False, **given).fit(X)
-        exchanged = kmeans(40, "graph", exchange=True, **given).fit(X)
+        plain_fit = kmeans(40, "graph", jumps=False, **given).fit(X)
+        exchanged = kmeans(40, "graph", jumps=True, **given).fit(X)
         ratios.append(exchanged.inertia_ / plain_fit.inertia_)
         assert exchanged.inertia_ == pytest.approx(
             squared_distances(X, exchanged.cluster_centers_)[np.arange(1000), exchanged.labels_].sum(), rel=1e-9

@@ -139,7 +139,7 @@ def test_weights_steer_an_exchange():
     X, weight = clustered(600, 2, n_clusters=30), random_weights(600)
     weight[::97] *= 1e4
     for seed in range(5):
-        fit = kmeans(30, "graph", exchange=True, random_state=seed, tol=0).fit(X, sample_weight=weight)
+        fit = kmeans(30, "graph", jumps=True, random_state=seed, tol=0).fit(X, sample_weight=weight)
         assert (np.diff(fit.history_["quantization_error"]) <= 1e-9 * fit.history_["quantization_error"][:-1]).all()
         squared = squared_distances(X, fit.cluster_centers_)
         assert fit.inertia_ == pytest.approx((weight * squared[np.arange(600), fit.labels_]).sum(), rel=1e-9)

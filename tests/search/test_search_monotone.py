@@ -68,7 +68,7 @@ def assert_monotone(fit, X, weight, exchanged=False):
 @pytest.mark.long
 def test_k_means_by_plain_steps(problem):
     X, weight, C, init, arguments = problem
-    fit = kmeans(C, exchange=False, init=init, **arguments).fit(X, sample_weight=weight)
+    fit = kmeans(C, jumps=False, init=init, **arguments).fit(X, sample_weight=weight)
     assert fit.converged_
     assert_monotone(fit, X, weight)
 
@@ -78,7 +78,7 @@ def test_k_means_by_plain_steps(problem):
 def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
     X, weight, C, init, arguments = problem
     arguments |= {"search": "graph", "n_neighbors": G}
-    fit = kmeans(C, exchange=True, init=init, regroup=regroup, **arguments).fit(X, sample_weight=weight)
+    fit = kmeans(C, jumps=True, init=init, regroup=regroup, **arguments).fit(X, sample_weight=weight)
     assert_monotone(fit, X, weight, exchanged=True)
     # The last steps are without exchange: no point has a nearer center in the list of its own.
     distances = np.square(X[:, np.newaxis].astype(float) - fit.cluster_centers_.astype(float)).sum(axis=2)
@@ -117,6 +117,6 @@ def test_lazy_k_means_never_raises_its_objective(search, epsilon):
         X = clustered(300, 2, seed=seed)
         fit = kmeans(25, search, n_neighbors=5, epsilon=epsilon, tol=0, init="random", random_state=seed).fit(X)
         assert_monotone(fit, X, None)
-        lazy, eager = fit.history_["n_moved"], kmeans(25, search, n_neighbors=5, exchange=False, tol=0, init="random")
+        lazy, eager = fit.history_["n_moved"], kmeans(25, search, n_neighbors=5, jumps=False, tol=0, init="random")
         eager.set_params(random_state=seed).fit(X)
         assert lazy[1] <= eager.history_["n_moved"][1]

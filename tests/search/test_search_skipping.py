@@ -13,11 +13,11 @@ def data(n=3000, D=3, n_groups=60, seed=0):
     return 20 * rng.random((n_groups, D))[rng.integers(0, n_groups, n)] + rng.standard_normal((n, D)) * 0.4
 
 
-@pytest.mark.parametrize("exchange", [False, True])
+@pytest.mark.parametrize("jumps", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_result_is_that_of_visiting_all(exchange, seed, monkeypatch):
+def test_the_result_is_that_of_visiting_all(jumps, seed, monkeypatch):
     X = data(seed=seed)
-    settings = {"search": Graph(9), "exchange": exchange, "tol": 0.0, "random_state": seed}
+    settings = {"search": Graph(9), "jumps": jumps, "tol": 0.0, "random_state": seed}
     skipping = KMeans(80, **settings).fit(X)
     monkeypatch.setattr(graph, "_active", lambda *_: None)
     visiting = KMeans(80, **settings).fit(X)

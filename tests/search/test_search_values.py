@@ -96,7 +96,7 @@ def test_parameters_are_those_of_the_constructor(value):
 
 
 def test_searches_have_these_defaults():
-    assert Graph().get_params() == {"n_neighbors": None, "exchange": None, "regroup": None}
+    assert Graph().get_params() == {"n_neighbors": None, "regroup": None}
     assert Full().get_params() == Bounded().get_params() == {}
     given = {"lists": "exact", "n_neighbors": 16, "n_explore": 1, "start": "two-level", "n_warmup": None}
     assert Papers("exact").get_params() == given
@@ -119,7 +119,6 @@ def test_estimators_show_the_parameters_of_their_search(make):
     assert parameters["search"] == Graph(33, regroup=False)
     assert parameters["search__n_neighbors"] == 33
     assert parameters["search__regroup"] is False
-    assert parameters["search__exchange"] is None
     assert not any(name.startswith("search__") for name in make("graph").get_params())
     assert "search__n_neighbors" not in make(Graph(33)).get_params(deep=False)
 
@@ -221,7 +220,6 @@ def test_a_fit_leaves_its_search_as_it_was():
         lambda: Graph(n_warmup=3),
         lambda: Graph(start="random"),
         lambda: Papers("exact", 9),
-        lambda: Papers("exact", exchange=True),
         lambda: Papers("exact", regroup=True),
     ],
 )
@@ -251,36 +249,25 @@ def test_searches_without_lists_and_those_that_say_their_length_refuse_it(make, 
         make(given, n_neighbors=20, **n_active).fit(X)
 
 
-def test_an_exchange_that_is_asked_for_where_there_is_none():
+def test_jumps_that_are_asked_for_need_strict_assignments():
     for given in (Graph(9), Full()):
-        with pytest.raises(ValueError, match=r"exchange=True needs epsilon=0, got 0\.1"):
-            kmeans(given, exchange=True, epsilon=0.1).fit(X)
-    for exchange in ("auto", False):
-        kmeans(Graph(9), exchange=exchange, epsilon=0.1).fit(X)
-    assert KMeans(1, search=Graph(9), exchange=True).fit(X).n_iter_ == 2  # one cluster cannot exchange
+        with pytest.raises(ValueError, match=r"jumps=True needs epsilon=0, got 0\.1"):
+            kmeans(given, jumps=True, epsilon=0.1).fit(X)
+    for jumps in ("auto", False):
+        kmeans(Graph(9), jumps=jumps, epsilon=0.1).fit(X)
+    assert KMeans(1, search=Graph(9), jumps=True).fit(X).n_iter_ == 2  # the center of one cluster cannot jump
 
 
 @pytest.mark.parametrize(("value", "error"), [("perhaps", ValueError), (1, TypeError), (None, TypeError)])
-def test_exchange_is_auto_or_a_bool(value, error):
-    with pytest.raises(error, match="exchange"):
-        kmeans(Graph(9), exchange=value).fit(X)
-
-
-@pytest.mark.parametrize("exchange", [False, True])
-def test_what_graph_had_is_said_to_k_means(exchange):
-    with pytest.warns(FutureWarning, match=rf"say KMeans\(exchange={exchange}\)"):
-        before = Graph(9, exchange=exchange)
-    found = [outcome(fit.fit(X)) for fit in (kmeans(before), kmeans(Graph(9), exchange=exchange))]
-    assert found[0] == found[1]
-    if exchange:
-        with pytest.raises(ValueError, match="exchange"):
-            mixture(before).fit(X)
+def test_jumps_is_auto_or_a_bool(value, error):
+    with pytest.raises(error, match="jumps"):
+        kmeans(Graph(9), jumps=value).fit(X)
 
 
 def test_what_the_options_do():
-    by_default, with_exchange, without = (kmeans(Graph(9), exchange=e, tol=0).fit(X) for e in ("auto", True, False))
-    assert outcome(by_default) == outcome(with_exchange)
-    assert outcome(without) != outcome(with_exchange)
+    by_default, with_jumps, without = (kmeans(Graph(9), jumps=e, tol=0).fit(X) for e in ("auto", True, False))
+    assert outcome(by_default) == outcome(with_jumps)
+    assert outcome(without) != outcome(with_jumps)
     warm = kmeans(Papers("exact", start="random", n_warmup=4)).fit(X)
     assert warm.history_["phase"].tolist()[:5] == ["warmup"] * 4 + ["em"]
     papers = kmeans(Papers("exact", start="random")).fit(X)  # 25 warm-up iterations, as in the papers
@@ -297,7 +284,6 @@ def test_what_the_options_do():
         lambda: Graph(1),
         lambda: Graph(2.5),
         lambda: Graph("many"),
-        lambda: Graph(9, exchange="perhaps"),
         lambda: Graph(9, regroup=3),
         lambda: Papers("nonsense"),
         lambda: Papers("exact", n_neighbors=1),
@@ -319,10 +305,10 @@ def test_values_out_of_range(make, estimator):
 
 
 @pytest.mark.parametrize("search", ["full", "bounded", "exact", "estimated", "graph"])
-def test_exchange_has_an_effect_with_every_search(search):
+def test_jumps_have_an_effect_with_every_search(search):
     rng = np.random.default_rng(0)
     X = (10 * rng.normal(size=(40, 3)))[rng.integers(40, size=1000)] + rng.normal(size=(1000, 3))
-    plain, exchanged = (KMeans(40, search=search, init=X[:40], exchange=said).fit(X) for said in (False, True))
+    plain, exchanged = (KMeans(40, search=search, init=X[:40], jumps=said).fit(X) for said in (False, True))
     assert exchanged.inertia_ < 0.8 * plain.inertia_
 
 

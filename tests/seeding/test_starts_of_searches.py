@@ -40,7 +40,7 @@ class Recorder:
 OF_MIXTURES = [
     {"covariance_type": family, "assignment": assignment, "reg_covar": 1e-3}
     for family in ("tied_spherical", "diag")
-    for assignment in ("soft", "posterior")
+    for assignment in ("soft", "sampled")
 ]
 CASES = [(kmeans, "init", search, {"random_state": seed}) for search in SEARCHES for seed in (0, 7)]
 CASES += [(mixture, "init_params", search, given) for search in PARTIAL for given in OF_MIXTURES]

@@ -18,7 +18,7 @@ WIDE = np.concatenate([groups(40, 2, 2, 9, np.random.default_rng(1)), [[4.0, 40.
         lambda: KMeans(3, size_max=16, random_state=0).fit(WIDE),
         lambda: KMeans(3, random_state=0).partial_fit(WIDE[:20]),
         lambda: KMeans(3, random_state=0).fit(WIDE, sample_weight=np.arange(43.0)),
-        lambda: KMeans(3, init=WIDE[:3], max_iter=1, search="full", exchange=False).fit(WIDE),
+        lambda: KMeans(3, init=WIDE[:3], max_iter=1, search="full", jumps=False).fit(WIDE),
     ],
     ids=["free", "fixed centers", "sizes", "batch", "weights", "max_iter"],
 )

@@ -93,7 +93,7 @@ def test_proposition_2_a_mixture_of_one_active_component_is_k_means_by_default_t
     centers = start(X, C)
     given = {"search": search, "tol": 0, "max_iter": 6}
     mixture = GaussianMixture(C, n_active=1, means_init=centers, **EQUAL, **given).fit(X)
-    means = KMeans(C, init=centers, exchange=False, **given).fit(X)
+    means = KMeans(C, init=centers, jumps=False, **given).fit(X)
     np.testing.assert_allclose(mixture.means_, means.cluster_centers_, rtol=0, atol=1e-13)
     np.testing.assert_array_equal(mixture.labels_, means.labels_)
     assert mixture.n_iter_ == means.n_iter_

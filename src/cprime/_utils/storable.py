@@ -24,20 +24,23 @@ _WIDTH = 64
 # Storable classes by their names in files, and these names by class.
 _classes: dict[str, Any] = {}
 _names: dict[Any, str] = {}
+# For each such class, fields of former versions with their values there, and the present values.
+_former: dict[Any, dict[tuple[str, str], Any]] = {}
 
 T = TypeVar("T", bound=type)
 Tensors = dict[str, np.ndarray]
 
 
-def storable(name: str) -> Callable[[T], T]:
+def storable(name: str, former: dict[tuple[str, str], Any] | None = None) -> Callable[[T], T]:
     """Return a decorator of a frozen dataclass or named tuple that allows its instances to be stored in files.
 
     name: name of the class in files, with a namespace, as in "model.Full". It must not change if the class is renamed
     or moved, so that older files can be read.
+    former: present values of fields, by the name of the field and the text that older files have instead
     """
 
     def register(cls: T) -> T:
-        _classes[name], _names[cls] = cls, name
+        _classes[name], _names[cls], _former[cls] = cls, name, former or {}
         return cls
 
     return register
@@ -200,7 +203,10 @@ def _object(content: Any, tensors: Tensors, namespaces: tuple[str, ...]) -> Any:
     limited = namespaces and cls is not None and cls.__module__.startswith("cprime.")
     if cls is None or (limited and name.partition(".")[0] not in namespaces):
         raise ValueError(f"there is no {name!r} that can be stored here")
-    items = {key: decode(item, tensors, namespaces) for key, item in content["fields"].items()}
+    items = {
+        key: _former[cls].get((key, item), item) if isinstance(item, str) else decode(item, tensors, namespaces)
+        for key, item in content["fields"].items()
+    }
     # Older versions of a class can have fields that it no longer has. They are ignored if their values are None.
     own = _fields(cls)
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})

@@ -219,7 +219,7 @@ mixture = together(
     option(
         "--assignment",
         panel="Model",
-        type=click.Choice(["soft", "hard", "posterior"]),
+        type=click.Choice(["soft", "hard", "sampled"]),
         otherwise="soft",
         help="mixtures: responsibilities of the active components: soft as in EM, hard, or drawn from the posterior.",
     ),

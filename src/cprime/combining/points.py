@@ -115,7 +115,7 @@ def descend_points(points: Doubles, weights: Doubles, clusters: Ids, k: int, n_t
     points (n, D)    weights (n,) > 0    k: number of clusters
     """
     means = mean_points(points, weights, clusters, k)
-    fit = KMeans(k, init=means, search="full", exchange=False, tol=0.0, random_state=0, n_threads=n_threads)
+    fit = KMeans(k, init=means, search="full", jumps=False, tol=0.0, random_state=0, n_threads=n_threads)
     return fit.fit(points, sample_weight=weights).labels_.astype(np.int64)
 
 

@@ -118,7 +118,7 @@ class AssignmentRule(NamedTuple):
 ASSIGNMENTS = {
     "soft": AssignmentRule(lambda key: soft_assignment, is_posterior=True),
     "hard": AssignmentRule(lambda key: hard_assignment, is_single=True),
-    "posterior": AssignmentRule(SampledAssignment, is_drawn=True),
+    "sampled": AssignmentRule(SampledAssignment, is_drawn=True),
 }
 
 

@@ -35,14 +35,14 @@ logger = logging.getLogger("cprime")
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
-@storable("em.MixtureSettings")
+@storable("em.MixtureSettings", former={("assignment", "posterior"): "sampled"})
 @dataclass(frozen=True)
 class MixtureSettings:
     """Options of a mixture fit.
 
     tol: tolerance of the absolute change of F [nats per point]    n_kept: C′, the size of active sets
     assignment: key of `ASSIGNMENTS`: responsibilities are the truncated posterior ("soft"), 1 for the best component
-    ("hard"), or 1 for a component drawn from the posterior ("posterior")
+    ("hard"), or 1 for a component drawn from the posterior ("sampled")
     settles: whether repeated M-steps with the same hard assignment return the same parameters, so that a fit without
     reassigned points has converged
     labelled: whether the components of some points are given to the search, so E-steps use the search even if C′ = C

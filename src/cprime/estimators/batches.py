@@ -67,10 +67,10 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     by the share min(1, W/n^κ): W is their weight, n the weight of all points assigned to it so far, and κ is
     `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
 
-    If `exchange` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
+    If `jumps` is True, or "auto" with init="auto" and a search "auto" or "graph", the first 20 rows per cluster
     are fitted as by `fit`. Then, after every 20 rows per cluster, centers jump to other clusters if this lowers J of
     these rows. Rows are stored until then, but none for 16,384 clusters or more. With given initial centers and
-    exchange="auto", `partial_fit` is MacQueen's algorithm.
+    jumps="auto", `partial_fit` is MacQueen's algorithm.
 
     Assignments are exact, except with `search="graph"` (also if "auto" selects it for a batch of this size), at least
     16,384 clusters, and rows that are not sparse. There, only the cells (groups of near centers) near a point
@@ -166,17 +166,14 @@ def _check_goes_on(k_means: Any) -> None:
 
 
 def centers_jump(k_means: Any) -> bool:
-    """Return whether `partial_fit` fits the first batches again and lets centers jump, as the argument `exchange` says.
+    """Return whether `partial_fit` fits the first batches again and lets centers jump, as the argument `jumps` says.
 
     "auto" is true if neither the initialization nor an exact search is chosen by name, because algorithms chosen by
     name, such as MacQueen's from given centers, are not altered.
     """
-    wanted, search, init = check_flag_or_auto(k_means.exchange, "exchange"), k_means.search, k_means.init
-    of_search = getattr(search, "exchange", None)  # This deprecated option of search objects takes precedence.
+    wanted, search, init = check_flag_or_auto(k_means.jumps, "jumps"), k_means.search, k_means.init
     if k_means.n_clusters == 1:
         return False
-    if of_search is not None:
-        return bool(of_search)
     if wanted is None:
         named = search not in ("auto", "graph") if isinstance(search, str) else not search.exchanges
         return isinstance(init, str) and init == "auto" and not named and not k_means.epsilon

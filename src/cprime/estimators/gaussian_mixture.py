@@ -60,10 +60,10 @@ class GaussianMixture(Mixture):
         G, the length of a component's neighbor list, including the component itself, for a search given by its name
         that has lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and
         doubles G while an exact search of a sample shows that the lists are too short.
-    assignment : {"soft", "hard", "posterior"}, default="soft"
+    assignment : {"soft", "hard", "sampled"}, default="soft"
         Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
         component (classification EM); with weights="equal" this is the K-means of Kearns et al., for any densities.
-        "posterior" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
+        "sampled" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
         whose lower bound may fall. The posterior partition of Kearns et al. is `theory.fit_assignment`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data":
@@ -177,7 +177,7 @@ class GaussianMixture(Mixture):
         batches of `partial_fit`. If learning_decay < 1, it is the total weight of all batches, divided among the
         components in proportion to their decayed statistics.
     converged_ : bool
-        Whether the best start converged within max_iter; False with "posterior" and after `partial_fit`.
+        Whether the best start converged within max_iter; False with "sampled" and after `partial_fit`.
     final_assignment_ : str
         How `labels_` were computed: "exact", or "found" by a partial search; "labeled" if points with labels keep their
         components.
@@ -186,7 +186,7 @@ class GaussianMixture(Mixture):
     lower_bound_ : float
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
-        F at the E-step of each iteration. With reg_covar=0 it never falls in a `fit`, unless assignment is "posterior"
+        F at the E-step of each iteration. With reg_covar=0 it never falls in a `fit`, unless assignment is "sampled"
         or a covariance had to be repaired.
     history_ : structured ndarray of shape (`n_iter_`,)
         One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (for "tied_spherical"

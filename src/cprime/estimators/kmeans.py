@@ -44,11 +44,11 @@ class KMeans(NearestCenter, Clusterer):
     init : str, array-like, fitted estimator or callable, default="auto"
         Initialization: "k-means++" (greedy), "k-means||" (similar, in a few passes), "random" (distinct rows),
         "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), "jumps" (k-means++ of a sample,
-        improved by jumps, see `exchange`), centers of shape (n_clusters, n_features), a fitted estimator whose centers
+        improved by jumps, see `jumps`), centers of shape (n_clusters, n_features), a fitted estimator whose centers
         are used, or a function of (X, n_clusters, random_state). "k-means++", "afk-mc2" and functions need the data in
         memory. "auto" is "two-level" for data that are not in memory and for many clusters: at least 128 clusters and
-        2²⁰ evaluations per iteration in a graph search with exchange, otherwise at least 4096 clusters. In all other
-        cases it is "jumps", or "k-means++" without exchange.
+        2²⁰ evaluations per iteration in a graph search with jumps, otherwise at least 4096 clusters. In all other
+        cases it is "jumps", or "k-means++" without jumps.
     n_init : int, default=1
         Number of starts; the result of least J is returned. Given centers are used for one start only.
     max_iter : int, default=300
@@ -69,7 +69,7 @@ class KMeans(NearestCenter, Clusterer):
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
-    exchange : bool or "auto", default="auto"
+    jumps : bool or "auto", default="auto"
         Whether centers jump across the data: the two clusters whose union increases J least are united, and the center
         that becomes free divides the cluster whose division decreases J most. Jumps lead to better optima, mostly the
         best known one; Lloyd steps follow until convergence. A graph search makes jumps during the fit, between
@@ -226,7 +226,7 @@ class KMeans(NearestCenter, Clusterer):
         tol: float = 1e-4,
         metric: str = "euclidean",
         epsilon: float = 0.0,
-        exchange: bool | str = "auto",
+        jumps: bool | str = "auto",
         size_max: Any = None,
         size_min: Any = None,
         fixed_centers: Any = None,
@@ -252,7 +252,7 @@ class KMeans(NearestCenter, Clusterer):
         self.tol = tol
         self.metric = metric
         self.epsilon = epsilon
-        self.exchange = exchange
+        self.jumps = jumps
         self.size_max, self.size_min = size_max, size_min
         self.fixed_centers = fixed_centers
         self.semi_supervised = semi_supervised

@@ -76,8 +76,6 @@ class MixtureOptions(Options):
             search = resolve_search(self, self.n_components, n_active, data.n_weighted)
         else:
             search = labelled_search(self, labels, data)
-        if getattr(search, "exchange", None):
-            raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
         finds_variance = (
             self.family.finds_variance
             and not data.gaps

@@ -13,7 +13,7 @@ from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search
 from cprime.estimators.gaps import first_of_gaps, plan_of_gaps
-from cprime.estimators.validation import check_real, resolve_exchange, resolve_init, resolve_search
+from cprime.estimators.validation import check_real, resolve_init, resolve_jumps, resolve_search
 from cprime.execution import Data
 from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
@@ -60,7 +60,7 @@ class KMeansOptions(Options):
     n_neighbors: int | str = "auto"
     metric: str = "euclidean"
     epsilon: float = 0.0
-    exchange: bool | str = "auto"
+    jumps: bool | str = "auto"
     size_max: Any = None
     size_min: Any = None
     fixed_centers: Any = None
@@ -81,12 +81,14 @@ class KMeansOptions(Options):
         else:
             search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         epsilon, final = check_real(self.epsilon, "epsilon", 0.0), self.final_assignment
-        exchange = resolve_exchange(self, search, epsilon, data.sparse)
+        jumps = resolve_jumps(self, search, epsilon, data.sparse)
         lazy = epsilon > 0 and final == "found"
         settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self.least_shift, lazy)
-        jumps, regroups = exchange and search.exchanges, search.regroups(data)
-        stage, improved = (em.Exchange if jumps else em.Lloyd)(settings), exchange and not jumps
-        return em.FitPlan(1, search, stage, regroups, jumps=jumps, improved=improved, final=final, is_last_lazy=lazy)
+        exchanges, regroups = jumps and search.exchanges, search.regroups(data)
+        stage, improved = (em.Exchange if exchanges else em.Lloyd)(settings), jumps and not exchanges
+        return em.FitPlan(
+            1, search, stage, regroups, jumps=exchanges, improved=improved, final=final, is_last_lazy=lazy
+        )
 
     def problem(self, data: Data, labels: Labels = None, quick: bool = False) -> em.Problem:
         """Return the problem of a fit.

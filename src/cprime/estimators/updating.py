@@ -69,7 +69,7 @@ def update(self: T, X: Any, n_clusters: int | None = None, sample_weight: Any = 
     """Continue the fit on changed data, for example with some rows replaced; ids of clusters keep their meaning.
 
     The fit starts from the fitted centers and takes steps of Lloyd's algorithm. If J per point is then more than 1 %
-    above that of the former fit, jumps of centers follow, unless `exchange` is False.
+    above that of the former fit, jumps of centers follow, unless `jumps` is False.
 
     Parameters
     ----------
@@ -143,15 +143,15 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
     """
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
-    adapts = isinstance(fit.exchange, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
+    adapts = isinstance(fit.jumps, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
     adapts &= fit.fixed_centers is None
     if adapts:
-        fit.exchange = False
+        fit.jumps = False
     fit.fit(X, sample_weight=sample_weight)
     least = _RISEN * estimator.inertia_ / estimator.counts_.sum()
     if not adapts or len(start.centers) == 1 or fit.inertia_ / fit.counts_.sum() <= least:
         return [fit]
-    second = clone(fit).set_params(exchange=True, init=_KnownStart(fit.cluster_centers_, np.asarray(fit.labels_)))
+    second = clone(fit).set_params(jumps=True, init=_KnownStart(fit.cluster_centers_, np.asarray(fit.labels_)))
     return [fit, second.fit(X, sample_weight=sample_weight)]
 
 

@@ -263,8 +263,8 @@ def are_many(n_components: int, n_points: int) -> bool:
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
-def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
-    """Return whether centers jump in a k-means fit, for the estimator's argument `exchange` (a bool or "auto").
+def resolve_jumps(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
+    """Return whether centers jump in a k-means fit, for the estimator's argument `jumps` (a bool or "auto").
 
     A jump merges two clusters and uses the center that becomes free to split another cluster.
     "auto" is True for a graph search. For other searches it is True if the arguments `search` and `init` are "auto" as
@@ -272,15 +272,12 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     are slow for sparse rows. If there is only one cluster, or some centers are fixed, the result is False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
-    wanted = check_flag_or_auto(estimator.exchange, "exchange")
-    of_search = getattr(search, "exchange", None)  # Some search objects have a deprecated option `exchange`.
-    if of_search is not None:
-        wanted = bool(of_search)
+    wanted = check_flag_or_auto(estimator.jumps, "jumps")
     if wanted and epsilon:
-        raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")
+        raise ValueError(f"jumps=True needs epsilon=0, got {epsilon}.")
     fixed = getattr(estimator, "fixed_centers", None) is not None
     if wanted and fixed:
-        raise ValueError("exchange=True needs fixed_centers=None, because centers jump.")
+        raise ValueError("jumps=True needs fixed_centers=None, because centers jump.")
     if estimator.n_clusters == 1 or fixed:
         return False
     if wanted is None:
@@ -321,8 +318,8 @@ def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]
             yield f"n_init={given['n_init']} has no effect: the start is given, so there is one run"
         if isinstance(given.get("init_params"), str) and given["init_params"] != "auto":
             yield f"init_params={given['init_params']!r} has no effect: the means of the start are given"
-    if given.get("exchange") is True and n_components == 1:
-        yield "exchange=True has no effect: there is one cluster"
+    if given.get("jumps") is True and n_components == 1:
+        yield "jumps=True has no effect: there is one cluster"
     if given.get("n_factors", "auto") != "auto":
         family = given["covariance_type"]
         if "n_factors" not in estimator._families[family].options:

@@ -140,8 +140,8 @@ class Kmeans:
         steps: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            # From the second step on, fits start from given centers, for which exchange="auto" would mean no exchange.
-            arguments.setdefault("exchange", True)
+            # From the second step on, fits start from given centers, for which jumps="auto" would mean no jumps.
+            arguments.setdefault("jumps", True)
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})

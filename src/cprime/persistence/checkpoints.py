@@ -28,7 +28,7 @@ from cprime.em import Runs
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
 from cprime.persistence.checkpoint_files import read_tensors, write_tensors
-from cprime.persistence.model_files import default_of, present_value
+from cprime.persistence.model_files import default_of, present_params
 
 logger = logging.getLogger("cprime")
 
@@ -45,6 +45,7 @@ _ARRAYS = ("data", "weights")  # Names of the arrays of the data that a checkpoi
 # Names of the fitted attributes that a warm start needs for all families of mixtures; each family needs others, too.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
+_PARAMETER = "parameter "  # first part of the names of a fit's description that are constructor parameters
 # Entries of a fit's description that may differ in the resumed fit.
 _UNCOMPARED = ("seed", "instruction_set", "opened", "output")
 
@@ -167,7 +168,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if description["features"] is None:  # Data without column names match a fit with names.
         description["features"] = before["features"]
     for name in description:
-        then = before[name] if name in before else default_of(description["estimator"], name.removeprefix("parameter "))
+        then = before[name] if name in before else default_of(description["estimator"], name.removeprefix(_PARAMETER))
         if name not in _UNCOMPARED and not _same(then, description[name]):
             what = f"is of another fit: {_difference(name, then, description[name])}"
             raise ValueError(f"checkpoint={str(path)!r} {what}. Give another folder, or remove this one.")
@@ -335,6 +336,11 @@ def _description(path: Path) -> dict[str, Any]:
         tensors, found = read_tensors(path / FIT)
         if found["format"] != FORMAT:
             raise ValueError(f"it has format {found['format']}, this version reads {FORMAT}")
+        nodes = found["fit"]["dict"]
+        params = present_params(
+            {name.removeprefix(_PARAMETER): nodes.pop(name) for name in list(nodes) if name.startswith(_PARAMETER)}
+        )
+        nodes |= {f"{_PARAMETER}{name}": node for name, node in params.items()}
         return _checked(decode(found["fit"], tensors))
     except (OSError, *_NOT_VALID) as error:
         raise ValueError(f"{path / FIT} is damaged or of another version: {error}") from error
@@ -364,7 +370,7 @@ def _checked(description: Any) -> dict[str, Any]:
     known = {*WARM, *(name for family in (*FAMILIES.values(), *STUDENT_T.values()) for name in family.attribute_names)}
     if warm is not None and not set(warm) <= known:
         raise ValueError(f"its warm start has unknown attributes: {', '.join(sorted(set(warm) - known))}")
-    return {name: present_value(name.removeprefix("parameter "), value) for name, value in description.items()}
+    return description
 
 
 def _remove_all(paths: list[Path]) -> None:

@@ -39,8 +39,9 @@ _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError,
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
 _MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other readers of safetensors require, too
-# Values of constructor parameters in files of former versions, and the present values with the same meaning.
-_FORMER_VALUES = {("semi_supervised", "auto"): False}
+# Constructor parameters and their values in files of former versions, and the present ones with the same meaning.
+_FORMER_NAMES = {"exchange": "jumps"}
+_FORMER_VALUES = {("semi_supervised", "auto"): False, ("assignment", "posterior"): "sampled"}
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -72,9 +73,29 @@ def default_of(estimator: str, parameter: str) -> Any:
     return known[parameter].default if parameter in known else None
 
 
-def present_value(parameter: str, value: Any) -> Any:
-    """Return the present value of a constructor parameter that a file, maybe of a former version, contains."""
-    return _FORMER_VALUES.get((parameter, value), value) if isinstance(value, str) else value
+def present_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return constructor parameters of a file, maybe of a former version, with their present names and values.
+
+    params: the values by name, encoded as JSON, here and in the result
+    """
+    params = dict(params)
+    search = _options_of_search(params.get("search"))
+    jumps = None if search is None else search.pop("exchange", None)
+    if jumps is not None:
+        params["exchange"] = jumps
+    named = {_FORMER_NAMES.get(name, name): value for name, value in params.items()}
+    return {
+        name: _FORMER_VALUES.get((name, value), value) if isinstance(value, str) else value
+        for name, value in named.items()
+    }
+
+
+def _options_of_search(node: Any) -> dict[str, Any] | None:
+    """Return the options of an encoded search object by name, or None if the value is another one."""
+    if not isinstance(node, dict):
+        return None
+    ((kind, content),) = node.items()
+    return content.get({"object": "fields", "search": "options"}.get(kind))
 
 
 def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -178,9 +199,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         tensors = load_tensors(content)
         del content
-        params = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["params"]).items()}
+        nodes = present_params(strict_json(metadata["params"]))
+        params = {key: decode(node, tensors, _NAMESPACES) for key, node in nodes.items()}
         fitted = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["fitted"]).items()}
-        estimator = cls(**{key: present_value(key, value) for key, value in params.items()})
+        estimator = cls(**params)
         for key, value in fitted.items():
             if not key.endswith("_") or key.startswith("_"):
                 raise ValueError(f"{key!r} is not a fitted attribute")

@@ -107,14 +107,14 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 def with_full_search(estimator: Any, search: Full) -> Any:
     """Return an unfitted copy of the estimator with a full search, whose other choices are those of the estimator.
 
-    `exchange` and `init` of `KMeans`, if "auto", depend on the argument `search`.
+    `jumps` and `init` of `KMeans`, if "auto", depend on the argument `search`.
     """
     copy = clone(estimator).set_params(search=search, n_neighbors="auto")
     params = estimator.get_params(deep=False)
-    values = [params.get(name) for name in ("exchange", "search", "init")]
+    values = [params.get(name) for name in ("jumps", "search", "init")]
     automatic = all(isinstance(value, str) and value == "auto" for value in values)
     if automatic and params["missing"] == "error" and not params["epsilon"] and params["fixed_centers"] is None:
-        copy.set_params(exchange=True)
+        copy.set_params(jumps=True)
     return copy
 
 

@@ -71,7 +71,7 @@ def _converged(estimator: Any) -> Light | None:
     history = getattr(estimator, "history_", None)
     if history is not None and "phase" in (history.dtype.names or ()) and (history["phase"] == "online").any():
         return Light(name, State.GOOD, "Fitted batch by batch, which does not wait for convergence.")
-    if getattr(estimator, "assignment", "") == "posterior":
+    if getattr(estimator, "assignment", "") == "sampled":
         return Light(name, State.GOOD, f"Stochastic EM ran its {count(n_iter, 'iteration')}; it does not converge.")
     most = estimator.get_params(deep=False).get("max_iter")
     return Light(

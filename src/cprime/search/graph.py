@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.arguments import check_integer
-from cprime._utils.messages import warn
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.threads import union_of_ids
@@ -199,9 +198,6 @@ class Graph(BaseSearch):
         G, the length of a component's neighbor list, itself included. None begins with 33 for k-means and 65 for
         mixtures, and doubles the length, to at most C / 4 or 129, as long as an exact search of sampled points shows
         that the lists are too short: see `docs/searches.md`.
-    exchange : bool or None, default=None
-        Deprecated: use the argument `exchange` of `KMeans`, which applies if this one is None. It decides whether the
-        fit uses jumps of centers and exchange steps.
     regroup : bool or None, default=None
         Whether the fit uses a copy of each chunk in which points are sorted by component. The sorted copy makes passes
         faster and takes twice the memory. None means True for data of one chunk of at most 4 GiB. The caller's data are
@@ -219,7 +215,6 @@ class Graph(BaseSearch):
 
     n_neighbors: int | None = None
     _: KW_ONLY
-    exchange: bool | None = None
     regroup: bool | None = None
 
     exact: ClassVar[bool] = False
@@ -236,11 +231,8 @@ class Graph(BaseSearch):
     def __post_init__(self) -> None:
         if self.n_neighbors is not None:
             check_integer(self.n_neighbors, "n_neighbors", 2)
-        for name in ("exchange", "regroup"):
-            if not isinstance(getattr(self, name), bool | np.bool_ | None):
-                raise TypeError(f"{name} must be a bool or None, got {getattr(self, name)!r}.")
-        if self.exchange is not None:
-            warn(f"Graph(exchange=…) will go: say KMeans(exchange={bool(self.exchange)}).", FutureWarning)
+        if not isinstance(self.regroup, bool | np.bool_ | None):
+            raise TypeError(f"regroup must be a bool or None, got {self.regroup!r}.")
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)

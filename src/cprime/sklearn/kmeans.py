@@ -221,7 +221,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
             max_iter=self.max_iter,
             tol=self.tol,
             search="bounded" if self._algorithm == "elkan" else "full" if is_small(X, self.n_clusters) else "auto",
-            exchange="auto" if are_many(self.n_clusters, X.shape[0]) else False,
+            jumps="auto" if are_many(self.n_clusters, X.shape[0]) else False,
             random_state=self._own_random_state(X, init, random_state),
             callbacks=printer,
         )

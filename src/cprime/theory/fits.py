@@ -69,7 +69,7 @@ def fit_assignment(
 ) -> AssignmentFit:
     """Fit Gaussians, each with its own covariance, by hard, soft or posterior assignment, from given parameters.
 
-    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Its "posterior" is
+    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two. Its "sampled" is
     another algorithm, stochastic EM. Sections and equations are those of Kearns, Mansour & Ng.
 
     P_b is the Gaussian density of component b, α_b its weight.

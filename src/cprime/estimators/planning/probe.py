@@ -20,7 +20,7 @@ from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
 from cprime.estimators.memory import PlannedRows, ShapeSource
 from cprime.estimators.problems import options_of
-from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
+from cprime.estimators.validation import resolve_init, resolve_jumps, resolve_momentum
 from cprime.kernels import computing
 from cprime.neighbors import EXACT_LISTS
 from cprime.seeding.methods import name_of
@@ -200,8 +200,8 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
     # Constraints are omitted. Bounds of sizes hold for all rows, and a fit of few rows would make additional starts.
     # Known centers or components may be more than the components of the small fit.
     given |= dict.fromkeys(("size_max", "size_min", "fixed_centers", "fixed"))
-    if hasattr(estimator, "exchange"):
-        given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
+    if hasattr(estimator, "jumps"):
+        given["jumps"] = resolve_jumps(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
         given["init"] = init if name_of(init) is not None else "random"
     if hasattr(estimator, "momentum"):

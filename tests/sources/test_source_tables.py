@@ -218,11 +218,13 @@ def test_text_without_a_header(tmp_path, caplog):
     assert "has no header: its columns are called 0 to 1" in caplog.text
 
 
-def test_text_that_is_no_number_is_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize("sample", [1, 2**20])
+def test_text_that_is_no_number_is_named_when_the_file_is_opened_or_read(sample, tmp_path, monkeypatch):
+    monkeypatch.setattr("cprime.sources.lines.SAMPLE_BYTES", sample)
     monkeypatch.setattr("cprime.sources.lines.PIECE_BYTES", 8)
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,\n5,x y\n")
     with pytest.raises(ValueError, match=r"t\.csv: row 2, column 'b' is not numeric: 'x y'; choose numeric columns"):
-        open_data(tmp_path / "t.csv")
+        open_data(tmp_path / "t.csv").read(0, 3)
     assert np.array_equal(open_data(tmp_path / "t.csv", columns=["a"]).read(0, 3), [[1], [3], [5]])
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,\n5\n")
     with pytest.raises(ValueError, match=r"t\.csv cannot be read as a \.csv file.*Expected 2 columns, got 1"):

@@ -16,9 +16,8 @@ import numpy as np
 
 from cprime._utils.messages import require
 from cprime.sources.arrow import arrow_buffer, reading
-from cprime.sources.columns import has_numbers
 from cprime.sources.header import is_header
-from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines, is_number, short
+from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines, is_number, short, typed
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -53,20 +52,14 @@ class CsvSource(LinesSource):
             found = csv.open_csv(path, parse_options=self._parsing()).schema.names
         self._header = self._has_header(path, found, lines) if header is None else header
         names = _named(found) if self._header else [str(j) for j in range(len(found))]
-        content = arrow_buffer(lines)
-        with reading(str(path), self._format):
-            table = self._read(content, self._header, names, None)
-        text = [column.name for column in table.schema if not has_numbers(column.type)]
-        super().__init__(path, [TEXT if name in text else np.dtype(np.float64) for name in names], names, {})
+        super().__init__(path, [np.dtype(np.float64)] * len(names), names, {})
         if self._header:
             n_index = next((j for j, name in enumerate(found) if name), len(found))
             self._index = frozenset(names[:n_index])
-        examples = self._text_of(content, 0, text) if text else []
-        self._examples = {name: (row, value) for name, row, value in examples}
-        # Columns that Arrow reads as text, although all of their values are numbers.
-        spurious = [name for name in text if name not in self._examples]
+        with reading(str(path), self._format):
+            self._examples = {name: at for name, *at in self._text_of(arrow_buffer(lines), 0, names)}
         self._kinds = tuple(
-            np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
+            TEXT if name in self._examples else kind for name, kind in zip(names, self._kinds, strict=True)
         )
         if not self._header:
             _log.info("%s has no header: its columns are called 0 to %d", path, len(names) - 1)
@@ -99,55 +92,39 @@ class CsvSource(LinesSource):
             _log.info("%s: the first line has the names of its columns, %s", path, short(shown))
         return found
 
-    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
+    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
         import pyarrow as pa
 
-        kind = pa.string() if text else pa.float64()
         header = self._header and piece == 0
         try:
-            return self._read(content, header, self._names or (), dict.fromkeys(names, kind))
+            return self._read(content, header, self._names or (), names if kind is None else dict.fromkeys(names, kind))
         except pa.ArrowInvalid:
-            if text:
+            if kind != pa.float64():
                 raise
-            return self._with_booleans(self._read(content, header, self._names or (), names))
+            return typed(self._read(content, header, self._names or (), names), names, kind)
 
     def _read(self, content: Any, header: bool, names: Sequence[str], wanted: Any) -> Any:
         """Parse lines to an Arrow table of the wanted columns.
 
         content: Arrow buffer of the lines    header: whether the first of them has column names
-        wanted: dictionary from column names to types; or column names, or None for all columns, to detect the types
+        wanted: dictionary from column names to types, or column names to detect the types
         """
         import pyarrow as pa
         from pyarrow import csv
 
-        options: dict[str, Any] = {} if wanted is None else {"include_columns": list(wanted)}
-        if isinstance(wanted, dict):
-            options["column_types"] = wanted
+        types = wanted if isinstance(wanted, dict) else {}
         if IS_BLANK.match(content) or (header and _HAS_NO_ROWS.match(content)):
-            kinds = wanted if isinstance(wanted, dict) else dict.fromkeys(names, pa.float64())
-            return pa.schema(kinds).empty_table()
+            return pa.schema(types or dict.fromkeys(wanted, pa.float64())).empty_table()
         return csv.read_csv(
             pa.BufferReader(content),
             csv.ReadOptions(
                 column_names=names, skip_rows=int(header), block_size=max(2**20, CELL_BYTES * (1 + len(names)))
             ),
             self._parsing(),
-            csv.ConvertOptions(strings_can_be_null=True, decimal_point=self._decimal, **options),
+            csv.ConvertOptions(
+                strings_can_be_null=True, decimal_point=self._decimal, include_columns=list(wanted), column_types=types
+            ),
         )
-
-    def _with_booleans(self, table: Any) -> Any:
-        """Return the table as float64, with true and false as 1 and 0; raise ArrowInvalid for text."""
-        import pyarrow as pa
-
-        columns = []
-        for column in table.schema:
-            values = table[column.name]
-            if not has_numbers(column.type):
-                raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
-            columns.append(
-                values.cast(pa.int8()).cast(pa.float64()) if column.type == pa.bool_() else values.cast(pa.float64())
-            )
-        return pa.table(columns, names=table.column_names)
 
     def _parsing(self) -> Any:
         from pyarrow import csv

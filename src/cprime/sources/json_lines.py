@@ -10,7 +10,7 @@ from cprime._utils.messages import require
 from cprime.sources.arrow import arrow_buffer, reading
 from cprime.sources.columns import has_numbers
 from cprime.sources.kinds import Kind, Lists
-from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines
+from cprime.sources.lines import IS_BLANK, TEXT, LinesSource, first_lines, typed
 
 
 class JsonSource(LinesSource):
@@ -31,18 +31,9 @@ class JsonSource(LinesSource):
             examples[column.name] = (row, str(values[row]))
         super().__init__(path, kinds, table.column_names, examples)
 
-    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
-        import pyarrow as pa
-
+    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
         table = _read(content, list(names))
-        for column in table.schema:
-            if not text and _kind(column.type) == TEXT:
-                raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
-        kind = pa.string() if text else pa.float64() if self._list is None else pa.list_(pa.float64())
-        columns = [
-            pa.nulls(len(table), kind) if name not in table.column_names else _cast(table[name], kind) for name in names
-        ]
-        return pa.table(columns, names=list(names))
+        return table if kind is None else typed(table, names, kind)
 
 
 def _read(content: Any, names: list[str] | None) -> Any:
@@ -57,14 +48,6 @@ def _read(content: Any, names: list[str] | None) -> Any:
         return pa.table({name: pa.array([], pa.float64()) for name in names or ()})
     table = json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, content.size)))
     return table if names is None else table.select([name for name in names if name in table.column_names])
-
-
-def _cast(values: Any, kind: Any) -> Any:
-    import pyarrow as pa
-
-    if values.type == pa.bool_() and kind == pa.float64():
-        values = values.cast(pa.int8())
-    return values.cast(kind)
 
 
 def _kind(kind: Any) -> Kind:

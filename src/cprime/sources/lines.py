@@ -2,7 +2,8 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.columns import has_numbers
 from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
 
 PIECE_BYTES = 8 * 2**20
@@ -22,36 +24,35 @@ TEXT = "text"  # stored type (`Kind`) of a column that is not numeric
 class LinesSource(ArrowSource):
     """Source of a text file whose columns are all read as float64; true and false become 1 and 0.
 
-    When columns are chosen, the file is read once to count its rows and to check that values are numbers.
+    When columns are chosen, the file is read once to count its rows and to check that all have the same length.
     examples: for each column with text in the first lines, the index of a row with text and this text
     """
 
     _decimal = "."  # Decimal mark, a point or a comma.
 
     def __init__(
-        self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
+        self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: Mapping[str, Sequence[Any]]
     ) -> None:
         super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
         self._examples = examples
-        self._bytes: list[tuple[int, int]] = []  # begin and end [bytes] of each piece of the file
+        self._cuts: list[int] = []  # begin [bytes] of each piece of the file, and the end of the last one
 
     @abstractmethod
-    def _parse(self, content: Any, piece: int, names: Sequence[str], text: bool) -> Any:
+    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
         """Return an Arrow table of the columns `names`, parsed from lines of a piece of the file.
 
-        content: Arrow buffer of the lines    piece: its number    text: whether columns are text, not numbers
+        content: Arrow buffer of the lines    piece: its number
+        kind: Arrow type of all columns, or None to detect the types; for None, absent columns may be left out
         """
 
     def _count(self) -> None:
-        if self._bytes:
+        if len(self._cuts):
             return
-        self._bytes = []
-        counts: list[int] = []
         with reading(self.name, self._format), self._open() as file:
-            for a, b in whole_lines(file):
-                self._bytes.append((a, b))
-                self._ends = np.cumsum([*counts, 0])
-                counts.append(self._table(file, len(counts)).num_rows)
+            self._cuts = _cut(self._files[0].path)
+            first = (self._names or ())[:1]  # Rows are counted without parsing the numbers of the other columns.
+            pieces = range(len(self._cuts) - 1)
+            counts = [self._parse(self._content(file, piece), piece, first, None).num_rows for piece in pieces]
         self._ends = np.cumsum(counts, dtype=np.int64)
         self.n_rows = sum(counts)
 
@@ -61,6 +62,10 @@ class LinesSource(ArrowSource):
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
 
+    def _content(self, file: Any, piece: int) -> Any:
+        file.seek(self._cuts[piece])
+        return file.read_buffer(self._cuts[piece + 1] - self._cuts[piece])
+
     def _table(self, file: Any, piece: int) -> Any:
         """Read a piece of the file and return its chosen columns as an Arrow table.
 
@@ -69,21 +74,21 @@ class LinesSource(ArrowSource):
         import pyarrow as pa
 
         names = self._stored_columns or ()
-        text = self._as_text
-        begin, end = self._bytes[piece]
-        file.seek(begin)
-        content = file.read_buffer(end - begin)
+        content = self._content(file, piece)
+        number = pa.float64() if self._list is None else pa.list_(pa.float64())
         try:
-            return self._parse(content, piece, names, text)
+            return self._parse(content, piece, names, pa.string() if self._as_text else number)
         except pa.ArrowInvalid:
-            found = [] if text else self._text_of(content, piece, names)
+            found = [] if self._as_text else self._text_of(content, piece, names)
             if not found:
                 raise
             raise ValueError(self._no_number(found)) from None
 
     def _text_of(self, content: Any, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
         """Return (column, row, value) of the first value that is not a number, for each column with such a value."""
-        table = self._parse(content, piece, names, True)
+        import pyarrow as pa
+
+        table = self._parse(content, piece, names, pa.string())
         found = []
         for name in table.column_names:
             for row, value in enumerate(table[name].to_pylist()):
@@ -107,28 +112,40 @@ class LinesSource(ArrowSource):
         return is_number(text.replace(self._decimal, ".")) or text.lower() in ("true", "false")
 
 
-def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) [bytes] of the pieces into which a file is cut at ends of lines."""
-    begin, size = 0, file.size()
-    while begin < size:
-        end = min(begin + PIECE_BYTES, size)
-        while end < size:
-            file.seek(end)
-            found = file.read(PIECE_BYTES)
-            end += found.find(b"\n") + 1 or len(found)
-            if b"\n" in found:
-                break
-        yield begin, end
-        begin = end
+def typed(table: Any, names: Sequence[str], kind: Any) -> Any:
+    """Return the columns `names` of an Arrow table in the type `kind`; true and false become 1 and 0.
+
+    Columns that the table lacks are missing values. Raises ArrowInvalid for text if `kind` is not text.
+    """
+    import pyarrow as pa
+
+    columns = []
+    for name in names:
+        values = table[name] if name in table.column_names else pa.nulls(len(table), kind)
+        if kind != pa.string() and not has_numbers(getattr(values.type, "value_type", values.type)):
+            raise pa.ArrowInvalid(f"column {name!r} is not numeric")
+        if values.type == pa.bool_() and kind == pa.float64():
+            values = values.cast(pa.int8())
+        columns.append(values.cast(kind))
+    return pa.table(columns, names=list(names))
+
+
+def _cut(path: str) -> list[int]:
+    """Return the bytes at which a file is cut into pieces of whole lines, from its begin to its end."""
+    found = [0]
+    with open(path, "rb") as file:
+        size = file.seek(0, SEEK_END)
+        while found[-1] < size:
+            file.seek(min(found[-1] + PIECE_BYTES, size))
+            file.readline()
+            found.append(file.tell())
+    return found
 
 
 def first_lines(path: str | Path) -> bytes:
     """Return the first lines of a file: whole lines, about a megabyte, at least one."""
     with open(path, "rb") as file:
-        content = file.read(SAMPLE_BYTES)
-        if b"\n" not in content or len(content) < SAMPLE_BYTES:
-            return content if len(content) < SAMPLE_BYTES else content + file.readline()
-        return content[: content.rfind(b"\n") + 1]
+        return b"".join(file.readlines(SAMPLE_BYTES))
 
 
 def is_number(text: str) -> bool:

@@ -89,8 +89,8 @@ def test_runs_from_given_centers_are_neither_shortened_nor_continued(monkeypatch
     X = groups(8000)
     given = {"size_max": "1.1x", "random_state": 0, "init": X[:10]}
     whole = KMeans(10, **given).fit(X)
-    monkeypatch.setattr("cprime.estimators.sizes._SHORT", 1)
-    monkeypatch.setattr("cprime.estimators.sizes._CONTINUED", 0)
+    monkeypatch.setattr("cprime.em.sizes._SHORT", 1)
+    monkeypatch.setattr("cprime.em.sizes._CONTINUED", 0)
     np.testing.assert_array_equal(KMeans(10, **given).fit(X).cluster_centers_, whole.cluster_centers_)
 
 

@@ -15,6 +15,7 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
 - `expectation.py`: the E-steps `EStep` and `ExactEStep`, other jobs over the data, and the assignments.
 - `certificate.py`: how much a partial search has missed. `diverse_starts.py`: starts of mixtures with `n_init` above 1.
 - `online.py`, `batch_jumps.py`: steps of `partial_fit`, and jumps of centers between batches.
+- `sizes.py`: means alternate with the assignment of points to clusters of bounded size (`kernels/transport.py`).
 - `fuzzy.py`, `medoids.py`, `residuals.py`: algorithms that are not a combination of model, truncation, search and
   assignment.
 """
@@ -41,6 +42,7 @@ from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, p
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
 from cprime.em.problem import FirstModel, Problem
+from cprime.em.sizes import BoundedSizes, SizeBounds
 from cprime.em.solving import Runs, solve
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
@@ -50,6 +52,7 @@ __all__ = [
     "EM",
     "HISTORY",
     "Accept",
+    "BoundedSizes",
     "CostPass",
     "DrawFromAll",
     "EStep",
@@ -72,6 +75,7 @@ __all__ = [
     "SampledAssignment",
     "SetLabels",
     "Settings",
+    "SizeBounds",
     "Stage",
     "Totals",
     "Undo",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.random import Key
 from cprime.em.diverse_starts import best_of_short_runs, is_chosen
-from cprime.em.loop import FitPlan
+from cprime.em.loop import FitPlan, Run
 from cprime.execution import Data
 from cprime.model import Model
 from cprime.seeding.jumps import improved_by_jumps
@@ -29,6 +29,7 @@ class Problem:
     n_starts: number of starts, of which the best one counts
     n_certified: number of points for which a partial search is compared with an exact one; 0 omits this
     has_short_runs: whether later starts are each the best of several short runs
+    finish: function that continues the best run after the loop, for example within bounds of sizes; or None
     """
 
     plan: FitPlan
@@ -38,6 +39,7 @@ class Problem:
     n_starts: int = 1
     n_certified: int = 0
     has_short_runs: bool = False
+    finish: "Finish | None" = None
 
     def start(self, data: Data, key: Key) -> Model:
         """Return the starting parameters of a start, as a model.
@@ -59,3 +61,8 @@ class Problem:
         if self.plan.improved:
             centers = improved_by_jumps(data, centers, key)
         return self.first_model(data, centers, self.plan.search.exact)
+
+
+# Function that continues the best run of a fit. Arguments: data, problem, key, final state of the run, and measured
+# values as `solve` returns them; it returns the last two.
+Finish = Callable[[Data, Problem, Key, Run, dict[str, Any]], tuple[Run, dict[str, Any]]]

@@ -115,7 +115,9 @@ def solve(
         raise
     assert done.best is not None
     assert done.found is not None
-    return done.best, done.found
+    if problem.finish is None:
+        return done.best, done.found
+    return problem.finish(data, problem, key, done.best, done.found)
 
 
 def _is_better(fit: Run, best: Run | None) -> bool:

@@ -12,7 +12,6 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 - `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
 - `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
   checkpoints.
-- `sizes.py`: means alternate with the assignment of points to clusters of bounded size (`kernels/transport.py`).
 - `many.py`: many small k-means problems by kernels that make whole fits, with the bits of `KMeans`.
 - `memory.py`: the memory of a fit by formulas, for `planning` and for `budget.py` (`max_memory`).
 """

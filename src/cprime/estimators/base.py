@@ -123,12 +123,11 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the options of a fit as a value, whose method `problem` returns what the fit of some data solves."""
         raise NotImplementedError
 
-    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> Solution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord) -> Solution:
         """Return the parameters and other results of a fit that ends with the state `run`.
 
         n_active: C′, the size of active sets
         record: facts about the fit, with the values that a last pass has measured, if the fit has ended
-        data: data for steps that follow the EM loop, such as bounding the sizes of clusters; None if the fit still runs
         """
         raise NotImplementedError
 
@@ -173,7 +172,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         if labels is not None:
             measured = {**measured, "final_assignment": "labeled"}
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
-        self._adopt(self._solution(run, plan.n_kept, record, data))
+        self._adopt(self._solution(run, plan.n_kept, record))
         warn_if_poor(measured["certificate"], measured["neighbors"])
         self._warn_of(run)
         if checkpoint is not None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._utils.messages import warn_if_few
-from cprime.estimators import size_bounds, sizes
 from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer
 from cprime.estimators.batches import partial_fit
@@ -295,8 +294,6 @@ class KMeans(NearestCenter, Clusterer):
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
         data = opened_within(self, X, sample_weight)
-        if self.size_max is not None or self.size_min is not None:
-            size_bounds.resolve_bounds(self, data)
         labels = partial_labels(self, y, data.n_points, self.n_clusters)
         return self._fit_to(data, (X, y, sample_weight), labels)
 
@@ -307,15 +304,12 @@ class KMeans(NearestCenter, Clusterer):
     def _options(self) -> KMeansOptions:
         return KMeansOptions.of(self, least_shift=self._least_shift)
 
-    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> KMeansSolution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord) -> KMeansSolution:
         assert run.counts is not None
         model = run.model
-        solution = KMeansSolution(
+        return KMeansSolution(
             model.centers, model.variance, run.counts, run.error, run.bound, record, run.n_relocated, metric=self.metric
         )
-        if data is None or (self.size_max is None and self.size_min is None):
-            return solution
-        return sizes.balanced(self, data, solution)
 
     def _warn_of(self, run: em.Run) -> None:
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)

@@ -19,9 +19,9 @@ from cprime._utils.random import Key
 from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
+from cprime.em.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.opening import is_plain
 from cprime.estimators.problems import options_of
-from cprime.estimators.sizes import n_bytes as bounded_sizes_bytes
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local

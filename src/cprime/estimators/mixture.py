@@ -244,7 +244,7 @@ class Mixture(DensityMixin, Clusterer):
         plan = replace(problem.plan, search=Full(), regroup=False)
         return em.begin(data, problem.plain_start(data, key), plan, key).model
 
-    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> MixtureSolution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord) -> MixtureSolution:
         return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
-from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search
+from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, resolve_bounds
 from cprime.estimators.gaps import first_of_gaps, plan_of_gaps
 from cprime.estimators.validation import check_real, resolve_init, resolve_jumps, resolve_search
 from cprime.execution import Data
@@ -101,7 +101,11 @@ class KMeansOptions(Options):
         known = known_centers(self, self.n_clusters, data, labels)
         centers = partial(starting_centers, self.n_clusters, "init")
         first_model = partial(_first_kmeans, self, known=known)
-        return problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model, quick)
+        problem = problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model, quick)
+        if self.size_max is None and self.size_min is None:
+            return problem
+        bounds = resolve_bounds(self, data)
+        return replace(problem, finish=em.BoundedSizes(bounds, self.metric, self.max_iter, self.tol))
 
 
 def problem_of(

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.random import check_random_state
 from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
-from cprime.estimators import size_bounds
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.opening import opened, preparation_of
@@ -176,8 +175,6 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         data = opened(self, X, sample_weight)
         if data.n_points < C:
             raise ValueError(f"n_samples={data.n_points} should be >= n_clusters={C}.")
-        if self.size_max is not None:
-            size_bounds.resolve_bounds(self, data)
         codebooks = np.empty((n_levels, C, data.n_features), data.dtype)
         labels: list[Any] = []
         errors, n_iter = np.empty(n_levels), 0

@@ -241,7 +241,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
     def _options(self) -> SoftKMeansOptions:
         return SoftKMeansOptions.of(self)
 
-    def _solution(self, run: em.Run, n_active: int, record: FitRecord, data: Data | None = None) -> SoftKMeansSolution:
+    def _solution(self, run: em.Run, n_active: int, record: FitRecord) -> SoftKMeansSolution:
         return SoftKMeansSolution(run.model.centers, run.model.variance, n_active, run.error, run.bound, record)
 
     def _parameters(self) -> FixedVariance:

@@ -43,7 +43,9 @@ class FitRecord:
 
     history (n_iter,): one row per iteration, of type `em.HISTORY`    converged: whether the iterations converged
     measured: dictionary of the fitted attributes that the last pass of a fit computes, with the keys "labels",
-    "neighbors", "certificate" (measured quality of the search) and "final_assignment"; empty while the fit still runs
+    "neighbors", "certificate" (measured quality of the search) and "final_assignment", and with bounds of sizes
+    "n_displaced" (number of points not with their nearest center) and "size_cost" (relative excess of J over that of
+    the nearest centers); empty while the fit still runs
     """
 
     history: NDArray
@@ -88,9 +90,6 @@ class KMeansSolution:
     inertia: J [data unit²]    lower_bound: F [nats per point]
     record: facts about the fit, or None
     n_relocated: number of times that the center of an empty cluster was moved
-    n_displaced: number of points not assigned to their nearest center because cluster sizes are bounded; None without
-    bounds
-    size_cost: relative excess of J over J of the nearest centers; None without bounds of sizes
     cells: groups of nearby centers that speed up the search in `partial_fit`, or None
     recent: rows that `partial_fit` stores for its next fit or jumps, see `estimators.batches`, or None
     metric: "euclidean" or "cosine"
@@ -103,8 +102,6 @@ class KMeansSolution:
     lower_bound: float
     record: FitRecord | None = None
     n_relocated: int = 0
-    n_displaced: int | None = None
-    size_cost: float | None = None
     cells: OnlineCenterIndex | None = None
     recent: dict[str, Any] | None = None
     metric: str = "euclidean"
@@ -122,8 +119,6 @@ class KMeansSolution:
         }
         if self.record is not None:
             found |= {**self.record.attributes(), "n_relocated_": self.n_relocated}
-        if self.n_displaced is not None:
-            found |= {"n_displaced_": self.n_displaced, "size_cost_": self.size_cost}
         if self.cells is not None:
             found |= {"structure_": self.cells.as_dict(), "_online_cells": self.cells}
         if self.recent is not None:

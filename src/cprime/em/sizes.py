@@ -6,6 +6,7 @@ within the bounds and the cost is least, and centers become the means of their p
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -13,16 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._utils.random import Key, Purpose, seed_of
+from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
-from cprime.em import hard_free_energy
 from cprime.em.hard import LabeledSums, SumLabeled
-from cprime.estimators.problems import kmeans_model, options_of
-from cprime.estimators.size_bounds import Bounds, resolve_bounds
-from cprime.estimators.solutions import KMeansSolution
+from cprime.em.k_means import hard_free_energy
+from cprime.em.loop import Run
+from cprime.em.problem import Problem
 from cprime.execution import Data, local
 from cprime.kernels import COPIES_OF_POINTS, Floats, Infeasible, Rows, assign_bounded, assign_weighted
 from cprime.model.base import means_of
+from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import directions
 from cprime.seeding import is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
@@ -50,6 +51,116 @@ _FINE = 1e-6
 _FEW_REASSIGNED = 1e-3  # Share of reassigned points at which iterations that minimize a sum of distances end.
 
 
+class SizeBounds(NamedTuple):
+    """Bounds of the sizes of clusters.
+
+    lower, upper (C,): least and greatest size of each cluster: the number of its points, int64, or if points have
+    weights the sum of these, float64
+    """
+
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+
+    def match(self, counts: NDArray[Any]) -> NDArray[np.intp]:
+        """Return an order (C,) of clusters of these `counts` (C,) in which greater clusters have greater bounds."""
+        order = np.empty(len(counts), dtype=np.intp)
+        order[np.argsort(self.lower + self.upper, kind="stable")] = np.argsort(counts, kind="stable")
+        return order
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedSizes:
+    """`finish` of the problem of a k-means: it continues a fit without bounds by iterations within bounds of sizes.
+
+    bounds: the bounds    metric: "euclidean" or "cosine"
+    max_iter, tol: most iterations, and relative fall of J at which they end
+    """
+
+    bounds: SizeBounds
+    metric: str
+    max_iter: int
+    tol: float
+
+    def __call__(
+        self, data: Data, problem: Problem, key: Key, run: Run, found: Mapping[str, Any]
+    ) -> tuple[Run, dict[str, Any]]:
+        """Return the final state of the fit and its measured values, with labels within the bounds.
+
+        data: rows in memory or of a source    run, found: results of the fit without bounds, as `solve` returns them
+        """
+        assert run.counts is not None
+        centers, is_start_given = run.model.centers, is_given(problem.init)
+        has_different_bounds = len(set(zip(self.bounds.lower.tolist(), self.bounds.upper.tolist(), strict=True))) > 1
+        # Clusters have the ids of given starting centers, so that bounds refer to these ids.
+        matches = has_different_bounds and not is_start_given and name_of(problem.init) != "known"
+        if matches:
+            order = self.bounds.match(run.counts)
+            centers, found = centers[order], _reordered(found, order)
+        best = self._balance(data, problem, key, centers, found, matches)
+        weight = float(best.counts.sum())
+        variance = max(best.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
+        model = type(run.model)(best.centers, variance, variance_floor(best.centers))
+        run = replace(
+            run,
+            model=model,
+            error=best.inertia,
+            counts=best.counts,
+            bound=hard_free_energy(model, best.inertia, weight),
+        )
+        return run, {
+            **found,
+            "labels": best.labels,
+            "final_assignment": "bounded",
+            "n_displaced": int(np.count_nonzero(best.nearest != best.labels)),
+            "size_cost": best.inertia / best.least - 1 if best.least > 0 else 0.0,
+        }
+
+    def _balance(
+        self, data: Data, problem: Problem, key: Key, centers: Floats, found: Mapping[str, Any], matches: bool
+    ) -> "_Balanced":
+        """Return the best assignment within the bounds that iterations from several starting centers find.
+
+        The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²²
+        (`_MEDIUM`), other iterations start from the centers that the user gives, or from random rows and k-means++.
+        Above 2¹⁶ (`_SMALL`) the latter are few, and only the best two starts are continued. The result of least J is
+        refined by iterations with narrow tolerances.
+        found: dictionary with the labels and the neighbor lists of the fit without bounds
+        matches: whether larger clusters of other starting centers get larger bounds
+        """
+        C, n_pairs = len(centers), data.n_points * len(centers)
+        weights = data.source.weights(0, data.n_points)  # type: ignore[attr-defined]
+        options = _Options(
+            self.bounds,
+            weights,
+            min(self.max_iter, _MOST_ITERATIONS) if n_pairs >= _LARGE else self.max_iter,
+            max(self.tol, _LEAST_FALL) if n_pairs >= _LARGE else self.tol,
+            _ACCURACY,
+            self.metric,
+        )
+        fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
+        lists = found["neighbors"]
+        first = _Candidates(data, lists, None if lists is None else found["labels"])
+        best = _alternate(data, options, centers, first)
+        if n_pairs <= _MEDIUM and C > 1:
+            shortens = (n_pairs > _SMALL or weights is not None) and not is_given(problem.init)
+            short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
+            others = []
+            for start, steps in _starts(data, problem, key, C, short, fine, matches):
+                other = _alternate(data, steps[0], start, _Candidates(data))
+                for step in steps[1:]:
+                    other = _alternate(data, step, other.centers, _Candidates(data))
+                others.append(other)
+            if shortens:
+                others = sorted(others, key=attrgetter("inertia"))[:_CONTINUED]
+                others = [_alternate(data, options, other.centers, _Candidates(data)) for other in others]
+            best = min([best, *others], key=attrgetter("inertia"))
+            best = min(best, _alternate(data, fine, best.centers, _Candidates(data)), key=attrgetter("inertia"))
+        if found["final_assignment"] != "exact":
+            return best
+        ids, squared = _Candidates(data, None, best.nearest, 1).find(best.centers)
+        return best._replace(nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
+
+
 class _Balanced(NamedTuple):
     """Assignment of points to clusters within the bounds of sizes, compared with the nearest centers.
 
@@ -66,107 +177,22 @@ class _Balanced(NamedTuple):
     least: float
 
 
-def balanced(k_means: Any, data: Data, free: KMeansSolution) -> KMeansSolution:
-    """Continue a fit without bounds by iterations within the bounds of cluster sizes, and return the new solution.
-
-    k_means: the estimator, whose arguments contain the bounds    data: rows in memory or of a source
-    free: solution of the fit without bounds
-    """
-    assert free.record is not None
-    bounds = resolve_bounds(k_means, data)
-    matches = len(set(zip(bounds.lower.tolist(), bounds.upper.tolist(), strict=True))) > 1 and not _keeps_ids(k_means)
-    if matches:
-        free = _reordered(free, bounds.match(free.counts))
-    assert free.record is not None
-    found = _balance(k_means, data, bounds, free.centers, free.record.measured, matches)
-    weight = float(found.counts.sum())
-    variance = max(found.inertia, float(np.finfo(float).tiny)) / (weight * data.n_features)
-    model = kmeans_model(k_means.metric, found.centers, variance)
-    measured = {**free.record.measured, "labels": found.labels, "final_assignment": "bounded"}
-    return replace(
-        free,
-        centers=found.centers,
-        variance=variance,
-        counts=found.counts,
-        inertia=found.inertia,
-        lower_bound=hard_free_energy(model, found.inertia, weight),
-        record=replace(free.record, measured=measured),
-        n_displaced=int(np.count_nonzero(found.nearest != found.labels)),
-        size_cost=found.inertia / found.least - 1 if found.least > 0 else 0.0,
-    )
-
-
-def _keeps_ids(k_means: Any) -> bool:
-    """Return whether clusters have the ids of given starting centers, so that bounds refer to these ids."""
-    return is_given(k_means.init) or name_of(k_means.init) == "known"
-
-
-def _reordered(free: KMeansSolution, order: NDArray[np.intp]) -> KMeansSolution:
-    """Return the solution with the clusters in another order (C,): cluster c is the former cluster order[c]."""
-    assert free.record is not None
+def _reordered(found: Mapping[str, Any], order: NDArray[np.intp]) -> dict[str, Any]:
+    """Return the measured values of a fit with its clusters in another order (C,): c is the former cluster order[c]."""
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
-    measured = dict(free.record.measured)
-    measured["labels"], lists = rank[measured["labels"]], measured["neighbors"]
+    lists = found["neighbors"]
     if lists is not None:
-        measured["neighbors"] = np.where(lists < 0, lists, rank[lists])[order]
-    return replace(
-        free, centers=free.centers[order], counts=free.counts[order], record=replace(free.record, measured=measured)
-    )
-
-
-def _balance(
-    k_means: Any, data: Data, bounds: Bounds, centers: Floats, measured: Mapping[str, Any], matches: bool
-) -> _Balanced:
-    """Return the best assignment within the bounds that iterations from several starting centers find.
-
-    The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²² (`_MEDIUM`),
-    other iterations start from the centers that the user gives, or from random rows and k-means++. Above 2¹⁶ (`_SMALL`)
-    the latter are few, and only the best two starts are continued. The result of least J is refined by iterations with
-    narrow tolerances.
-    measured: dictionary with the labels and the neighbor lists of the fit without bounds
-    matches: whether larger clusters of other starting centers get larger bounds
-    """
-    C, n_pairs = k_means.n_clusters, data.n_points * k_means.n_clusters
-    weights = data.source.weights(0, data.n_points)  # type: ignore[attr-defined]
-    options = _Options(
-        bounds,
-        weights,
-        min(k_means.max_iter, _MOST_ITERATIONS) if n_pairs >= _LARGE else k_means.max_iter,
-        max(k_means.tol, _LEAST_FALL) if n_pairs >= _LARGE else k_means.tol,
-        _ACCURACY,
-        k_means.metric,
-    )
-    fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
-    lists = measured["neighbors"]
-    first = _Candidates(data, lists, None if lists is None else measured["labels"])
-    best = _alternate(data, options, centers, first)
-    if n_pairs <= _MEDIUM and C > 1:
-        shortens = (n_pairs > _SMALL or weights is not None) and not is_given(k_means.init)
-        short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
-        others = []
-        for start, steps in _starts(k_means, data, short, fine, matches):
-            found = _alternate(data, steps[0], start, _Candidates(data))
-            for step in steps[1:]:
-                found = _alternate(data, step, found.centers, _Candidates(data))
-            others.append(found)
-        if shortens:
-            others = sorted(others, key=attrgetter("inertia"))[:_CONTINUED]
-            others = [_alternate(data, options, found.centers, _Candidates(data)) for found in others]
-        best = min([best, *others], key=attrgetter("inertia"))
-        best = min(best, _alternate(data, fine, best.centers, _Candidates(data)), key=attrgetter("inertia"))
-    if measured["final_assignment"] != "exact":
-        return best
-    ids, squared = _Candidates(data, None, best.nearest, 1).find(best.centers)
-    return best._replace(nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
+        lists = np.where(lists < 0, lists, rank[lists])[order]
+    return {**found, "labels": rank[found["labels"]], "neighbors": lists}
 
 
 def _starts(
-    k_means: Any, data: Data, options: "_Options", fine: "_Options", matches: bool
+    data: Data, problem: Problem, key: Key, n_clusters: int, options: "_Options", fine: "_Options", matches: bool
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
     """Yield pairs: starting centers (C, D), and a tuple with the options of each run of iterations from them.
 
-    A second run continues from the centers of the first. The pairs depend on the argument `init` of the estimator:
+    A second run continues from the centers of the first. The pairs depend on the initialization of the problem:
 
     - If it gives centers, two pairs have these: one run with `fine`, and one that minimizes the sum of distances.
     - Otherwise four or eight pairs alternate: random rows, with a first run that minimizes the sum of distances and a
@@ -176,15 +202,15 @@ def _starts(
     options: usual tolerances    fine: the same options with narrower tolerances
     matches: whether larger clusters get larger bounds
     """
-    whole, C = data.whole(), k_means.n_clusters
-    if is_given(k_means.init):
-        centers = options_of(k_means).problem(data).plain_start(data, Key(0)).centers
+    whole, C = data.whole(), n_clusters
+    if is_given(problem.init):
+        centers = problem.plain_start(data, Key(0)).centers
         yield centers, (fine,)
         yield centers, (fine._replace(by_distances=True, tol=0),)
     elif whole is not None:
-        (X, weights), seed = whole, seed_of(k_means.random_state)
+        X, weights = whole
         for run in range(_STARTS if data.n_points * C <= _SMALL else _FEW_STARTS):
-            rng = Key(seed, run).random_state(Purpose.SIZES)
+            rng = key._replace(run=run).random_state(Purpose.SIZES)
             rows = choose_by_kmeans_plusplus(X, C, weights, rng) if run % 2 else draw_rows(local(X, weights), C, rng)
             start = X[rows].dense()
             if matches:
@@ -209,7 +235,7 @@ class _Options(NamedTuple):
     at most the share `tol` of the points is reassigned.
     """
 
-    bounds: Bounds
+    bounds: SizeBounds
     weights: NDArray[np.float64] | None
     max_iter: int
     tol: float

@@ -15,8 +15,8 @@ from cprime.kernels import Dense
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
-# (n, D, C): around the sizes of tiles and of vectors, and one larger than a block
-SIZES = [(1, 1, 3), (13, 7, 5), (33, 16, 41), (50, 33, 64), (777, 19, 130), (777, 66, 300), (400, 129, 260)]
+# (n, D, C): around the sizes of tiles and of vectors, more rows than a block, more centers than a search by lanes takes
+SIZES = [(1, 1, 3), (13, 7, 5), (33, 16, 41), (50, 33, 64), (777, 19, 30), (70, 66, 300), (45, 129, 40)]
 
 
 def at_page_end(array):

@@ -24,7 +24,7 @@ def all_kernels(n_threads, *case):
         return results(*arguments(*case))
 
 
-@pytest.mark.parametrize(("n", "D", "C"), [(5, 7, 3), (1000, 7, 50), (20_011, 7, 50), (40_003, 3, 7), (901, 33, 500)])
+@pytest.mark.parametrize(("n", "D", "C"), [(5, 7, 3), (1000, 7, 50), (40_003, 3, 7), (401, 33, 500)])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_number_of_threads_gives_the_same_bits(dtype, n, D, C):
     """Chunks may be uneven, components may outnumber the rows in a chunk, and statistics may exceed the cache."""
@@ -41,7 +41,7 @@ def test_repeated_calls_give_the_same_bits():
 
 def test_four_python_threads_at_once():
     expected = {dtype: all_kernels(1, dtype) for dtype in DTYPES}
-    jobs = [(THREADS[i % 3], DTYPES[i % 2]) for i in range(24)]
+    jobs = [(THREADS[i % 3], DTYPES[i % 2]) for i in range(8)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda job: all_kernels(*job), jobs))
     for (_, dtype), result in zip(jobs, found, strict=True):

@@ -5,10 +5,10 @@ law takes the valid ones that contain every pair of two such values that occurs 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ POOR_FITS_PASS = [
     pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
 ]
 
-SIZES = {"few": (40, 3, 3), "many": (2000, 4, 130)}  # rows, columns and C: full search and one step; graph, jumps
+SIZES = {"few": (40, 3, 3), "many": (1200, 4, 76)}  # rows, columns and C: full search and one step; graph, jumps
 SEARCHES = {
     "full": Full(),
     "bounded": Bounded(),
@@ -59,8 +59,7 @@ class Options:
     n_most: int = 10_000  # rows
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(NamedTuple):
     """Names of an estimator, of the values of its arguments, and of its data; an empty name if there is no choice."""
 
     estimator: str
@@ -73,7 +72,7 @@ class Configuration:
     size: str
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, astuple(self)))
+        return ", ".join(filter(None, self))
 
     @property
     def options(self) -> Options:
@@ -141,8 +140,8 @@ ESTIMATORS = {
     "KMedoids": in_memory(cprime.KMedoids, n_most=700),
     "KMedoids, alternate": in_memory(cprime.KMedoids, n_most=700, method="alternate", metric="manhattan"),
     "KMeans1D": in_memory(cprime.KMeans1D),
-    "XMeans": in_memory(cprime.XMeans, ("one", "some"), 800),
-    "GMeans": in_memory(cprime.GMeans, ("one", "some"), 800),
+    "XMeans": in_memory(cprime.XMeans, ("one", "some"), 400),
+    "GMeans": in_memory(cprime.GMeans, ("one", "some"), 400),
     "ResidualKMeans": Options(partial(cprime.ResidualKMeans, n_levels=2), ("full", "graph")),
 }
 
@@ -167,14 +166,14 @@ def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -
     seen: set[Any] = set()
     rows = [each for each in valid() if holds(each)]
     for i in np.random.default_rng(0).permutation(len(rows)):  # a superset, from which `covering` chooses
-        values = astuple(rows[i])
+        values = rows[i]
         pairs = {(a, b, values[a], values[b]) for a, b in combinations(range(len(values)), 2)}
         if not pairs <= seen:
             seen |= pairs
             some.append(rows[i])
-    some = [some[i] for i in covering([astuple(each) for each in some])]
-    last = len(fields(Configuration)) - 1
-    quick = covering([astuple(each) for each in some], without=[(0, i) for i in range(1, last)])
+    some = [some[i] for i in covering(some)]
+    last = len(Configuration._fields) - 1
+    quick = covering(some, without=[(0, i) for i in range(1, last)])
     return [
         pytest.param(each, id=str(each), marks=() if i in quick else pytest.mark.long) for i, each in enumerate(some)
     ]

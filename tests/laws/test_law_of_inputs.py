@@ -5,6 +5,8 @@ An accepted input gives the result of the same numbers as an array. Warnings are
 
 import copy
 import re
+from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from cprime import (
     selection,
     theory,
 )
+from pairwise import covering
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -134,43 +137,67 @@ def _quiet_pyplot():
     pyplot.close("all")
 
 
-CASES = [(name, kind) for kind in KINDS for name in ESTIMATORS]
-CASES += [(name, kind) for kind in FURTHER_KINDS for name in ("KMeans", "GaussianMixture")]
+def rows_of(kind):
+    return FURTHER_KINDS[kind](X) if kind in FURTHER_KINDS else KINDS[kind]
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_functions_take_what_the_fit_took(name, kind):
-    data = FURTHER_KINDS[kind](X) if kind in FURTHER_KINDS else KINDS[kind]
-    numbers = GAPS if "missing" in kind else X
+def estimator_of(name, kind):
+    """Return the unfitted estimator, with missing="marginal" for missing values if it has this option."""
     estimator = copy.deepcopy(ESTIMATORS[name]).set_params(random_state=0)
-    if "missing" in kind and hasattr(estimator, "missing"):
-        estimator.set_params(missing="marginal")
-    expected = refusal(estimator, kind, "fit")
-    if expected:
-        with pytest.raises((TypeError, ValueError), match=expected):
-            estimator.fit(data)
-        return
-    fit = estimator.fit(data)
+    is_marginal = "missing" in kind and hasattr(estimator, "missing")
+    return estimator.set_params(missing="marginal") if is_marginal else estimator
+
+
+@cache
+def fits(name, kind):
+    """Return the estimator fitted to rows of this kind, and a copy of it without names of columns."""
+    fit = estimator_of(name, kind).fit(rows_of(kind))
     unnamed = copy.copy(fit)
     vars(unnamed).pop("feature_names_in_", None)
-    for function in (*FUNCTIONS, *METHODS):
-        if function in METHODS and not hasattr(fit, function):
+    return fit, unnamed
+
+
+def cases():
+    """Return estimators with kinds of data that are refused, and a covering of those with the others and functions."""
+    refused, taken = [], []
+    for name, kind in product(ESTIMATORS, (*KINDS, *FURTHER_KINDS)):
+        estimator = estimator_of(name, kind)
+        if refusal(estimator, kind, "fit"):
+            refused.append((name, kind))
             continue
-        if function == "sweep" and kind in FURTHER_KINDS:  # scikit-learn cannot divide such rows
-            continue
-        try:
-            usual = answer(function, unnamed, numbers)
-        except (TypeError, ValueError) as error:  # this estimator does not support this function for any data
-            usual = error
-        expected = refusal(fit, kind, function)
-        if isinstance(usual, Exception) or expected:
-            with pytest.raises((TypeError, ValueError)) as caught:
-                answer(function, fit, data)
-            said = str(caught.value)
-            assert said == str(usual) or (expected and re.search(expected, said)), said
-        else:
-            for one, other in zip(usual, answer(function, fit, data), strict=True):
-                np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4, err_msg=function)
+        functions = [*FUNCTIONS, *(method for method in METHODS if hasattr(estimator, method))]
+        if kind in FURTHER_KINDS:
+            functions.remove("sweep")  # scikit-learn cannot divide such rows
+        taken += [(name, kind, function) for function in functions]
+    return refused, [taken[i] for i in covering(taken)]
+
+
+REFUSED, TAKEN = cases()
+
+
+@pytest.mark.parametrize(("name", "kind"), REFUSED)
+def test_fits_refuse_data_of_a_kind_that_they_do_not_take(name, kind):
+    estimator = estimator_of(name, kind)
+    with pytest.raises((TypeError, ValueError), match=refusal(estimator, kind, "fit")):
+        estimator.fit(rows_of(kind))
+
+
+@pytest.mark.parametrize(("name", "kind", "function"), TAKEN)
+def test_functions_take_what_the_fit_took(name, kind, function):
+    data, (fit, unnamed) = rows_of(kind), fits(name, kind)
+    try:
+        usual = answer(function, unnamed, GAPS if "missing" in kind else X)
+    except (TypeError, ValueError) as error:  # this estimator does not support this function for any data
+        usual = error
+    expected = refusal(fit, kind, function)
+    if isinstance(usual, Exception) or expected:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            answer(function, fit, data)
+        said = str(caught.value)
+        assert said == str(usual) or (expected and re.search(expected, said)), said
+    else:
+        for one, other in zip(usual, answer(function, fit, data), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", FURTHER_KINDS)

@@ -20,6 +20,7 @@ import cprime
 from cprime import selection
 from cprime.cli.app import app
 from cprime.search import Graph
+from marks import long_but
 
 pytestmark = [*POOR_FITS_PASS, pytest.mark.filterwarnings("ignore:The fit")]
 
@@ -307,7 +308,7 @@ def as_commands(options: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", long_but(["few"], SIZES))
 @pytest.mark.parametrize("model", MODELS)
 def test_options_of_the_command_line_are_those_of_fits(model, size, tmp_path):
     cls, C = MODELS[model], SIZES[size][1]

@@ -19,22 +19,27 @@ from sklearn.base import BaseEstimator
 import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime.sources.prepared import Preparation, PreparedSource, learned
+from pairwise import covering
 
 pytestmark = POOR_FITS_PASS
 
 
 def cases() -> list[Any]:
-    """Return all uses of functions by estimators. Each is quick for one preparation of few and of many components."""
+    """Return all uses of functions by estimators; those are quick that hold all pairs of two of the other values.
+
+    A preparation and a size count as one value.
+    """
     found = []
     for (name, function), estimator in product(FUNCTIONS.items(), ESTIMATORS):
-        for preparation, size in product(PREPARATIONS, SIZES):
-            kind, options = ESTIMATORS[estimator]
-            if not function.takes(kind(**options)) or (size == "many" and not function.is_quick):
-                continue
-            is_quick = (preparation, size) in (("both", "few"), ("scaled", "many"))
-            marks = () if is_quick else pytest.mark.long
-            found.append(pytest.param(name, estimator, preparation, size, marks=marks))
-    return found
+        kind, options = ESTIMATORS[estimator]
+        if function.takes(kind(**options)):
+            sizes = SIZES if function.is_quick else ["few"]
+            found += [(name, estimator, both) for both in product(PREPARATIONS, sizes)]
+    quick = covering(found)
+    return [
+        pytest.param(name, estimator, *both, marks=() if i in quick else pytest.mark.long)
+        for i, (name, estimator, both) in enumerate(found)
+    ]
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:

@@ -14,7 +14,13 @@ from cprime.seeding.sampling import draw, draw_distinct
 X = np.array([[0.0], [1.0], [3.0], [3.5], [7.0]])
 WEIGHTS = {"equal": None, "weighted": np.array([1.0, 0.5, 0.0, 3.0, 0.25])}
 N_DRAWS = 1000
-weighted = pytest.mark.parametrize("w", WEIGHTS.values(), ids=WEIGHTS.keys())
+weighted = pytest.mark.parametrize(
+    "w",
+    [
+        pytest.param(WEIGHTS["equal"], id="equal", marks=pytest.mark.long),
+        pytest.param(WEIGHTS["weighted"], id="weighted"),
+    ],
+)
 
 
 def normalised(mass):

@@ -11,15 +11,15 @@ from cprime.cli import options as opt
 from cprime.cli.bound import bound
 from cprime.cli.combine import combine
 from cprime.cli.errors import one_line_errors
-from cprime.cli.options import PATH, argument, option
-from cprime.cli.panels import CountOr, Counts, Group, Shape, Size, WholeNumber
+from cprime.cli.options import PATH, data_option, model_option, output_file, output_option, search_option
+from cprime.cli.panels import Group, NumberOr, WholeNumber, array_shape, cluster_counts, image_shape
 from cprime.cli.showing import demo, reproduce
 
 
 @click.group(
     cls=Group,
     help="k-means, Gaussian mixtures and everything between them, at any number of clusters.",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
 )
 @click.version_option(
     __version__, prog_name="cprime", message="%(prog)s %(version)s", help="Print the version and exit."
@@ -30,7 +30,7 @@ def app() -> None:
 
 @app.command()
 @opt.data_argument
-@option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
+@model_option("-k", "--n-components", "k", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
 @opt.starting
@@ -44,17 +44,16 @@ def app() -> None:
 @opt.scale
 @opt.dtype
 @opt.output
-@option(
+@output_option(
     "--checkpoint",
-    panel="Output",
     type=PATH,
     metavar="DIR",
     help="Store the state of the fit in this folder, new or empty. `cprime resume DIR` continues an interrupted fit.",
 )
 @opt.spill
 @opt.max_memory
-@option("--keep-partial", panel="Output", is_flag=True, help="On Ctrl-C or SIGTERM, write the current model.")
-@option("--bounds", panel="Output", is_flag=True, help="Also compute the exact log-likelihood, in one more pass.")
+@output_option("--keep-partial", is_flag=True, help="On Ctrl-C or SIGTERM, write the current model.")
+@output_option("--bounds", is_flag=True, help="Also compute the exact log-likelihood, in one more pass.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -85,9 +84,9 @@ def fit(
 
 
 @app.command()
-@argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Not with --shape.")
-@option("--shape", panel="Data", type=Size(), metavar="ROWSxCOLUMNS", help="Shape of an array, instead of DATA.")
-@option("-k", "--n-components", "k", panel="Model", required=True, type=WholeNumber(1), help="Number of clusters C.")
+@click.argument("data", metavar="[DATA]", type=str, required=False, help=f"{opt.DATA_HELP} Not with --shape.")
+@data_option("--shape", type=array_shape, metavar="ROWSxCOLUMNS", help="Shape of an array, instead of DATA.")
+@model_option("-k", "--n-components", "k", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
 @opt.searching
 @opt.starting
@@ -104,7 +103,7 @@ def fit(
 @opt.as_json
 @one_line_errors
 def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
-    """Estimate memory and time of a fit of DATA, and list what would reduce them."""
+    """Estimate memory and time of a fit, and what reduces them."""
     opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
@@ -114,7 +113,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
 
 
 @app.command()
-@argument("folder", metavar="DIR", type=PATH, explained="Folder given to `cprime fit --checkpoint DIR`.")
+@click.argument("folder", metavar="DIR", type=PATH, help="Folder given to `cprime fit --checkpoint DIR`.")
 @opt.threads
 @opt.output_of_checkpoint
 @opt.spill
@@ -124,7 +123,10 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
 def resume(
     folder: Path, output: Path | None, threads: int | None, spill: Path | None, as_json: bool, quiet: bool
 ) -> None:
-    """Continue an interrupted fit; the model is the same as without the interruption."""
+    """Continue an interrupted fit.
+
+    The model is the same as without the interruption.
+    """
     from cprime.cli.fit import resume as run
 
     run(folder, output, threads, spill, as_json=as_json, quiet=quiet)
@@ -138,19 +140,15 @@ def resume(
 @opt.missing_of_model
 @opt.threads
 @opt.by_cluster
-@option(
+@output_option(
     "--proba",
-    panel="Output",
     is_flag=True,
     help="mixtures: also write probabilities; if C′ < C, the C′ active components of each row and their probabilities.",
 )
-@option(
-    "--distance",
-    panel="Output",
-    is_flag=True,
-    help="Also write the distance to the center; mixtures: the Mahalanobis distance.",
+@output_option(
+    "--distance", is_flag=True, help="Also write the distance to the center; mixtures: the Mahalanobis distance."
 )
-@option("--score", panel="Output", is_flag=True, help="mixtures: also write the log-likelihood of each row.")
+@output_option("--score", is_flag=True, help="mixtures: also write the log-likelihood of each row.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -183,29 +181,26 @@ def predict(
 
 @app.command()
 @opt.model_argument
-@argument(
-    "data", metavar="[DATA]", type=str, required=False, explained="Rows to assign to clusters; required for mixtures."
+@click.argument(
+    "data", metavar="[DATA]", type=str, required=False, help="Rows to assign to clusters; required for mixtures."
 )
-@option(
+@model_option(
     "-n",
     "--n-clusters",
-    panel="Model",
     type=WholeNumber(1),
-    otherwise="chosen from the merge tree",
+    show_default="chosen from the merge tree",
     help="Number of clusters after merging.",
 )
-@option(
+@model_option(
     "--criterion",
-    panel="Model",
     type=click.Choice(["auto", "entropy", "ward"]),
     default="auto",
     help="Merge the components that overlap most (entropy, mixtures) or increase J least (ward, kmeans).",
 )
-@option(
+@model_option(
     "--n-active",
-    panel="Model",
     metavar="C′|auto",
-    type=CountOr(1, "auto"),
+    type=NumberOr(WholeNumber(1), "auto"),
     default="auto",
     help="entropy: components considered per row; auto is C′ of the model, but 5 to 16.",
 )
@@ -215,7 +210,7 @@ def predict(
 @opt.missing_of_model
 @opt.threads
 @opt.rows_output
-@option("--components", panel="Output", is_flag=True, help="Write the cluster of each component even if DATA is given.")
+@output_option("--components", is_flag=True, help="Write the cluster of each component even if DATA is given.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -239,12 +234,7 @@ app.add_command(bound)
 
 
 @app.command()
-@argument(
-    "path",
-    metavar="MODEL|DATA|DIR",
-    type=str,
-    explained="Model file, data, or checkpoint folder.",
-)
+@click.argument("path", metavar="MODEL|DATA|DIR", type=str, help="Model file, data, or checkpoint folder.")
 @opt.reading
 @opt.as_json
 @one_line_errors
@@ -263,35 +253,14 @@ def info(path: str, as_json: bool, **given: Any) -> None:
 @opt.weighting
 @opt.missing_of_model
 @opt.threads
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="FILE",
-    default=Path("report.html"),
-    help="Page to write, .html.",
-)
-@option(
-    "--compare",
-    panel="Model",
-    type=PATH,
-    metavar="MODEL",
-    help="Another model of the same columns, for comparison.",
-)
-@option(
-    "--image-shape",
-    panel="Data",
-    type=Shape(),
-    metavar="H,W[,3]",
-    help="Show rows as images of this height and width.",
-)
-@option("--title", panel="Output", metavar="TEXT", help="Heading of the page.")
-@option(
+@output_file("Page to write, .html.", default=Path("report.html"))
+@model_option("--compare", type=PATH, metavar="MODEL", help="Another model of the same columns, for comparison.")
+@data_option("--image-shape", type=image_shape, metavar="H,W[,3]", help="Show rows as images of this height and width.")
+@output_option("--title", metavar="TEXT", help="Heading of the page.")
+@data_option(
     "--max-rows",
-    panel="Data",
     type=WholeNumber(1),
-    otherwise="as many as take a few seconds",
+    show_default="as many as take a few seconds",
     help="Number of random rows to examine.",
 )
 @opt.as_json
@@ -317,21 +286,18 @@ def report(
 
 @app.command()
 @opt.data_argument
-@option(
+@model_option(
     "-k",
     "--n-components",
     "counts",
-    panel="Model",
     required=True,
-    type=Counts(),
+    type=cluster_counts,
     metavar="LIST",
     help="Numbers of clusters: a list 10,20,50, a range 2:50, or with a step 2:50:4.",
 )
 @opt.mixture
 @opt.searching
-@option(
-    "--n-init", panel="Search", type=WholeNumber(1), default=3, help="Number of starts for each number of clusters."
-)
+@search_option("--n-init", type=WholeNumber(1), default=3, help="Number of starts for each number of clusters.")
 @opt.seed
 @opt.threads
 @opt.reading
@@ -339,28 +305,20 @@ def report(
 @opt.missing
 @opt.scale
 @opt.dtype
-@option(
+@model_option(
     "--criterion",
-    panel="Model",
     type=click.Choice(["bic", "aic", "free_energy_bic", "held_out"]),
     default="bic",
     help="Criterion for the best number; held_out is the likelihood of a fifth of the rows, which are not fitted.",
 )
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="FILE",
-    help="Write the best model to this .safetensors file.",
-)
+@output_file("Write the best model to this .safetensors file.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
 def sweep(
     data: str, counts: tuple[int, ...], output: Path | None, criterion: str, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Fit DATA with several numbers of clusters, and report the best."""
+    """Fit DATA with several numbers of clusters; report the best."""
     opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
@@ -376,15 +334,15 @@ app.add_command(reproduce)
 
 
 @app.command()
-@argument(
+@click.argument(
     "shell",
     metavar="bash|zsh|fish",
     type=click.Choice(("bash", "zsh", "fish")),
-    explained='Shell. In ~/.bashrc: eval "$(cprime completion bash)"',
+    help='Shell. In ~/.bashrc: eval "$(cprime completion bash)"',
 )
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script with which a shell completes options and values."""
+    """Print a script with which a shell completes commands."""
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(app, {}, "cprime", "_CPRIME_COMPLETE").source())

@@ -7,32 +7,24 @@ import click
 
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
-from cprime.cli.options import PATH, argument, option
-from cprime.cli.panels import Bytes, Command
+from cprime.cli.options import output_file, search_option
+from cprime.cli.panels import Command, Number, memory_size
 
 
 @click.command(cls=Command)
 @opt.model_argument
-@argument("data", metavar="DATA", type=str, explained="The training data; all rows are read into memory.")
-@option(
+@click.argument("data", metavar="DATA", type=str, help="The training data; all rows are read into memory.")
+@search_option(
     "--time-limit",
-    panel="Search",
-    type=click.FloatRange(0),
+    type=Number(0),
     default=60.0,
     metavar="SECONDS",
     help="Seconds after which the best bound so far is the result.",
 )
-@option(
-    "--tol",
-    panel="Search",
-    type=click.FloatRange(0),
-    default=1e-4,
-    help="Gap between J and the bound at which the computation ends.",
-)
-@option(
+@search_option("--tol", type=Number(0), default=1e-4, help="Gap between J and the bound at which the computation ends.")
+@search_option(
     "--max-memory",
-    panel="Search",
-    type=Bytes(),
+    type=memory_size,
     metavar="BYTES",
     help="Memory for matrices, such as 1GB. With less memory, the data are divided into more parts.",
 )
@@ -41,14 +33,7 @@ from cprime.cli.panels import Bytes, Command
 @opt.reading
 @opt.weighting
 @opt.missing_of_model
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="FILE",
-    help="Write the model with its bound to this .safetensors file; `cprime report` shows it.",
-)
+@output_file("Write the model with its bound to this .safetensors file; `cprime report` shows it.")
 @opt.as_json
 @opt.quiet
 @one_line_errors

@@ -8,25 +8,24 @@ import click
 
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
-from cprime.cli.options import PATH, argument, option
+from cprime.cli.options import PATH, model_option
 from cprime.cli.panels import Command, WholeNumber
 
 
 @click.command(cls=Command)
-@argument(
+@click.argument(
     "models",
     metavar="MODELS",
     type=PATH,
     nargs=-1,
     required=True,
-    explained="Files written by `cprime fit`: all of k-means, or all of Gaussian mixtures, of the same columns.",
+    help="Files written by `cprime fit`: all of k-means, or all of Gaussian mixtures, of the same columns.",
 )
-@option(
+@model_option(
     "-n",
     "--n-clusters",
-    panel="Model",
     type=WholeNumber(1),
-    otherwise="that of the first model",
+    show_default="that of the first model",
     help="Number of clusters of the combined model.",
 )
 @opt.seed

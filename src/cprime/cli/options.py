@@ -1,12 +1,14 @@
 """Options shared by several commands, and their values."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from cprime.cli.panels import Amount, Argument, Bytes, ColumnNames, CountOr, Option, SizeBound, StartName, WholeNumber
+from cprime.cli.panels import PANELS, Number, NumberOr, Option, WholeNumber, column_names, memory_size, size_bound
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
@@ -33,20 +35,18 @@ Decorator = Callable[[Any], Any]
 
 
 def option(*names: str, panel: str, **kwargs: Any) -> Decorator:
-    """Return a decorator that adds an option to a command, in a panel (titled group) of the help.
-
-    The metavar, which stands for the value in the help, lists the choices, or is N for other types.
-    """
-    kind = kwargs.get("type")
-    if kwargs.get("default") is not None:
-        kwargs.setdefault("otherwise", str(kwargs["default"]))
-    if "metavar" not in kwargs and kind is not None:
-        kwargs["metavar"] = "|".join(kind.choices) if isinstance(kind, click.Choice) else "N"
+    """Return a decorator that adds an option to a command, in a panel of the help, which shows numbers as N."""
+    if isinstance(kwargs.get("type"), WholeNumber | Number):
+        kwargs.setdefault("metavar", "N")
     return click.option(*names, cls=Option, panel=panel, **kwargs)
 
 
-def argument(name: str, **kwargs: Any) -> Decorator:
-    return click.argument(name, cls=Argument, **kwargs)
+data_option, model_option, search_option, output_option = (partial(option, panel=panel) for panel in PANELS)
+
+
+def output_file(help: str, type: Any = PATH, metavar: str = "FILE", **kwargs: Any) -> Decorator:
+    """Return a decorator that adds the option for the file that a command writes."""
+    return output_option("-o", "--output", type=type, metavar=metavar, help=help, **kwargs)
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -60,8 +60,14 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-data_argument = argument("data", metavar="DATA", type=str, explained=DATA_HELP)
-model_argument = argument("model", metavar="MODEL", type=PATH, explained="A file written by `cprime fit`.")
+data_argument = click.argument("data", metavar="DATA", type=str, help=DATA_HELP)
+model_argument = click.argument("model", metavar="MODEL", type=PATH, help="A file written by `cprime fit`.")
+
+
+def _complete_start(context: click.Context, option: click.Parameter, begin: str) -> list[CompletionItem]:
+    """Return the names of starts that begin with the typed text; if there are none, files."""
+    found = [CompletionItem(name) for name in {**dict.fromkeys(STARTS["kmeans"]), **dict.fromkeys(STARTS["gmm"])}]
+    return [item for item in found if item.value.startswith(begin)] or [CompletionItem(begin, type="file")]
 
 
 def _only_one(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> str | None:
@@ -70,293 +76,207 @@ def _only_one(context: click.Context, option: click.Parameter, names: tuple[str,
     return names[0] if names else None
 
 
-key = option(
-    "--key", panel="Data", metavar="NAME", help="Array of an .npz, .zarr or .h5 file; default X or the only matrix."
-)
+key = data_option("--key", metavar="NAME", help="Array of an .npz, .zarr or .h5 file; default X or the only matrix.")
 reading = together(
     key,
-    option(
-        "--column",
-        "column",
-        panel="Data",
-        metavar="NAME",
-        multiple=True,
-        help="Use this column. Can be repeated; the name may contain commas.",
+    data_option(
+        "--column", metavar="NAME", multiple=True, help="Use this column. Can be repeated; the name may contain commas."
     ),
-    option(
+    data_option(
         "--columns",
-        panel="Data",
         metavar="A,B,…",
-        type=ColumnNames(),
+        type=column_names,
         multiple=True,
         help="Use these columns; those of an array are numbered from 0.",
     ),
-    option("--drop", panel="Data", metavar="A,B,…", type=ColumnNames(), multiple=True, help="Omit these columns."),
-    option("--numeric", panel="Data", is_flag=True, help="Use the numeric columns only, and list the others."),
-    option(
+    data_option("--drop", metavar="A,B,…", type=column_names, multiple=True, help="Omit these columns."),
+    data_option("--numeric", is_flag=True, help="Use the numeric columns only, and list the others."),
+    data_option(
         "--header/--no-header",
-        panel="Data",
         default=None,
-        otherwise="detected",
+        show_default="detected",
         help="Whether the first line of a .csv or .tsv file contains column names.",
     ),
-    option(
-        "--separator",
-        panel="Data",
-        metavar="CHAR",
-        default=None,
-        otherwise="detected",
-        help="Character that separates the values of a line.",
+    data_option(
+        "--separator", metavar="CHAR", show_default="detected", help="Character that separates the values of a line."
     ),
-    option(
+    data_option(
         "--chunk-rows",
-        panel="Data",
         type=WholeNumber(1),
-        otherwise="all of a file of at most 512 MiB, else as many as fit in 128 MiB",
+        show_default="all of a file of at most 512 MiB, else as many as fit in 128 MiB",
         help="Number of rows that are read and processed together.",
     ),
 )
-identifier = option(
+identifier = data_option(
     "--id",
     "identifier",
-    panel="Data",
     metavar="NAME",
     multiple=True,
     callback=_only_one,
     help="Column of row identifiers: not used as data, copied to the output.",
 )
-weighting = option(
-    "--sample-weight",
-    panel="Data",
-    metavar="NAME",
-    help="Weights of the rows: a column, another array of the file, or a file.",
+weighting = data_option(
+    "--sample-weight", metavar="NAME", help="Weights of the rows: a column, another array of the file, or a file."
 )
-missing = option(
+missing = data_option(
     "--missing",
-    panel="Data",
     type=click.Choice(["error", "drop", "mean", "marginal"]),
     default="error",
     help="Treatment of missing values: error; drop leaves out such rows; mean inserts the column means, also in "
     "`predict`; marginal fits the observed values.",
 )
-missing_of_model = option(
+missing_of_model = data_option(
     "--missing",
-    panel="Data",
     type=click.Choice(["error", "drop"]),
     default="error",
     help="Treatment of missing values: error, or drop such rows. A model fitted with --missing mean inserts its means.",
 )
-scale = option(
+scale = data_option(
     "--scale",
-    panel="Data",
     is_flag=True,
     help="Scale every column to mean 0 and variance 1. The scaling is stored in the model, and `predict` applies it.",
 )
-dtype = option(
+dtype = data_option(
     "--dtype",
-    panel="Data",
     type=click.Choice(["float32", "float64"]),
-    otherwise="float32 if it represents the data exactly",
+    show_default="float32 if it represents the data exactly",
     help="Floating-point type of the computation.",
 )
 
 mixture = together(
-    option(
+    model_option(
         "-m",
         "--model",
-        panel="Model",
         type=click.Choice(MODELS),
         default="kmeans",
         help="Model: k-means, a Gaussian mixture (gmm), or a mixture of t distributions.",
     ),
-    option(
-        "--metric",
-        panel="Model",
-        type=click.Choice(["euclidean", "cosine"]),
-        otherwise="euclidean",
-        help="kmeans: distance.",
+    model_option(
+        "--metric", type=click.Choice(["euclidean", "cosine"]), show_default="euclidean", help="kmeans: distance."
     ),
-    option("--size-max", panel="Model", type=SizeBound(), metavar="N|1.2x", help="kmeans: most points of a cluster."),
-    option("--size-min", panel="Model", type=SizeBound(), metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
-    option(
+    model_option("--size-max", type=size_bound, metavar="N|1.2x", help="kmeans: most points of a cluster."),
+    model_option("--size-min", type=size_bound, metavar="N|0.5x", help="kmeans: fewest points of a cluster."),
+    model_option(
         "--n-active",
-        panel="Model",
         metavar="C′|all|auto",
-        type=CountOr(1, "all", "auto"),
-        otherwise="auto",
+        type=NumberOr(WholeNumber(1), "all", "auto"),
+        show_default="auto",
         help="mixtures: number of active components per point, C′; all is exact EM.",
     ),
-    option(
+    model_option(
         "--covariance-type",
-        panel="Model",
         type=click.Choice(COVARIANCES),
-        otherwise="full",
+        show_default="full",
         help="mixtures: form of the covariance matrices.",
     ),
-    option(
+    model_option(
         "--n-factors",
-        panel="Model",
         metavar="H|auto",
-        type=CountOr(0, "auto"),
-        otherwise="5",
+        type=NumberOr(WholeNumber(0), "auto"),
+        show_default="5",
         help="gmm: number of factors per component, for factors and ppca.",
     ),
-    option(
+    model_option(
         "--dof",
-        panel="Model",
         metavar="NUMBER|estimate",
-        type=Amount("estimate"),
-        otherwise="estimate",
+        type=NumberOr(Number(0), "estimate"),
+        show_default="estimate",
         help="student-t: degrees of freedom of the components.",
     ),
-    option(
+    model_option(
         "--weights",
-        panel="Model",
         type=click.Choice(["free", "equal"]),
-        otherwise="free",
+        show_default="free",
         help="mixtures: whether mixing weights are estimated (free) or 1/C (equal).",
     ),
-    option(
+    model_option(
         "--assignment",
-        panel="Model",
         type=click.Choice(["soft", "hard", "sampled"]),
-        otherwise="soft",
+        show_default="soft",
         help="mixtures: responsibilities of the active components: soft as in EM, hard, or drawn from the posterior.",
     ),
 )
 searching = together(
-    option(
+    search_option(
         "--search",
-        panel="Search",
         type=click.Choice(SEARCHES),
-        otherwise="auto",
+        show_default="auto",
         help="Candidates for each point: all components (full, bounded) or neighbors of its best ones.",
     ),
-    option(
+    search_option(
         "--n-neighbors",
-        panel="Search",
         metavar="G|auto",
-        type=CountOr(2, "auto"),
-        otherwise="auto",
+        type=NumberOr(WholeNumber(2), "auto"),
+        show_default="auto",
         help="Length of the neighbor list of each component.",
     ),
-    option(
+    search_option(
         "--final-assignment",
-        panel="Search",
         type=click.Choice(["auto", "exact", "found"]),
-        otherwise="auto",
+        show_default="auto",
         help="Labels after a partial search: the best of all components (exact) or the best found.",
     ),
-    option(
+    search_option(
         "--max-iter",
-        panel="Search",
         type=WholeNumber(1),
-        otherwise="kmeans 300, mixtures 100",
+        show_default="kmeans 300, mixtures 100",
         help="Maximum number of iterations of one start.",
     ),
-    option(
+    search_option(
         "--tol",
-        panel="Search",
-        type=Amount(),
-        otherwise="kmeans 1e-4, mixtures 1e-3",
+        type=Number(0),
+        show_default="kmeans 1e-4, mixtures 1e-3",
         help="Stop if the change is at most this: kmeans relative, of J; mixtures absolute, of F.",
     ),
 )
-starting = option(
+starting = search_option(
     "--init",
-    panel="Search",
     metavar="NAME|FILE",
-    type=StartName(tuple(dict.fromkeys((*STARTS["kmeans"], *STARTS["gmm"])))),
-    otherwise="auto",
+    shell_complete=_complete_start,
+    show_default="auto",
     help="Initialization: k-means++, random, afk-mc2, two-level; kmeans also k-means|| and jumps, mixtures also "
     "kmeans; or a file with centers.",
 )
-n_init = option(
-    "--n-init",
-    panel="Search",
-    type=WholeNumber(1),
-    otherwise="1",
-    help="Number of starts; the best result is returned.",
+n_init = search_option(
+    "--n-init", type=WholeNumber(1), show_default="1", help="Number of starts; the best result is returned."
 )
-seed = option(
-    "--seed",
-    panel="Search",
-    type=WholeNumber(0, 2**32 - 1),
-    default=0,
-    help="Seed of the random numbers.",
-)
-threads = option(
-    "--threads",
-    panel="Search",
-    type=WholeNumber(1),
-    otherwise="all processors of the process",
-    help="Number of threads.",
+seed = search_option("--seed", type=WholeNumber(0, 2**32 - 1), default=0, help="Seed of the random numbers.")
+threads = search_option(
+    "--threads", type=WholeNumber(1), show_default="all processors of the process", help="Number of threads."
 )
 
-output = option(
-    "-o",
-    "--output",
-    panel="Output",
-    required=True,
-    type=PATH,
-    metavar="FILE",
-    help="Model file to write, .safetensors.",
-)
-rows_output = option(
-    "-o",
-    "--output",
-    panel="Output",
-    required=True,
-    type=str,
-    metavar="FILE",
-    help="File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.",
+output = output_file("Model file to write, .safetensors.", required=True)
+rows_output = output_file(
+    "File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.", required=True, type=str
 )
 by_cluster = together(
-    option(
-        "-o",
-        "--output",
-        panel="Output",
-        type=str,
-        metavar="FILE",
-        help="File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.",
-    ),
-    option(
+    output_file("File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.", type=str),
+    output_option(
         "--partition-by-cluster",
         "folder",
-        panel="Output",
         type=PATH,
         metavar="DIR",
         help="Write one Parquet file per cluster, such as cluster=17/part-0.parquet, in DIR, which must be new or "
         "empty. Columns: the row's --id or number, and its distance.",
     ),
-    option("--with-data", panel="Output", is_flag=True, help="Also write the data columns there."),
+    output_option("--with-data", is_flag=True, help="Also write the data columns there."),
 )
-output_of_checkpoint = option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="FILE",
-    otherwise="the file given to `cprime fit`",
-    help="Model file to write, .safetensors.",
-)
-spill = option(
+output_of_checkpoint = output_file("Model file to write, .safetensors.", show_default="the file given to `cprime fit`")
+spill = output_option(
     "--spill",
-    panel="Output",
     type=PATH,
     metavar="DIR",
     help="Store active sets between iterations in files of this folder instead of memory.",
 )
-max_memory = option(
+max_memory = output_option(
     "--max-memory",
-    panel="Output",
-    type=Bytes(),
+    type=memory_size,
     metavar="BYTES",
     help="Limit of memory, such as 8GB. Chunks become smaller if necessary; if that does not suffice, the error says "
     "what would help.",
 )
-as_json = option("--json", "as_json", panel="Output", is_flag=True, help="Print one JSON object instead of a table.")
-quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="Print no progress bar and no table.")
+as_json = output_option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+quiet = output_option("-q", "--quiet", is_flag=True, help="Print no progress bar and no table.")
 
 
 def check_model(given: dict[str, Any]) -> None:

@@ -6,21 +6,13 @@ import click
 
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
-from cprime.cli.options import PATH, argument, option
+from cprime.cli.options import data_option, output_file
 from cprime.cli.panels import Command
 
 
 @click.command(cls=Command)
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="DIR",
-    default=Path("demo"),
-    help="Folder to write to; it is created if it does not exist.",
-)
-@option("--small", panel="Data", is_flag=True, help="Use one small photograph and 64 clusters.")
+@output_file("Folder to write to; it is created if it does not exist.", metavar="DIR", default=Path("demo"))
+@data_option("--small", is_flag=True, help="Use one small photograph and 64 clusters.")
 @opt.threads
 @opt.as_json
 @one_line_errors
@@ -32,7 +24,7 @@ def demo(output: Path, small: bool, threads: int | None, as_json: bool) -> None:
 
 
 @click.command(cls=Command, hidden=True, context_settings={"ignore_unknown_options": True})
-@argument("names", metavar="NAME…", nargs=-1, explained="Not used.")
+@click.argument("names", metavar="NAME…", nargs=-1, help="Not used.")
 @one_line_errors
 def reproduce(names: tuple[str, ...]) -> None:
     """Report where the tables and figures of the papers are computed."""
